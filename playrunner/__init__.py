@@ -1,0 +1,12 @@
+"""The engine: runs plays. Knows nothing of clouds, GPUs or models.
+
+Reading in      documents (YAML with lines)  inventory, inventories/, patterns  load/ (playbooks, steps, roles)  extra_vars
+Values          model (Play, Block, Step)  state, module (what a module is)  results  errors  options
+Variables       variables (who wins)  templating, filters/ (jinja2)
+Choosing        plan (tags, batches)
+Running         run -> execute -> batch, strand (one host's way) -> launch, loops, includes, handlers, request -> courier
+Reaching hosts  targets, hostkeys -> connection (Fabric) -> agents -> agent (the half on the host)  shipments (files)
+On any side     bring (look, differ, change), modules/
+Telling         report, terminal, diffs  ledger (run folders)  locking
+Commands        cli, verbs/  manual (docs of modules)  oneoff  trust
+"""

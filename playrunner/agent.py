@@ -1,0 +1,364 @@
+"""The half that runs on a host: reads steps from standard input, does them in order, answers each.
+
+Sent over the connection and run by `python3 -IS`, never installed. Only what every step needs is imported here; a host
+module brings its own imports. A frame is one line of JSON and, when it has a "body", that many raw bytes after it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import zlib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn, Optional, Union
+
+LIVE_AFTER_SECONDS = 1.0  # shorter steps answer before anyone could read along
+PLAIN_LIMIT = 65536  # bytes of a command's output read at a time
+
+
+class Wire:
+    """Frames in and out. The reader never stops, so a controller that sends ahead never blocks."""
+
+    def __init__(self, source: Any, out: int) -> None:
+        self.source, self.out = source, out
+        self.frames: list[dict[str, Any]] = []
+        self.blobs: dict[str, bytes] = {}
+        self.news = threading.Condition()
+        self.children: set[int] = set()
+        self.scraps: set[str] = set()
+
+    def read_forever(self) -> None:
+        while True:
+            line = self.source.readline()
+            if not line:
+                self.end()
+            frame = json.loads(line)
+            body = self.source.read(frame["body"]) if "body" in frame else b""
+            with self.news:
+                if frame["op"] == "blob":
+                    self.blobs[frame["sha1"]] = zlib.decompress(body) if frame.get("packed") else body
+                else:
+                    frame["bytes"] = body
+                    self.frames.append(frame)
+                self.news.notify_all()
+
+    def next(self) -> dict[str, Any]:
+        with self.news:
+            while not self.frames:
+                self.news.wait()
+            return self.frames.pop(0)
+
+    def blob(self, step: int, sha1: str) -> bytes:
+        if sha1 not in self.blobs:
+            self.send({"id": step, "need": sha1})
+        with self.news:
+            while sha1 not in self.blobs:
+                self.news.wait()
+            return self.blobs[sha1]
+
+    def send(self, frame: dict[str, Any], body: bytes = b"") -> None:
+        if body:
+            frame["body"] = len(body)
+        data = json.dumps(frame, default=str).encode() + b"\n" + body
+        while data:
+            data = data[os.write(self.out, data):]
+
+    def end(self) -> NoReturn:
+        """The controller is gone or done: whatever still runs for it ends, half-written files go."""
+        for group in list(self.children):
+            _kill_group(group)
+        for scrap in list(self.scraps):
+            try:
+                os.unlink(scrap)
+            except OSError:
+                pass
+        os._exit(0)
+
+
+class Ran:
+    """What a command did."""
+
+    def __init__(self, rc: int, out: str, err: str, seconds: float) -> None:
+        self.rc, self.out, self.err, self.seconds = rc, out, err, seconds
+
+
+class HostContext:
+    """All a host module may use: how to look, how to run a program, how to get bytes from the controller."""
+
+    def __init__(self, wire: Wire, request: dict[str, Any]) -> None:
+        self._wire, self._step = wire, request["id"]
+        self.check: bool = request.get("check", False)  # look only
+        self.diff: bool = request.get("diff", False)  # states should hold file contents, for a diff or to take back
+        self.live: bool = request.get("live", True)  # false for no_log
+        self.warnings: list[str] = []
+        self.body = b""  # raw bytes that go back beside the result
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+
+    def blob(self, shipment: dict[str, Any]) -> bytes:
+        """The bytes of a file shipped by the controller, asked for only when they are needed."""
+        if "text" in shipment:
+            text: str = shipment["text"]
+            return text.encode("latin-1")
+        return self._wire.blob(self._step, shipment["sha1"])
+
+    def scrap(self, path: str) -> None:
+        """A temporary file to remove should the work end early."""
+        self._wire.scraps.add(path)
+
+    def kept(self, path: str) -> None:
+        self._wire.scraps.discard(path)
+
+    def run(self, command: Union[str, list[str]], *, cwd: Optional[str] = None, stdin: Optional[str] = None,
+            env: Optional[dict[str, str]] = None, shell: Optional[str] = None, timeout: Optional[float] = None,
+            live: bool = False) -> Ran:
+        """Run a program (a list) or a shell line (a string) in a process group of its own and wait for it."""
+        import subprocess
+
+        started = time.monotonic()
+        process = subprocess.Popen(
+            command if isinstance(command, list) else [shell or "/bin/sh", "-c", command],
+            cwd=cwd, env={**os.environ, **env} if env else None, start_new_session=True,
+            stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self._wire.children.add(process.pid)
+        try:
+            out, err = self._follow(process, stdin, started, timeout, live and self.live)
+        except BaseException:
+            _kill_group(process.pid)
+            process.wait()
+            raise
+        finally:
+            self._wire.children.discard(process.pid)
+        return Ran(process.returncode, out, err, time.monotonic() - started)
+
+    def _follow(self, process: Any, stdin: Optional[str], started: float, timeout: Optional[float],
+                live: bool) -> tuple[str, str]:
+        import selectors
+
+        from playrunner.module import Failed
+
+        texts = {process.stdout: bytearray(), process.stderr: bytearray()}
+        shown = 0
+        with selectors.DefaultSelector() as selector:
+            for stream in texts:
+                selector.register(stream, selectors.EVENT_READ)
+            if stdin is not None:
+                # A thread feeds it: a program that answers while it reads would otherwise wait for us, and we for it.
+                threading.Thread(target=_feed, args=(process.stdin, stdin.encode("utf-8", "surrogateescape")),
+                                 daemon=True).start()
+            while selector.get_map():
+                for key, _ in selector.select(0.2 if live or timeout else None):
+                    data = os.read(key.fd, PLAIN_LIMIT)
+                    if data:
+                        texts[key.fileobj] += data
+                    else:
+                        selector.unregister(key.fileobj)
+                elapsed = time.monotonic() - started
+                if timeout and elapsed > timeout:
+                    raise Failed(f"timed out after {timeout:g} seconds", rc=124)
+                if live and elapsed > LIVE_AFTER_SECONDS:
+                    shown += self._show(bytes(texts[process.stdout][shown:]))
+        process.wait()
+        return _decoded(texts[process.stdout]), _decoded(texts[process.stderr])
+
+    def _show(self, fresh: bytes) -> int:
+        whole_lines = fresh[:fresh.rfind(b"\n") + 1]
+        if whole_lines:
+            self._wire.send({"id": self._step, "out": _decoded(whole_lines)})
+        return len(whole_lines)
+
+
+class Agent:
+    """Does steps in order; after a failure it passes over what was sent ahead, until the controller goes on."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+        self.halted_epoch = -1
+        self.failed_groups: dict[int, int] = {}
+
+    def serve(self) -> NoReturn:
+        while True:
+            frame = self.wire.next()
+            if frame["op"] == "code":
+                _load_code(json.loads(zlib.decompress(frame["bytes"])))
+            elif frame["op"] == "fence":
+                self._fence(frame["group"])
+            else:
+                self.answer(frame)
+
+    def answer(self, request: dict[str, Any]) -> None:
+        if request["epoch"] <= self.halted_epoch:
+            self.wire.send({"id": request["id"], "passed": True})
+            return
+        ctx = HostContext(self.wire, request)
+        started = time.monotonic()
+        result = _start_async(request, ctx) if request.get("async") else _do(request, ctx)
+        if result.get("failed") and request.get("halt", True):
+            self._note_failure(request)
+        if ctx.warnings:
+            result["warnings"] = ctx.warnings
+        self.wire.send({"id": request["id"], "result": result, "seconds": round(time.monotonic() - started, 4)}, ctx.body)
+
+    def _note_failure(self, request: dict[str, Any]) -> None:
+        # The items of one loop all run; only the fence after the last of them stops what follows.
+        if "group" in request:
+            self.failed_groups[request["group"]] = request["epoch"]
+        else:
+            self.halted_epoch = request["epoch"]
+
+    def _fence(self, group: int) -> None:
+        self.halted_epoch = max(self.halted_epoch, self.failed_groups.pop(group, -1))
+
+
+def _do(request: dict[str, Any], ctx: HostContext) -> dict[str, Any]:
+    from playrunner.bring import perform, restore
+    from playrunner.module import Failed
+
+    module = _module_class(request)(**request["args"])
+    saved = dict(os.environ)
+    os.environ.update(request.get("env", {}))
+    try:
+        with _deadline(request.get("timeout")):
+            if "restore" in request:
+                return restore(module, request["restore"], ctx)
+            return perform(module, ctx)
+    except Failed as failure:
+        return {"failed": True, "changed": False, "msg": str(failure), **failure.values}
+    except Exception as error:  # the host's one broad catch: whatever a module raises is this step's failure, no more
+        return {"failed": True, "changed": False, "msg": _explain(error), "exception": _trace()}
+    finally:
+        os.environ.clear()
+        os.environ.update(saved)
+
+
+def _module_class(request: dict[str, Any]) -> Any:
+    return getattr(sys.modules[request["module"]], request["class"])
+
+
+class _deadline:
+    """Raises in the main thread when a step takes longer than its `timeout`."""
+
+    def __init__(self, seconds: Optional[float]) -> None:
+        self.seconds = seconds
+
+    def __enter__(self) -> None:
+        if self.seconds:
+            signal.signal(signal.SIGALRM, self._ring)
+            signal.setitimer(signal.ITIMER_REAL, self.seconds)
+
+    def __exit__(self, *_: object) -> None:
+        if self.seconds:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _ring(self, *_: object) -> None:
+        from playrunner.module import Failed
+
+        raise Failed(f"The step did not finish within its timeout of {self.seconds:g} seconds", timedout=True)
+
+
+def async_folder() -> str:
+    return os.path.join(os.path.expanduser("~"), ".playrunner", "async")
+
+
+def _start_async(request: dict[str, Any], ctx: HostContext) -> dict[str, Any]:
+    """Do the step in a process that outlives this one; `async_status` reads what it leaves behind."""
+    job = f"{int(time.time())}.{os.getpid()}.{request['id']}"
+    folder = async_folder()
+    os.makedirs(folder, 0o700, exist_ok=True)
+    path = os.path.join(folder, job)
+    started = {"ansible_job_id": job, "started": True, "finished": False, "results_file": path, "changed": True}
+    _write_whole(path, started)
+    if os.fork():
+        os.wait()
+        return started
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    for fd in (0, 1, 2, ctx._wire.out):
+        os.dup2(os.open(os.devnull, os.O_RDWR), fd)
+    try:
+        result = _do({**request, "timeout": request["async"]}, ctx)
+        _write_whole(path, {**result, "ansible_job_id": job, "started": True, "finished": True})
+    finally:
+        os._exit(0)
+
+
+def _write_whole(path: str, value: dict[str, Any]) -> None:
+    with open(path + ".new", "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        json.dump(value, file, default=str)
+    os.replace(path + ".new", path)
+
+
+def _load_code(sources: list[list[str]]) -> None:
+    """Make modules of the sources, in the order given: each one's own imports come before it."""
+    for name, source in sources:
+        if name in sys.modules:
+            continue
+        parent, _, leaf = name.rpartition(".")
+        module = type(sys)(name)
+        module.__dict__["__path__"] = []
+        sys.modules[name] = module
+        exec(compile(source, f"<{name}>", "exec"), module.__dict__)  # noqa: S102
+        if parent in sys.modules:
+            setattr(sys.modules[parent], leaf, module)
+
+
+def _feed(pipe: Any, data: bytes) -> None:
+    try:
+        pipe.write(data)
+        pipe.close()
+    except OSError:
+        pass  # the program did not want all of it
+
+
+def _kill_group(leader: int) -> None:
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(leader, sign)
+        except OSError:
+            return
+        for _ in range(20):
+            try:
+                if os.waitpid(leader, os.WNOHANG)[0]:
+                    break
+            except OSError:
+                break
+            time.sleep(0.05)
+
+
+def _decoded(data: Union[bytes, bytearray]) -> str:
+    return bytes(data).decode("utf-8", "replace")
+
+
+def _explain(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return f"{type(error).__name__}: {error}"
+
+
+def _trace() -> str:
+    import traceback
+
+    return traceback.format_exc()
+
+
+def main() -> NoReturn:
+    # A module that prints by accident must not break the frames: they go out on a descriptor of their own.
+    wire = Wire(sys.stdin.buffer, os.dup(1))
+    os.dup2(2, 1)
+    sys.modules["playrunner.agent"] = sys.modules["__main__"]
+    agent = Agent(wire)
+    threading.Thread(target=wire.read_forever, daemon=True).start()
+    agent.serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""How a module's name finds its class, and which names there are."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+
+from playrunner.module import Module
+
+MODULES = Path(__file__).parent / "modules"
+
+# Names Ansible users write, and where the thing lives here.
+_OTHER_NAMES = {"systemd_service": "systemd", "include": "include_tasks", "gather_facts": "setup"}
+_PREFIXES = ("ansible.builtin.", "ansible.legacy.", "ansible.posix.")
+
+
+@cache
+def names() -> dict[str, str]:
+    """Every module by its full name (host.file), with the dotted import path behind it."""
+    found = {}
+    for path in sorted(MODULES.glob("*/*.py")):
+        if not path.stem.startswith("_"):
+            found[f"{path.parent.name}.{path.stem.rstrip('_')}"] = f"playrunner.modules.{path.parent.name}.{path.stem}"
+    return found
+
+
+def canonical(name: str) -> str | None:
+    """The full name for what a playbook says (`copy`, `ansible.builtin.copy`, `host.copy`), or None."""
+    for prefix in _PREFIXES:
+        name = name.removeprefix(prefix)
+    name = _OTHER_NAMES.get(name, name)
+    if name in names():
+        return name
+    return next((f"{home}.{name}" for home in ("host", "play") if f"{home}.{name}" in names()), None)
+
+
+def nearest(name: str) -> str | None:
+    """A known module that is spelled almost like this."""
+    short = name.rpartition(".")[2]
+    spelled = {known.partition(".")[2]: known for known in names()}
+    close = get_close_matches(short, [*spelled, *names()], 1, 0.6)
+    return close[0] if close else None
+
+
+@cache
+def module_class(name: str) -> type[Module]:
+    """The class behind a full name; its file is imported only now."""
+    path = names()[name]
+    module = importlib.import_module(path)
+    wanted = "".join(part.capitalize() for part in path.rpartition(".")[2].split("_") if part)
+    found = getattr(module, wanted)
+    assert issubclass(found, Module), f"{path}.{wanted} is not a Module"
+    return found  # type: ignore[no-any-return]
+
+
+@cache
+def sources(path: str) -> tuple[tuple[str, str], ...]:
+    """A host module's source and that of everything of ours it imports, in an order in which each can be loaded."""
+    order: dict[str, str] = {}
+
+    def visit(name: str) -> None:
+        if name in order:
+            return
+        file = Path(__file__).parent.parent / (name.replace(".", "/") + ".py")
+        text = file.read_text() if file.is_file() else ""
+        for imported in re.findall(r"^\s*from (playrunner[\w.]*) import", text, re.MULTILINE):
+            if imported != "playrunner.agent":  # already running there
+                visit(imported)
+        order[name] = text
+
+    for package in ("playrunner", "playrunner.modules", "playrunner.modules.host", "playrunner.bring", path):
+        visit(package)
+    return tuple(order.items())
+
+
+def runs_on_host(name: str) -> bool:
+    return name.startswith("host.")

@@ -1,0 +1,114 @@
+"""Where Invoke meets the engine: the shared flags, what a verb returns, and exit codes."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from invoke import Exit, Task, task
+
+from playrunner.errors import PlayrunnerError
+
+# Flags of every verb that runs steps: name, default, help. A tuple default may be given several times.
+RUN_FLAGS: dict[str, tuple[Any, str]] = {
+    "inventory": ([], "inventory file, folder, script, or a name under inventories/; may be repeated"),
+    "check": (False, "look only: say what would change, touch nothing"),
+    "diff": (False, "show what changes, line by line"),
+    "limit": ("", "only these hosts of the inventory (a pattern, or @file)"),
+    "tags": ("", "only steps with one of these tags"),
+    "skip-tags": ("", "leave out steps with one of these tags"),
+    "start-at-task": ("", "begin with the step of this name"),
+    "extra-vars": ([], "variables that win over all others: name=value, JSON, or @file; may be repeated"),
+    "forks": (32, "how many hosts are worked on at once"),
+    "json": (False, "print one JSON object on stdout, and nothing else there"),
+    "yes": (False, "do not ask before something is destroyed"),
+    "rollback": (False, "when a step fails, take back what this run changed"),
+    "verbose": (0, "show each step's values; also sets ansible_verbosity (may be repeated)"),
+    "force-handlers": (False, "run notified handlers though a step failed"),
+    "exit-code": (False, "with --check: exit with 3 when something would change"),
+    "no-wait": (False, "refuse instead of waiting while another run holds the inventory"),
+    "ask-become-pass": (False, "ask for the sudo password (or set PLAYRUNNER_BECOME_PASSWORD)"),
+}
+INVENTORY_FLAGS = {name: RUN_FLAGS[name] for name in ("inventory", "limit", "json")}
+
+
+def verb(function: Callable[..., Any] | None = None, *, flags: dict[str, tuple[Any, str]] | None = None,
+         positional: Iterable[str] = (), help: dict[str, str] | None = None, name: str | None = None) -> Any:
+    """An Invoke task whose shared flags arrive as one mapping `flags`, and whose result is its exit code."""
+    def wrap(body: Callable[..., Any]) -> Task[Any]:
+        shared = flags if flags is not None else RUN_FLAGS
+        own = [parameter for parameter in list(inspect.signature(body).parameters.values())[1:]
+               if parameter.name != "flags"]
+
+        def run(context: Any, *args: Any, **kwargs: Any) -> None:
+            bound = dict(zip([parameter.name for parameter in own], args, strict=False))
+            values = {**bound, **kwargs}
+            if any(value in ("--help", "-h") for value in values.values()):
+                _show_help(run.__name__ if name is None else name, made)
+            taken = {flag.replace("-", "_"): values.pop(flag.replace("-", "_"), default)
+                     for flag, (default, _) in shared.items()}
+            _finish(lambda: body(context, flags=taken, **values), bool(taken.get("json")))
+
+        run.__name__ = name or body.__name__
+        run.__doc__ = body.__doc__
+        extended = [inspect.Parameter(flag.replace("-", "_"), inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
+                    for flag, (default, _) in shared.items()]
+        first = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        run.__signature__ = inspect.Signature([first, *own, *extended])  # type: ignore[attr-defined]
+        made: Task[Any] = task(
+            name=name, positional=list(positional), auto_shortflags=False,
+            iterable=[flag.replace("-", "_") for flag, (default, _) in shared.items() if isinstance(default, list)],
+            incrementable=[flag for flag in shared if flag == "verbose"],
+            help={**{flag: text for flag, (_, text) in shared.items()}, **(help or {})})(run)
+        return made
+
+    return wrap(function) if function else wrap
+
+
+def _show_help(name: str, made: Task[Any]) -> None:
+    """`invoke play --help`: a positional argument would swallow the flag, so Invoke is asked the other way round."""
+    from invoke import Program
+
+    path = next((word for word in sys.argv if word.endswith(name)), name)
+    Program().run(["invoke", "--help", path], exit=False)
+    raise Exit(code=0)
+
+
+def _finish(body: Callable[[], Any], as_json: bool) -> None:
+    """Run a verb; its result is the exit code, and what it says on purpose is one line, never a traceback."""
+    try:
+        code = body()
+    except PlayrunnerError as error:
+        if as_json:
+            sys.stdout.write(json.dumps({"error": str(error), "exit_code": error.exit_code}) + "\n")
+        sys.stderr.write(f"error: {error}\n")
+        raise Exit(code=error.exit_code) from None
+    except KeyboardInterrupt:
+        raise Exit(code=130) from None
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise Exit(code=0) from None
+    if code:
+        raise Exit(code=int(code))
+
+
+def options_from(flags: dict[str, Any]) -> Any:
+    """The shared flags as Options."""
+    from playrunner.options import Options
+
+    given = dict(flags)
+    password = os.environ.get("PLAYRUNNER_BECOME_PASSWORD", "")
+    if given.pop("ask_become_pass", False):
+        import getpass
+
+        password = getpass.getpass("sudo password: ")
+    return Options(**{**given, "inventory": tuple(given["inventory"]), "extra_vars": tuple(given["extra_vars"]),
+                      "become_password": password})
+
+
+def print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, indent=2, default=str) + "\n")

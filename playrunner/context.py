@@ -1,0 +1,57 @@
+"""Context: all that a module which runs on the controller may use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from playrunner.connection import Connection
+from playrunner.errors import NotYet, UndefinedVariable
+from playrunner.inventory import Inventory
+from playrunner.variables import Scope
+
+
+@dataclass
+class Context:
+    """One step on one host, seen from the controller."""
+
+    host: str
+    scope: Scope
+    inventory: Inventory
+    check: bool
+    diff: bool
+    connection: Callable[[], Connection]  # opened when first asked for
+    reset_connection: Callable[[], None]
+    on_host: Callable[[str, dict[str, Any]], tuple[dict[str, Any], bytes]]  # another module, on the step's host
+    sleep: Callable[[float], None]
+    show: Callable[[str], None]
+    ask: Callable[[str, bool], str]
+    warnings: list[str] = field(default_factory=list)
+
+    def truth(self, condition: Any) -> bool:
+        return self.scope.world.templar.truth(condition, self.scope)
+
+    def evaluate(self, expression: str) -> Any:
+        return self.scope.world.templar.evaluate(expression, self.scope)
+
+    def render(self, value: Any) -> Any:
+        return self.scope.world.templar.render(value, self.scope)
+
+    def render_file(self, path: Path, **settings: Any) -> str:
+        return self.scope.world.templar.render_file(path.read_text(), self.scope, name=str(path), **settings)
+
+    def find(self, path: str, folder: str) -> Path:
+        return self.scope.find(path, folder)
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+
+    def known(self, name: str) -> Mapping[str, Any] | None:
+        """A variable's value, or None when nothing defines it."""
+        try:
+            value = self.scope.lookup(name)
+        except (NotYet, UndefinedVariable):
+            return None
+        return value if isinstance(value, Mapping) else None

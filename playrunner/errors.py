@@ -1,0 +1,68 @@
+"""Named errors, each with its exit code; what a user reads when something cannot go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something was written: a file and, when known, a line."""
+
+    file: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+class PlayrunnerError(Exception):
+    """Anything this program says on purpose; what escapes as another type is a defect."""
+
+    exit_code = 1
+
+
+class BadInput(PlayrunnerError):
+    """A flag, playbook, inventory or template that cannot be used; found before a host is touched."""
+
+    exit_code = 5
+
+    def __init__(self, message: str, place: Place | None = None) -> None:
+        self.message, self.place = message, place
+        super().__init__(f"{place}: {message}" if place else message)
+
+
+class StepFailed(PlayrunnerError):
+    """A step did not do what it says; carries what the module returned."""
+
+    exit_code = 2
+
+
+class HostUnreachable(PlayrunnerError):
+    """A host or API does not answer; silence is never taken for absence."""
+
+    exit_code = 4
+
+
+class UndefinedVariable(PlayrunnerError):
+    """A template reads a name that nothing defines."""
+
+    exit_code = 2
+
+
+class NotYet(PlayrunnerError):
+    """A template reads a value that no step has produced yet: unknown under --check."""
+
+    exit_code = 2
+
+
+class LockHeld(PlayrunnerError):
+    """Another run works on the same inventory."""
+
+    exit_code = 2
+
+
+class Interrupted(PlayrunnerError):
+    """The user pressed Ctrl-C, or asked the program to end."""
+
+    exit_code = 130

@@ -1,0 +1,47 @@
+"""Variables from the command line: key=value words, JSON or YAML text, or @file."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from playrunner.documents import parse_yaml, read_yaml
+from playrunner.errors import BadInput
+
+
+def read_extra_vars(given: tuple[str, ...]) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for text in given:
+        merged.update(_read(text.strip()))
+    return merged
+
+
+def _read(text: str) -> dict[str, Any]:
+    if not text:
+        return {}
+    if text.startswith("@"):
+        value = read_yaml(Path(text[1:]).expanduser())
+    elif text[0] in "{[":
+        value = parse_yaml(text, "--extra-vars")
+    else:
+        return _pairs(text)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise BadInput(f"--extra-vars takes a mapping of names to values, not {text[:60]!r}")
+    return dict(value)
+
+
+def _pairs(text: str) -> dict[str, Any]:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise BadInput(f"--extra-vars cannot be read: {error} in {text[:60]!r}") from None
+    found = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name.strip():
+            raise BadInput(f"--extra-vars takes name=value, JSON, or @file; {word!r} is none of them")
+        found[name.strip()] = value
+    return found

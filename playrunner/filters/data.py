@@ -1,0 +1,122 @@
+"""Filters between values and their JSON and YAML texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jinja2 import Undefined
+
+from playrunner.errors import StepFailed
+
+
+def to_json(value: Any, **options: Any) -> str:
+    """JSON on one line, keys in their own order."""
+    try:
+        return json.dumps(value, default=_simpler, **options)
+    except TypeError:
+        if not options.get("sort_keys"):
+            raise
+        # Keys of several types have no order between them; they keep the one they came in.
+        return json.dumps(value, default=_simpler, **{**options, "sort_keys": False})
+
+
+def to_nice_json(value: Any, indent: int = 4, sort_keys: bool = True, **options: Any) -> str:
+    """JSON over several lines, keys sorted."""
+    return to_json(value, indent=indent, sort_keys=sort_keys, separators=(",", ": "), **options)
+
+
+def to_yaml(value: Any, default_flow_style: bool | None = None, **options: Any) -> str:
+    """YAML; the innermost lists and mappings on one line."""
+    import yaml
+
+    return str(yaml.dump(value, Dumper=_dumper(), allow_unicode=True, default_flow_style=default_flow_style, **options))
+
+
+def to_nice_yaml(value: Any, indent: int = 4, default_flow_style: bool | None = False, **options: Any) -> str:
+    """YAML with every value on its own line."""
+    return to_yaml(value, default_flow_style, indent=indent, **options)
+
+
+def from_json(text: Any, **options: Any) -> Any:
+    return json.loads(text, **options)
+
+
+def from_yaml(text: Any) -> Any:
+    """The value of one YAML document; what is not text is returned as it is."""
+    import yaml
+
+    if not isinstance(text, str):
+        return text
+    try:
+        return yaml.load(text, Loader=_loader())
+    except yaml.YAMLError as error:
+        raise StepFailed(f"filter 'from_yaml': not valid YAML: {_one_line(error)}") from None
+
+
+def from_yaml_all(text: Any) -> Any:
+    """The values of all documents in a YAML text."""
+    import yaml
+
+    if not isinstance(text, str):
+        return text
+    try:
+        return list(yaml.load_all(text, Loader=_loader()))
+    except yaml.YAMLError as error:
+        raise StepFailed(f"filter 'from_yaml_all': not valid YAML: {_one_line(error)}") from None
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "to_json": to_json,
+    "to_nice_json": to_nice_json,
+    "to_yaml": to_yaml,
+    "to_nice_yaml": to_nice_yaml,
+    "from_json": from_json,
+    "from_yaml": from_yaml,
+    "from_yaml_all": from_yaml_all,
+}
+
+
+def _simpler(value: Any) -> Any:
+    """The JSON-ready form of a value JSON has no notation for."""
+    if isinstance(value, Undefined):
+        value._fail_with_undefined_error()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    if hasattr(value, "__iter__"):
+        return list(value)
+    raise TypeError(f"a value of type {type(value).__name__} cannot be written as JSON")
+
+
+def _loader() -> Any:
+    import yaml
+
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _dumper() -> Any:
+    """A dumper that also writes the subclasses of text, list and mapping that travel through templates."""
+    import yaml
+
+    class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+        pass
+
+    def refuse(_dumper: Any, value: Undefined) -> None:
+        value._fail_with_undefined_error()
+
+    Dumper.add_multi_representer(str, lambda dumper, value: dumper.represent_str(str(value)))
+    Dumper.add_multi_representer(Mapping, lambda dumper, value: dumper.represent_dict(dict(value)))
+    Dumper.add_multi_representer(dict, lambda dumper, value: dumper.represent_dict(value))
+    Dumper.add_multi_representer(list, lambda dumper, value: dumper.represent_list(value))
+    Dumper.add_multi_representer(tuple, lambda dumper, value: dumper.represent_list(list(value)))
+    Dumper.add_multi_representer(Undefined, refuse)
+    return Dumper
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,77 @@
+"""Flight: a step of one host from the moment it starts until its result is known; a loop has several turns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from playrunner.courier import Courier, Parcel
+from playrunner.model import Step
+from playrunner.results import status_of
+from playrunner.variables import Scope
+
+
+@dataclass
+class Turn:
+    """The step once: the only time, or for one item of its loop."""
+
+    scope: Scope
+    local: Mapping[str, Any] = field(default_factory=dict)
+    label: str = ""
+    parcel: Parcel | None = None
+    values: dict[str, Any] | None = None  # known, or fetched from the parcel
+    attempts: int = 1
+    judged: bool = False
+
+    def wait(self, courier: Courier) -> dict[str, Any]:
+        if self.values is None:
+            assert self.parcel
+            self.values = {**courier.wait(self.parcel), **self.local}
+        return self.values
+
+
+@dataclass
+class Flight:
+    """A step under way."""
+
+    step: Step
+    title: str
+    looped: bool = False
+    turns: list[Turn] = field(default_factory=list)
+    started: float = field(default_factory=time.monotonic)
+    ignored: bool = False
+    ignore_unreachable: bool = False
+    hidden: bool = False  # no_log
+    delegated_to: str = ""
+    facts_for: str = ""  # the host that gets the facts (delegate_facts)
+
+    def known_failure(self) -> bool:
+        return any(turn.values is not None and (turn.values.get("failed") or turn.values.get("unreachable"))
+                   for turn in self.turns)
+
+    def wait(self, courier: Courier) -> None:
+        for turn in self.turns:
+            turn.wait(courier)
+
+    def values(self) -> dict[str, Any]:
+        """What `register` gets: the one turn's values, or the loop's sum."""
+        if not self.looped:
+            values = dict(self.turns[0].values or {})
+            if self.turns[0].attempts > 1 or self.step.until is not None:
+                values["attempts"] = self.turns[0].attempts
+            return values
+        results = [dict(turn.values or {}) for turn in self.turns]
+        summed: dict[str, Any] = {"results": results, "changed": any(result.get("changed") for result in results)}
+        if not results:
+            return {**summed, "skipped": True, "skipped_reason": "No items in the list"}
+        for word, message in (("unreachable", "The host did not answer"), ("failed", "One or more items failed")):
+            if any(result.get(word) for result in results):
+                return {**summed, word: True, "msg": message}
+        for word in ("skipped", "unknown"):
+            if all(result.get(word) for result in results):
+                return {**summed, word: True, "msg": "All items skipped" if word == "skipped" else "Cannot be known"}
+        if any(status_of(result) == "unknown" for result in results) and not summed["changed"]:
+            return {**summed, "unknown": True}
+        return {**summed, "msg": "All items completed"}

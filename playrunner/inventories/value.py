@@ -1,0 +1,30 @@
+"""One variable as somebody wrote it: the value, where it stands, and which layer it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from playrunner.errors import Place
+
+
+@dataclass(frozen=True)
+class Value:
+    """A raw variable (templates in it are not rendered) and the file and line that gave it."""
+
+    value: Any
+    place: Place
+    layer: str
+
+
+Values = dict[str, Value]
+
+
+def values_of(mapping: Mapping[Any, Any], layer: str, place: Place) -> Values:
+    """The entries of a mapping as Values; a `Located` mapping gives each its own line, any other the same place."""
+    line_of = getattr(mapping, "place", None)
+    return {
+        str(name): Value(value, line_of(name) if line_of is not None else place, layer)
+        for name, value in mapping.items()
+    }

@@ -1,0 +1,294 @@
+"""Launcher: turns a step into what an agent or a controller module is asked to do, turn by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from playrunner import arguments, catalogue
+from playrunner.bring import perform
+from playrunner.context import Context
+from playrunner.errors import BadInput, HostUnreachable, NotYet, PlayrunnerError, StepFailed, UndefinedVariable
+from playrunner.flight import Flight, Turn
+from playrunner.loops import turns_of
+from playrunner.model import Step
+from playrunner.module import Failed
+from playrunner.request import delegate, hidden, rendered_arguments, request_of, seat_of
+from playrunner.targets import Target
+from playrunner.variables import Scope
+
+if TYPE_CHECKING:
+    from playrunner.agents import Seat
+    from playrunner.strand import Strand
+
+SKIPPED = {"changed": False, "skipped": True, "skip_reason": "Conditional result was False"}
+MOST_DELAY_SECONDS = 3600.0
+
+
+class Launcher:
+    """One strand's way of starting steps."""
+
+    def __init__(self, strand: Strand) -> None:
+        self.strand = strand
+        self.targets: dict[str, Target] = {}  # how each host is reached, worked out once a play
+
+    # What a step is like.
+
+    def is_awaited(self, step: Step) -> bool:
+        """Whether the next step must not be sent before this one's result is judged here."""
+        words, cls = step.keywords, catalogue.module_class(step.module)
+        here = not catalogue.runs_on_host(step.module) and not cls.in_memory
+        paced = step.loop is not None and bool(step.loop.pause_seconds or step.loop.break_when)
+        judged = step.failed_when is not None or step.until is not None or step.retries is not None or not (
+            step.changed_when is None or isinstance(step.changed_when, bool))
+        return bool(here or paced or judged or words.throttle or step.async_seconds)
+
+    def waits_for_all(self, step: Step) -> bool:
+        cls = catalogue.module_class(step.module)
+        return cls.reaches_out or cls.once_for_all
+
+    def once_for_all(self, step: Step) -> bool:
+        return catalogue.module_class(step.module).once_for_all
+
+    def gives_facts(self, step: Step) -> bool:
+        return catalogue.module_class(step.module).gives_facts and step.module != "play.set_fact"
+
+    def flag(self, value: Any, scope: Scope) -> bool:
+        """A keyword that means yes or no, perhaps through a template."""
+        if value is None or isinstance(value, bool):
+            return bool(value)
+        rendered = scope.world.templar.render(value, scope)
+        try:
+            return arguments.as_bool(rendered)
+        except ValueError as error:
+            raise StepFailed(f"a keyword of this step {error}") from None
+
+    def condition_holds(self, step: Step, scope: Scope) -> bool:
+        return all(scope.world.templar.truth(condition, scope) for condition in step.keywords.when)
+
+    def seat(self, step: Step, scope: Scope) -> Seat:
+        return seat_of(self, step, scope)
+
+    # Starting it.
+
+    def launch(self, step: Step, scope: Scope) -> Flight:
+        if self.is_awaited(step):
+            self.strand.settle()
+        flight = Flight(step, _title(step, scope), looped=step.loop is not None)
+        try:
+            flight.hidden = hidden(self, step, scope)
+            flight.ignored = self.flag(step.keywords.ignore_errors, scope)
+            flight.ignore_unreachable = self.flag(step.keywords.ignore_unreachable, scope)
+            turns = self._turns(step, scope)
+        except PlayrunnerError as error:
+            flight.looped = False
+            flight.turns = [Turn(scope, values=self._problem(error, step, scope))]
+            return flight
+        self.strand.run.intend(self.strand.host, step, flight.title)
+        for turn in turns:
+            flight.turns.append(turn)
+            self._launch_turn(flight, turn)
+            if self._breaks(step, turn):
+                break
+        if flight.looped and any(turn.parcel for turn in flight.turns):
+            self._fence(flight)
+        return flight
+
+    def _turns(self, step: Step, scope: Scope) -> Iterator[Turn]:
+        if step.loop is None:
+            return iter([Turn(scope)])
+        try:
+            return iter(turns_of(step.loop, scope, self.strand.batch.sleep))
+        except UndefinedVariable:
+            # A loop over something that is only there when `when` holds must not fail when it does not.
+            if step.keywords.when and not self.condition_holds(step, scope):
+                return iter([Turn(scope, values={**SKIPPED})])
+            raise
+
+    def _launch_turn(self, flight: Flight, turn: Turn) -> None:
+        if turn.values is not None:
+            return
+        step = flight.step
+        if not self.is_awaited(step):
+            self._attempt(flight, turn)
+            return
+        limit = int(turn.scope.world.templar.render(step.keywords.throttle or 0, turn.scope))
+        if limit:
+            with self.strand.batch.throttled(step.position, limit):
+                self._until_judged(flight, turn)
+        else:
+            self._until_judged(flight, turn)
+
+    def _until_judged(self, flight: Flight, turn: Turn) -> None:
+        """Attempts until the result is what `until` asks for, each judged before the next."""
+        step, templar = flight.step, turn.scope.world.templar
+        most = int(templar.render(step.retries, turn.scope)) if step.retries is not None else 3
+        repeats = step.until is not None or step.retries is not None
+        for number in range(1, (most + 1 if repeats else 1) + 1):
+            turn.attempts, turn.values, turn.parcel = number, None, None
+            self._attempt(flight, turn)
+            self._wait(flight, turn)
+            if self.satisfied(flight, turn) or not repeats:
+                return
+            if number <= most:
+                delay = float(templar.render(step.delay, turn.scope))
+                self.strand.run.report.output(self.strand.host, f"{flight.title}: attempt {number} of {most + 1}\n")
+                self.strand.batch.sleep(min(max(delay, 0), MOST_DELAY_SECONDS))
+        assert turn.values is not None
+        turn.attempts = most
+        turn.values["failed"] = True
+
+    def satisfied(self, flight: Flight, turn: Turn) -> bool:
+        assert turn.values is not None
+        if turn.values.get("skipped") or turn.values.get("unreachable") or turn.values.get("unknown"):
+            return True
+        self.judge(flight, turn)
+        if flight.step.until is None:
+            return not turn.values.get("failed")
+        scope = self._with_result(flight, turn)
+        try:
+            return scope.world.templar.truth(flight.step.until, scope)
+        except PlayrunnerError as error:
+            turn.values.update(failed=True, msg=str(error))
+            return False
+
+    def _wait(self, flight: Flight, turn: Turn) -> None:
+        try:
+            turn.wait(self.strand.courier)
+        except HostUnreachable as error:
+            turn.values = {"unreachable": True, "changed": False, "msg": str(error)}
+        if flight.step.async_seconds and turn.values and turn.values.get("ansible_job_id"):
+            self._poll(flight, turn)
+        if turn.values is not None:
+            turn.values.update(turn.local)
+
+    def _poll(self, flight: Flight, turn: Turn) -> None:
+        step, render = flight.step, turn.scope.world.templar.render
+        poll = float(render(step.poll, turn.scope))
+        if poll <= 0 or not turn.values:
+            return
+        job, waited = turn.values["ansible_job_id"], 0.0
+        limit = float(render(step.async_seconds, turn.scope))
+        seat = self.seat(step, turn.scope)
+        while not turn.values.get("finished"):
+            if waited > limit + poll:
+                turn.values = {"failed": True, "changed": False, "msg": f"not finished within {limit:g} seconds",
+                               "ansible_job_id": job, "started": True, "finished": False}
+                return
+            self.strand.batch.sleep(poll)
+            waited += poll
+            parcel = self.strand.courier.send(seat, "host.async_status", {"args": {"jid": job}, "halt": False})
+            turn.values = dict(self.strand.courier.wait(parcel))
+        cleanup = self.strand.courier.send(seat, "host.async_status", {"args": {"jid": job, "mode": "cleanup"}, "halt": False})
+        self.strand.courier.wait(cleanup)
+
+    def judge(self, flight: Flight, turn: Turn) -> None:
+        """What `changed_when` and `failed_when` make of a result."""
+        step, values = flight.step, turn.values
+        if turn.judged or values is None or any(values.get(word) for word in ("skipped", "unreachable", "unknown", "passed")):
+            return
+        turn.judged = True
+        scope = self._with_result(flight, turn) if step.changed_when is not None or step.failed_when is not None else turn.scope
+        try:
+            if step.changed_when is not None:
+                values["changed"] = scope.world.templar.truth(step.changed_when, scope)
+            if step.failed_when is not None:
+                values["failed"] = values["failed_when_result"] = scope.world.templar.truth(step.failed_when, scope)
+        except PlayrunnerError as error:
+            values.update(failed=True, msg=str(error))
+
+    def _with_result(self, flight: Flight, turn: Turn) -> Scope:
+        return turn.scope.inner({flight.step.register: turn.values}) if flight.step.register else turn.scope
+
+    def _attempt(self, flight: Flight, turn: Turn) -> None:
+        """Send it, or do it here; what cannot be started is a result too."""
+        step, scope = flight.step, turn.scope
+        turn.judged = False
+        try:
+            if not self.condition_holds(step, scope):
+                turn.values = {**SKIPPED, "false_condition": self._false_one(step, scope), **turn.local}
+            elif catalogue.runs_on_host(step.module):
+                self._send(flight, turn)
+            else:
+                turn.values = {**self._here(flight, turn), **turn.local}
+        except PlayrunnerError as error:
+            turn.values = {**self._problem(error, step, scope), **turn.local}
+
+    def _false_one(self, step: Step, scope: Scope) -> Any:
+        return next((one for one in step.keywords.when if not scope.world.templar.truth(one, scope)), None)
+
+    def _send(self, flight: Flight, turn: Turn) -> None:
+        step, scope = flight.step, turn.scope
+        given = rendered_arguments(self, step, scope)
+        request = request_of(self, flight, scope, given)
+        target = delegate(step, scope)
+        flight.delegated_to = target or ""
+        if target and self.flag(step.keywords.delegate_facts, scope):
+            flight.facts_for = target
+        turn.parcel = self.strand.courier.send(seat_of(self, step, scope), step.module, request)
+
+    def _here(self, flight: Flight, turn: Turn) -> dict[str, Any]:
+        """A module that runs on the controller."""
+        step, scope = flight.step, turn.scope
+        cls = catalogue.module_class(step.module)
+        given = rendered_arguments(self, step, scope)
+        if step.module in ("play.include_tasks", "play.include_role"):
+            return {"changed": False, "include": given}
+        ctx = self._context(step, scope)
+        try:
+            values = perform(cls(**given), ctx)
+        except Failed as failure:
+            return {"changed": False, "failed": True, "msg": str(failure), **failure.values}
+        if ctx.warnings:
+            values["warnings"] = ctx.warnings
+        if step.module == "play.set_fact":
+            self.strand.tentative.update(values.get("ansible_facts", {}))
+            if any(name.startswith("ansible_") for name in values.get("ansible_facts", {})):
+                self.targets.clear()
+        return values
+
+    def _context(self, step: Step, scope: Scope) -> Context:
+        strand, run = self.strand, self.strand.run
+
+        def on_host(module: str, given: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+            parcel = strand.courier.send(seat_of(self, step, scope), module, {"args": given, "halt": False})
+            return strand.courier.wait(parcel), parcel.body
+
+        return Context(
+            strand.host, scope, run.world.inventory, self.checks(step, scope), run.options.diff,
+            connection=lambda: run.pool.get(seat_of(self, step, scope).target),
+            reset_connection=lambda: strand.courier.reset(seat_of(self, step, scope)), on_host=on_host,
+            sleep=strand.batch.sleep, show=lambda text: run.report.output(strand.host, text), ask=run.report.ask)
+
+    def checks(self, step: Step, scope: Scope) -> bool:
+        own = step.keywords.check_mode
+        return self.strand.run.options.check if own is None else self.flag(own, scope)
+
+    def _problem(self, error: PlayrunnerError, step: Step, scope: Scope) -> dict[str, Any]:
+        if isinstance(error, HostUnreachable):
+            return {"unreachable": True, "changed": False, "msg": str(error)}
+        if isinstance(error, NotYet) and self.strand.run.options.check:
+            return {"unknown": True, "changed": False, "msg": str(error)}
+        if isinstance(error, (BadInput, UndefinedVariable, StepFailed, NotYet)):
+            return {"failed": True, "changed": False, "msg": str(error)}
+        raise error
+
+    def _fence(self, flight: Flight) -> None:
+        """The items of a loop all run; after the last, a failed one stops what follows."""
+        if not flight.ignored:
+            agent = next(turn.parcel for turn in flight.turns if turn.parcel).agent
+            agent.send({"op": "fence", "group": id(flight)})
+
+    def _breaks(self, step: Step, turn: Turn) -> bool:
+        if not step.loop or not step.loop.break_when or turn.values is None:
+            return False
+        return turn.scope.world.templar.truth(list(step.loop.break_when), turn.scope)
+
+
+def _title(step: Step, scope: Scope) -> str:
+    if "{" not in step.title:
+        return step.title
+    try:
+        return str(scope.world.templar.render(step.title, scope))
+    except PlayrunnerError:
+        return step.title

@@ -1,0 +1,51 @@
+"""One run at a time on an inventory: the second waits, and is told who holds the lock."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playrunner.errors import LockHeld
+from playrunner.ledger import state_directory
+
+
+@contextmanager
+def inventory_lock(files: tuple[Path, ...], command: str, wait: bool, say: Callable[[str], None]) -> Iterator[None]:
+    """Hold the inventory's lock; another holder is named, then waited for or refused."""
+    from filelock import FileLock, Timeout
+
+    folder = state_directory() / "locks"
+    folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+    name = hashlib.sha256("\n".join(str(file.absolute()) for file in files).encode()).hexdigest()[:16]
+    lock, note = FileLock(folder / f"{name}.lock"), folder / f"{name}.json"
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        if not wait:
+            raise LockHeld(f"another run works on this inventory: {_holder(note)}; run again when it is done,"
+                           " or leave out --no-wait to wait for it") from None
+        say(f"waiting for another run on this inventory: {_holder(note)} (Ctrl-C to give up)")
+        lock.acquire()
+    try:
+        note.write_text(json.dumps({"pid": os.getpid(), "user": getpass.getuser(), "host": socket.gethostname(),
+                                    "command": command, "since": time.time()}))
+        yield
+    finally:
+        note.unlink(missing_ok=True)
+        lock.release()
+
+
+def _holder(note: Path) -> str:
+    try:
+        held = json.loads(note.read_text())
+        age = int(time.time() - held["since"])
+        return f"{held['user']}@{held['host']} pid {held['pid']}, since {age}s: {held['command']}"
+    except (OSError, ValueError, KeyError):
+        return "its holder left no note"

@@ -1,0 +1,161 @@
+"""Play, Block, Step, Include, Role: a playbook as values, after loading and before running."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from playrunner.errors import Place
+
+Position = tuple[int, ...]  # where a step stands in its play; steps of an include get positions below the include's
+
+
+@dataclass(frozen=True)
+class Role:
+    """A named folder of steps with its own variables and files."""
+
+    name: str
+    path: Path
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    vars: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)  # given where the role is called
+    parents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Keywords:
+    """What a play or block hands down to its steps; a step's own words win, `when`, tags and variables add up."""
+
+    when: tuple[Any, ...] = ()
+    tags: frozenset[str] = frozenset()
+    vars: tuple[Mapping[str, Any], ...] = ()  # outermost first
+    environment: tuple[Any, ...] = ()  # outermost first
+    become: Any = None
+    become_user: Any = None
+    become_method: Any = None
+    become_flags: Any = None
+    become_exe: Any = None
+    check_mode: Any = None
+    diff: Any = None
+    delegate_to: Any = None
+    delegate_facts: Any = None
+    run_once: Any = None
+    ignore_errors: Any = None
+    ignore_unreachable: Any = None
+    no_log: Any = None
+    throttle: Any = None
+    timeout: Any = None
+    any_errors_fatal: Any = None
+    connection: Any = None
+    remote_user: Any = None
+    port: Any = None
+    module_defaults: tuple[Mapping[str, Any], ...] = ()  # outermost first
+
+    def under(self, outer: Keywords) -> Keywords:
+        """These keywords as they hold inside `outer`."""
+        merged = {name: getattr(outer, name) for name, value in self.__dict__.items() if value is None}
+        return replace(
+            self, **merged,
+            when=outer.when + self.when, tags=outer.tags | self.tags, vars=outer.vars + self.vars,
+            environment=outer.environment + self.environment,
+            module_defaults=outer.module_defaults + self.module_defaults)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """What a step is repeated over."""
+
+    source: Any
+    lookup: str | None = None  # the lookup behind with_<lookup>; None for `loop`
+    loop_var: str = "item"
+    index_var: str | None = None
+    label: Any = None
+    pause_seconds: Any = 0
+    extended: bool = False
+    break_when: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """One task of a playbook: a module, its raw arguments, and the words around it."""
+
+    name: str
+    module: str  # the canonical name: host.file, play.debug, aws.eks_cluster
+    arguments: Mapping[str, Any]
+    place: Place
+    keywords: Keywords
+    position: Position = ()
+    role: Role | None = None
+    loop: Loop | None = None
+    register: str | None = None
+    until: Any = None
+    retries: Any = None
+    delay: Any = 5
+    notify: tuple[Any, ...] = ()
+    listen: tuple[str, ...] = ()
+    changed_when: Any = None
+    failed_when: Any = None
+    async_seconds: Any = None
+    poll: Any = 15
+    directory: Path = Path()  # of the file it is written in
+    outer: Keywords | None = None  # what an include hands down: its surroundings' keywords, not its own
+    implicit: bool = False  # the runner's own (gathering facts)
+
+    @property
+    def title(self) -> str:
+        """What the reader sees; the module's name stands in for a missing one."""
+        text = self.name or self.module.rpartition(".")[2]
+        return f"{self.role.name} : {text}" if self.role else text
+
+
+@dataclass(frozen=True)
+class Block:
+    """Steps that share keywords, with what to do when one fails and what to do in any case."""
+
+    name: str
+    body: tuple[Node, ...]
+    rescue: tuple[Node, ...]
+    always: tuple[Node, ...]
+    keywords: Keywords
+    place: Place
+
+
+Node = Step | Block
+
+
+@dataclass(frozen=True)
+class Play:
+    """Which hosts, and what should be so on them."""
+
+    name: str
+    hosts: Any
+    place: Place
+    directory: Path
+    keywords: Keywords
+    sections: tuple[tuple[Node, ...], ...]  # pre_tasks, roles, tasks, post_tasks: handlers run after each pair
+    handlers: tuple[Node, ...]
+    roles: tuple[Role, ...]
+    vars: Mapping[str, Any]
+    vars_files: tuple[Any, ...] = ()
+    vars_prompt: tuple[Mapping[str, Any], ...] = ()
+    gather_facts: Any = True
+    gather_subset: Any = None
+    serial: tuple[Any, ...] = ()
+    max_fail_percentage: Any = None
+    any_errors_fatal: Any = False
+    force_handlers: bool = False
+    strategy: str = "free"
+    order: str = "inventory"
+
+
+def steps_of(nodes: tuple[Node, ...]) -> list[Step]:
+    """Every step in reading order, blocks opened up."""
+    found: list[Step] = []
+    for node in nodes:
+        if isinstance(node, Step):
+            found.append(node)
+        else:
+            found += steps_of(node.body) + steps_of(node.rescue) + steps_of(node.always)
+    return found

@@ -1,0 +1,103 @@
+"""What apt and dpkg know: installed versions, candidates, and when the lists were fetched."""
+
+from __future__ import annotations
+
+import os
+
+from playrunner.module import Failed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
+PROVIDED = "provided"  # stands for the version of a package that exists only as a name others provide
+PLAIN = {"LC_ALL": "C", "LANG": "C"}
+STAMPS = ("/var/lib/apt/periodic/update-success-stamp", "/var/lib/apt/lists")
+
+
+class Policy:
+    """What could be installed of one package."""
+
+    def __init__(self, candidate: Optional[str], versions: list[str]) -> None:
+        self.candidate, self.versions = candidate, versions
+
+
+def installed(ctx: Any, names: list[str]) -> dict[str, Optional[str]]:
+    """The installed version of each, from dpkg alone."""
+    found: dict[str, Optional[str]] = dict.fromkeys(names)
+    if names:
+        ran = ctx.run(["dpkg-query", "-W", "-f", r"${Package} ${Architecture} ${Version} ${db:Status-Status}\n", *names], env=PLAIN)
+        for line in ran.out.splitlines():
+            package, architecture, version, status = line.split(" ", 3)
+            for name in (package, f"{package}:{architecture}"):
+                if status == "installed" and name in found:
+                    found[name] = version
+    return found
+
+
+def provided(ctx: Any, names: list[str]) -> set[str]:
+    """Those names that an installed package provides."""
+    ran = ctx.run(["dpkg-query", "-W", "-f", r"${db:Status-Status} ${Provides}\n"], env=PLAIN)
+    there: set[str] = set()
+    for line in ran.out.splitlines():
+        status, _, names_provided = line.partition(" ")
+        if status == "installed":
+            there.update(part.split()[0] for part in names_provided.split(",") if part.strip())
+    return there.intersection(names)
+
+
+def policies(ctx: Any, names: list[str], release: Optional[str]) -> dict[str, Policy]:
+    """Candidate and known versions of each package that apt has heard of."""
+    if not names:
+        return {}
+    chosen = ["-o", f"APT::Default-Release={release}"] if release else []
+    ran = ctx.run(["apt-cache", *chosen, "policy", *names], env=PLAIN)
+    found: dict[str, Policy] = {}
+    policy = Policy(None, [])
+    for line in ran.out.splitlines():
+        words = line.split()
+        if line and line[0] != " ":
+            policy = found[line.strip().rstrip(":")] = Policy(None, [])
+        elif words[:1] == ["Candidate:"]:
+            policy.candidate = None if words[1] == "(none)" else words[1]
+        elif line.startswith((" *** ", "     ")) and len(words) >= 2 and line[5] != " ":
+            policy.versions.append(words[1] if words[0] == "***" else words[0])
+    return found
+
+
+def split_version(name: str) -> tuple[str, str, str]:
+    """`hello=2.10*` as name, relation and version; the last two empty when nothing is asked."""
+    for relation in (">=", "="):
+        package, sign, version = name.partition(relation)
+        if sign:
+            return package.strip(), relation, version.strip()
+    return name, "", ""
+
+
+def satisfies(ctx: Any, version: Optional[str], relation: str, wanted: str) -> bool:
+    if version is None or not relation:
+        return version is not None
+    if relation == ">=":
+        return bool(ctx.run(["dpkg", "--compare-versions", version, "ge", wanted]).rc == 0)
+    from fnmatch import fnmatchcase
+
+    return fnmatchcase(version, wanted)
+
+
+def of_deb_file(ctx: Any, path: str) -> tuple[str, str]:
+    """Name and version of the package in a .deb file."""
+    ran = ctx.run(["dpkg-deb", "-W", "--showformat", "${Package} ${Version}", path], env=PLAIN)
+    if ran.rc:
+        raise Failed(f"{path} is not a package file: {ran.err.strip()}")
+    name, _, version = ran.out.partition(" ")
+    return name, version
+
+
+def fetched_at() -> int:
+    """When the package lists were last fetched; 0 when never."""
+    for path in STAMPS:
+        try:
+            return int(os.stat(path).st_mtime)
+        except OSError:
+            continue
+    return 0

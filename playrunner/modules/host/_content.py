@@ -1,0 +1,162 @@
+"""What is in a file: read in pieces, hashed, written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+
+from playrunner.module import Failed
+from playrunner.modules.host._modes import default_bits, octal
+from playrunner.modules.host._owners import group_name, set_attributes, user_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any, NoReturn, Optional
+
+    from playrunner.state import State
+
+TEXT_LIMIT = 256 * 1024  # bytes of a file that a state holds, for a diff or to take a change back
+CHUNK = 1024 * 1024  # bytes read at a time
+
+
+def write(ctx: Any, path: str, chunks: Iterable[bytes], attributes: State, validate: Optional[str] = None,
+          unsafe: bool = False) -> None:
+    """Write a file whole or not at all; an existing one keeps its mode and owner unless asked otherwise."""
+    there = stat_of(path, follow=True)
+    scrap = scrap_beside(path)
+    ctx.scrap(scrap)
+    try:
+        fd = os.open(scrap, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+        try:
+            for chunk in chunks:
+                while chunk:
+                    chunk = chunk[os.write(fd, chunk):]
+            _keep_attributes(fd, there if there and stat.S_ISREG(there.st_mode) else None)
+            set_attributes(fd, attributes)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        if validate:
+            _validated(ctx, validate, scrap, path)
+        _replace(scrap, path, unsafe)
+    except BaseException:
+        if os.path.lexists(scrap):
+            os.unlink(scrap)
+        raise
+    finally:
+        ctx.kept(scrap)
+
+
+def backup_of(ctx: Any, path: str) -> str:
+    """Copy a file aside, under a name that tells when; the copy's path."""
+    copy = f"{path}.{os.getpid()}.{time.strftime('%Y-%m-%d@%H:%M:%S~')}"
+    info = os.stat(path)
+    write(ctx, copy, chunks_of(path), {"mode": octal(info.st_mode), "owner": user_name(info.st_uid),
+                                       "group": group_name(info.st_gid)})
+    os.utime(copy, ns=(info.st_atime_ns, info.st_mtime_ns))
+    return copy
+
+
+def read_bytes(path: str) -> bytes:
+    return b"".join(chunks_of(path))
+
+
+def chunks_of(path: str) -> Iterator[bytes]:
+    try:
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            while True:
+                chunk = os.read(fd, CHUNK)
+                if not chunk:
+                    return
+                yield chunk
+        finally:
+            os.close(fd)
+    except OSError as error:
+        refuse(error, path)
+
+
+def sha1_of(chunks: Iterable[bytes]) -> str:
+    try:
+        from _sha1 import sha1  # type: ignore[import-not-found,unused-ignore]  # a quarter of what importing hashlib costs
+    except ImportError:
+        from hashlib import sha1
+    digest = sha1()
+    for chunk in chunks:
+        digest.update(chunk)
+    text: str = digest.hexdigest()
+    return text
+
+
+def text_of(data: bytes) -> Optional[str]:
+    """The content as text for a state, or None when it is binary or too long to keep."""
+    if len(data) > TEXT_LIMIT or b"\0" in data:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def stat_of(path: str, follow: bool = False) -> Optional[os.stat_result]:
+    try:
+        return os.stat(path) if follow else os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return stat_of(path) if follow else None
+    except OSError as error:
+        refuse(error, path)
+
+
+def refuse(error: OSError, path: str) -> NoReturn:
+    """The system's refusal as a failure that names the path and what to do."""
+    remedies = {
+        errno.ENOSPC: "free some space on its file system", errno.EDQUOT: "the quota is used up",
+        errno.EROFS: "its file system is mounted read-only",
+        errno.EACCES: "run the step with become, or as a user who may", errno.EPERM: "run the step with become, or as a user who may",
+        errno.ENOENT: f"Destination directory {os.path.dirname(path)} does not exist; create it first",
+        errno.ENOTDIR: "a part of the path is not a directory", errno.EBUSY: "it is in use; unsafe_writes writes in place",
+    }
+    remedy = remedies.get(error.errno or 0)
+    raise Failed(f"{path}: {error.strerror or error}" + (f"; {remedy}" if remedy else ""), path=path) from None
+
+
+def scrap_beside(path: str) -> str:
+    return os.path.join(os.path.dirname(path), f".playrunner-{os.getpid()}-{time.monotonic_ns()}")
+
+
+def _keep_attributes(fd: int, there: Optional[os.stat_result]) -> None:
+    if there is None:
+        os.fchmod(fd, default_bits("file"))
+        return
+    if (there.st_uid, there.st_gid) != (os.geteuid(), os.getegid()):
+        try:
+            os.fchown(fd, there.st_uid, there.st_gid)
+        except PermissionError:
+            pass  # whoever may replace another's file in a shared folder owns the new one
+    os.fchmod(fd, stat.S_IMODE(there.st_mode))
+
+
+def _validated(ctx: Any, validate: str, scrap: str, path: str) -> None:
+    import shlex
+
+    if "%s" not in validate:
+        raise Failed(f"validate must contain %s, which stands for the file to check: {validate}")
+    ran = ctx.run(shlex.split(validate % scrap))
+    if ran.rc:
+        raise Failed(f"failed to validate: rc:{ran.rc} error:{ran.err}; {path} stays as it was",
+                     exit_status=ran.rc, stdout=ran.out, stderr=ran.err)
+
+
+def _replace(scrap: str, path: str, unsafe: bool) -> None:
+    try:
+        os.replace(scrap, path)
+    except OSError:
+        if not unsafe or not os.path.isfile(path):
+            raise
+        data = read_bytes(scrap)
+        with open(path, "wb") as file:
+            file.write(data)
+        os.unlink(scrap)

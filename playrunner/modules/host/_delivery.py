@@ -1,0 +1,113 @@
+"""One file with given content at a path: what copy, template and assemble have in common.
+
+An entry says what to deliver: `name`, `sha1`, `mode`, and its bytes as `data`, as a path on the host under `from`, or as
+something the controller ships.
+"""
+
+from __future__ import annotations
+
+import os
+
+from playrunner.module import Failed
+from playrunner.modules.host._content import TEXT_LIMIT, backup_of, chunks_of, sha1_of
+from playrunner.modules.host._paths import (Placed, bring, expanded, facts, file_state, first_missing, look,
+                                            make_folders, mode_state)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, Optional
+
+    from playrunner.state import Change, State
+
+    Entry = dict[str, Any]
+
+
+class Delivered(Placed):
+    """A file with given content; subclasses say which."""
+
+    dest: str  # where it goes; a directory, or a path that ends in /, keeps the source's name
+    backup: bool = False  # keep a copy of the file as it was
+    force: bool = True  # replace a file that is different; otherwise only make a missing one
+    follow: bool = False  # write through a link at dest rather than replace it
+    validate: str | None = None  # a command that checks the new file before it replaces the old; %s stands for it
+
+    # Found while looking; not arguments.
+    _entry = dict[str, "Any"]()
+    _path = ""
+    _backup_file = ""
+
+    def entry(self, ctx: Any) -> Entry:
+        """What to deliver."""
+        raise NotImplementedError
+
+    def observe(self, ctx: Any) -> Optional[State]:
+        self._entry = self.entry(ctx)
+        self._path = self.place(self._entry["name"])
+        found = look(ctx, self._path)
+        if found is None and self.dest.endswith("/"):
+            missing = first_missing(self._path)
+            return {"kind": "absent", "above": missing} if missing else None
+        return found
+
+    def desired(self, ctx: Any, found: Optional[State]) -> Optional[State]:
+        there = None if found is None or found["kind"] == "absent" else found
+        if there and not self.force:
+            return {"kind": there["kind"]}
+        if there and there["kind"] == "directory":
+            raise Failed(f"{self._path} is a directory, and a file cannot replace it; remove it first", dest=self._path)
+        wanted = self.entry_state(ctx, self._entry, there)
+        if found and not there:
+            wanted["above"] = None
+        return wanted
+
+    def entry_state(self, ctx: Any, entry: Entry, there: Optional[State]) -> State:
+        data = None
+        if ctx.diff and entry.get("size", 0) <= TEXT_LIMIT and not (there and there.get("sha1") == entry["sha1"]):
+            data = b"".join(contents(ctx, entry))
+        mode = entry["mode"] if self.mode == "preserve" else self.mode
+        return {**file_state(ctx, entry["sha1"], there, data), **mode_state(mode, there, "file"), **self.owner_state(ctx, there)}
+
+    def apply(self, ctx: Any, change: Change) -> None:
+        self.deliver(ctx, self._path, self._entry, change)
+
+    def deliver(self, ctx: Any, path: str, entry: Entry, change: Change) -> None:
+        after, found = change.after, change.observed
+        # Taking a change back brings other content than the entry's, and leaves no second backup.
+        forward = after is not None and after.get("sha1") == entry["sha1"]
+        if forward and found and found["kind"] == "file" and self.backup and change.touches("sha1"):
+            self._backup_file = backup_of(ctx, path)
+        if forward and found and found["kind"] == "absent":
+            make_folders(os.path.dirname(path), {**mode_state(self.folder_mode(), None, "directory"),
+                                                 **self.owner_state(ctx, None)})
+        bring(ctx, path, change, contents(ctx, entry) if forward else None, self.validate if forward else None,
+              self.unsafe_writes)
+
+    def folder_mode(self) -> Any:
+        """The mode of folders that have to be made on the way."""
+        return None
+
+    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+        shown: dict[str, Any] = {"dest": self._path, "path": self._path, **facts(self._path)}
+        if change.after is not None:
+            shown["checksum"] = self._entry["sha1"] if "sha1" in change.after else (change.observed or {}).get("sha1")
+        if self._backup_file:
+            shown["backup_file"] = self._backup_file
+        return shown
+
+    def place(self, name: str) -> str:
+        path = expanded(self.dest)
+        if path.endswith("/") or os.path.isdir(path):
+            path = os.path.join(path, name)
+        return os.path.realpath(path) if self.follow and os.path.islink(path) else path
+
+
+def contents(ctx: Any, entry: Entry) -> Iterable[bytes]:
+    """The bytes to write, in pieces."""
+    if "data" in entry:
+        return (entry["data"],)
+    return chunks_of(entry["from"]) if "from" in entry else (ctx.blob(entry),)
+
+
+def entry_of(name: str, data: bytes) -> Entry:
+    return {"name": name, "sha1": sha1_of((data,)), "size": len(data), "data": data, "mode": None}

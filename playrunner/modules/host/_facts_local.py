@@ -1,0 +1,54 @@
+"""Facts a host keeps about itself: *.fact files with JSON or INI in them, or programs that print such."""
+
+from __future__ import annotations
+
+import json
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def gathered(ctx: Any, folder: str, seconds: int) -> dict[str, Any]:
+    folder = os.path.expanduser(folder)
+    if not os.path.isdir(folder):
+        return {}
+    names = [name for name in sorted(os.listdir(folder)) if name.endswith(".fact")]
+    return {name[:-len(".fact")].replace("-", "_"): _read(ctx, os.path.join(folder, name), seconds) for name in names}
+
+
+def _read(ctx: Any, path: str, seconds: int) -> Any:
+    from playrunner.module import Failed
+
+    try:
+        if os.access(path, os.X_OK):
+            ran = ctx.run([path], timeout=seconds)
+            if ran.rc:
+                return _complain(ctx, f"Failure executing fact script ({path}), rc: {ran.rc}, err: {ran.err.strip()}")
+            text = ran.out
+        else:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+    except (OSError, UnicodeDecodeError, Failed) as error:
+        return _complain(ctx, f"{path} cannot be read as a fact: {error}")
+    try:
+        return json.loads(text)
+    except ValueError:
+        return _ini(ctx, path, text)
+
+
+def _ini(ctx: Any, path: str, text: str) -> Any:
+    import configparser
+
+    parser = configparser.ConfigParser()
+    try:
+        parser.read_string(text)
+        return {section: dict(parser.items(section, raw=True)) for section in parser.sections()}
+    except configparser.Error as error:
+        return _complain(ctx, f"error loading facts as JSON or ini - please check content: {path}: {error}")
+
+
+def _complain(ctx: Any, text: str) -> str:
+    ctx.warn(text)
+    return text

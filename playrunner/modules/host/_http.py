@@ -1,0 +1,131 @@
+"""Requests to web servers for get_url, uri and unarchive."""
+
+from __future__ import annotations
+
+from playrunner.module import Failed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Optional
+
+_CHUNK = 1024 * 1024  # bytes read at a time
+
+
+class Answer:
+    """What a server said; the body is read as it is needed."""
+
+    def __init__(self, response: Any, asked: str) -> None:
+        self._response = response
+        self.status: int = response.status if hasattr(response, "status") else response.code
+        self.url: str = response.geturl()
+        self.redirected = self.url != asked
+        self.reason: str = getattr(response, "reason", "") or ""
+        self.headers: list[tuple[str, str]] = list(response.headers.items())
+        self.length = self.header("content-length") or "unknown"
+
+    @property
+    def said(self) -> str:
+        if self.status >= 300:
+            return f"HTTP Error {self.status}: {self.reason}"
+        return f"OK ({self.length} bytes)"
+
+    def header(self, name: str) -> Optional[str]:
+        return next((value for key, value in self.headers if key.lower() == name), None)
+
+    def chunks(self) -> Iterator[bytes]:
+        with self._response:
+            while True:
+                chunk = self._response.read(_CHUNK)
+                if not chunk:
+                    return
+                yield chunk
+
+    def close(self) -> None:
+        self._response.close()
+
+
+def fetch(url: str, method: str = "GET", body: Optional[bytes] = None, headers: Optional[dict[str, str]] = None,
+          timeout: float = 30, user: Optional[str] = None, password: Optional[str] = None, basic_at_once: bool = False,
+          verify: bool = True, follow: str = "safe", **tls: Any) -> Answer:
+    """Ask and return the answer, whatever its status; no answer at all is a failure."""
+    import urllib.error
+    import urllib.parse
+    import urllib.request
+
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in ("http", "https", "ftp", "file"):
+        raise Failed(f"{url} is not a web address: it should begin with http:// or https://", url=url)
+    if "@" in parts.netloc and user is None:
+        user, password = urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or "")
+        url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    request = urllib.request.Request(url, data=body, headers={str(k): str(v) for k, v in (headers or {}).items()}, method=method)
+    if user is not None and basic_at_once:
+        import base64
+
+        token = base64.b64encode(f"{user}:{password or ''}".encode()).decode()
+        request.add_unredirected_header("Authorization", f"Basic {token}")
+    try:
+        return Answer(_opener(url, user, password, verify, follow, tls).open(request, timeout=timeout), url)
+    except urllib.error.HTTPError as error:
+        return Answer(error, url)
+    except (OSError, ValueError) as error:  # URLError is an OSError
+        reason = getattr(error, "reason", error)
+        raise Failed(f"Request failed: {url}: {reason}; see that the address is right and reachable from this host",
+                     status=-1, status_code=-1, url=url, elapsed=0) from None
+
+
+def _opener(url: str, user: Optional[str], password: Optional[str], verify: bool, follow: str, tls: dict[str, Any]) -> Any:
+    import urllib.request
+
+    class Redirects(urllib.request.HTTPRedirectHandler):
+        def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+            if follow in ("none", "no") or (follow == "safe" and req.get_method() not in ("GET", "HEAD")):
+                return None
+            new = super().redirect_request(req, fp, code, msg, headers, newurl)
+            if new is not None and (req.get_method() == "HEAD" or (follow in ("all", "yes") and code in (307, 308))):
+                new.method = req.get_method()
+                new.data = req.data
+            return new
+
+    handlers: list[Any] = [Redirects()]
+    if url.startswith("https"):
+        handlers.append(urllib.request.HTTPSHandler(context=_tls(verify, tls)))
+    if tls.get("proxy") is False:
+        handlers.append(urllib.request.ProxyHandler({}))
+    if tls.get("unix_socket"):
+        handlers.append(_socket_handler(tls["unix_socket"]))
+    if user is not None:
+        known = urllib.request.HTTPPasswordMgrWithDefaultRealm()
+        known.add_password(None, url, user, password or "")
+        handlers += [urllib.request.HTTPBasicAuthHandler(known), urllib.request.HTTPDigestAuthHandler(known)]
+    return urllib.request.build_opener(*handlers)
+
+
+def _tls(verify: bool, tls: dict[str, Any]) -> Any:
+    import ssl
+
+    context = ssl.create_default_context(cafile=tls.get("ca_path"))
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if tls.get("client_cert"):
+        context.load_cert_chain(tls["client_cert"], tls.get("client_key"))
+    return context
+
+
+def _socket_handler(path: str) -> Any:
+    import http.client
+    import socket
+    import urllib.request
+
+    class Connection(http.client.HTTPConnection):
+        def connect(self) -> None:
+            self.sock = socket.socket(socket.AF_UNIX)
+            self.sock.connect(path)
+
+    class Handler(urllib.request.HTTPHandler):
+        def http_open(self, req: Any) -> Any:
+            return self.do_open(Connection, req)
+
+    return Handler()

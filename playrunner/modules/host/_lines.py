@@ -1,0 +1,82 @@
+"""Text files of which a module keeps some lines: everything else in them stays as it is."""
+
+from __future__ import annotations
+
+import os
+
+from playrunner.module import Module
+from playrunner.modules.host import _paths
+from playrunner.modules.host._content import read_bytes, refuse, sha1_of, stat_of, write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
+    from playrunner.state import Change, State
+
+
+class LinesOfFile(Module):
+    """A module whose thing is some lines of one file; `edited` says what the file should be."""
+
+    def file(self) -> str:
+        """The file's path, with links followed."""
+        raise NotImplementedError
+
+    def edited(self, lines: list[str]) -> list[str]:
+        """The lines as they should be, given those that are there."""
+        raise NotImplementedError
+
+    def attributes(self) -> State:
+        """Mode and owner for a file that has to be made."""
+        return {}
+
+    def observe(self, ctx: Any) -> State | None:
+        path = self.file()
+        data = read_bytes(path) if stat_of(path) else b""
+        self._text = data.decode("utf-8", "surrogateescape")
+        return _paths.look(ctx, path, data=data)
+
+    def desired(self, ctx: Any, found: State | None) -> State | None:
+        before = self._text.splitlines()
+        after = self.edited(before)
+        if after == before:
+            return found and {"kind": found["kind"]}
+        self._data = data = encoded(after)
+        return {**({} if found else self.attributes()), **_paths.file_state(ctx, sha1_of((data,)), found, data)}
+
+    def apply(self, ctx: Any, change: Change) -> None:
+        data: Optional[bytes] = getattr(self, "_data", None)  # none when an earlier state is put back
+        _paths.bring(ctx, self.file(), change, None if data is None else (data,))
+
+
+def encoded(lines: list[str]) -> bytes:
+    return "".join(line + "\n" for line in lines).encode("utf-8", "surrogateescape")
+
+
+def split_quoted(text: str) -> list[str]:
+    """Words separated by blanks; blanks between double quotes do not separate."""
+    words, word, quoted = [], "", False
+    for sign in text:
+        if sign == '"':
+            quoted = not quoted
+        if sign in " \t" and not quoted:
+            if word:
+                words.append(word)
+            word = ""
+        else:
+            word += sign
+    return [*words, word] if word else words
+
+
+def read_lines(path: str) -> list[str]:
+    """A small configuration file's lines; none when it is not there."""
+    if stat_of(path, follow=True) is None:
+        return []
+    return read_bytes(path).decode("utf-8", "surrogateescape").splitlines()
+
+
+def write_lines(ctx: Any, path: str, lines: list[str], attributes: Optional[State] = None) -> None:
+    try:
+        write(ctx, os.path.realpath(path), (encoded(lines),), attributes or {})
+    except OSError as error:
+        refuse(error, path)

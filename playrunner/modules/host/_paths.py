@@ -1,0 +1,207 @@
+"""What is at a path, and the one way to make, mend, remove and restore it; every module that leaves files shares this.
+
+A state names `kind`, `mode`, `owner`, `group`, and `sha1` (also `content` when asked for diffs) or a link's `target`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from playrunner.module import Failed, Module
+from playrunner.modules.host._content import (CHUNK, TEXT_LIMIT, chunks_of, read_bytes, refuse, scrap_beside, sha1_of,
+                                              stat_of, text_of, write)
+from playrunner.modules.host._modes import default_bits, mode_bits, octal
+from playrunner.modules.host._owners import group_id, group_name, set_attributes, user_id, user_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, Optional
+
+    from playrunner.state import Change, State
+
+
+class Placed(Module):
+    """The arguments shared by all that leave something at a path."""
+
+    mode: Any = None  # as 0644, "0644" or "u=rw,go=r"; left alone when not given
+    owner: Any = None  # a user's name or number
+    group: Any = None  # a group's name or number
+    unsafe_writes: bool = False  # write in place where the path cannot be replaced, as with a bind-mounted file
+
+    def attributes(self, ctx: Any, found: Optional[State], kind: str = "file") -> State:
+        """The part of the desired state that mode, owner and group speak of."""
+        return {**mode_state(self.mode, found, kind), **self.owner_state(ctx, found)}
+
+    def owner_state(self, ctx: Any, found: Optional[State]) -> State:
+        wanted: State = {}
+        # Under --check an earlier step may be the one that makes the user; what is not there yet cannot tell.
+        later = ctx.check and found is None
+        if self.owner is not None:
+            wanted["owner"] = str(self.owner) if later else user_name(user_id(self.owner))
+        if self.group is not None:
+            wanted["group"] = str(self.group) if later else group_name(group_id(self.group))
+        return wanted
+
+
+def mode_state(mode: Any, found: Optional[State], kind: str) -> State:
+    """The desired mode, when one is asked for, of something that is now as `found` says."""
+    if mode is None or kind == "link":
+        return {}
+    current = int(found["mode"], 8) if found and found["kind"] == kind else default_bits(kind)
+    return {"mode": octal(mode_bits(mode, current, kind == "directory"))}
+
+
+def expanded(path: str) -> str:
+    return os.path.expandvars(os.path.expanduser(path)) if "~" in path or "$" in path else path
+
+
+def look(ctx: Any, path: str, content: bool = True, data: Optional[bytes] = None) -> Optional[State]:
+    """The state of what is at `path`, or None when nothing is; `data` spares reading it a second time."""
+    info = stat_of(path)
+    if info is None:
+        return None
+    kind = kind_of(info)
+    state: State = {"kind": kind, "mode": octal(info.st_mode), "owner": user_name(info.st_uid),
+                    "group": group_name(info.st_gid)}
+    if kind == "link":
+        state["target"] = os.readlink(path)
+    elif kind == "file" and content:
+        if data is None and info.st_size <= CHUNK:
+            data = read_bytes(path)
+        state["sha1"] = sha1_of((data,) if data is not None else chunks_of(path))
+        if ctx.diff:
+            state["content"] = None if data is None else text_of(data)
+    return state
+
+
+def kind_of(info: os.stat_result) -> str:
+    kinds = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}
+    return kinds.get(stat.S_IFMT(info.st_mode), "special")
+
+
+def file_state(ctx: Any, sha1: str, found: Optional[State], data: Optional[bytes] = None) -> State:
+    """The desired state of a file with this content; `data` is shown in diffs."""
+    wanted: State = {"kind": "file", "sha1": sha1}
+    if ctx.diff and not (found and found.get("sha1") == sha1):
+        wanted["content"] = None if data is None else text_of(data)
+    return replacing(found, wanted)
+
+
+def replacing(found: Optional[State], wanted: State) -> State:
+    """`wanted`, also naming all that goes when something of another kind is there, so that it can be put back."""
+    if found and found["kind"] != wanted["kind"]:
+        return {**dict.fromkeys(found), **wanted}
+    return wanted
+
+
+def bring(ctx: Any, path: str, change: Change, chunks: Optional[Iterable[bytes]] = None, validate: Optional[str] = None,
+          unsafe: bool = False) -> None:
+    """Make what is at `path` what `change` says; `chunks` give a file's content when the state does not hold it."""
+    after, found = change.after, change.observed
+    try:
+        if after is None or after["kind"] == "absent":
+            remove(path)
+            remove_folders(os.path.dirname(path), after.get("above") if after else None)
+            return
+        if found is not None and found["kind"] == "absent":
+            found = None
+        new = found is None or found["kind"] != after["kind"]
+        if found and new and (found["kind"] == "directory" or after["kind"] == "directory"):
+            remove(path)
+        if after["kind"] == "file" and (new or not found or after.get("sha1", found.get("sha1")) != found.get("sha1")):
+            _write_as(ctx, path, after, found, chunks, validate, unsafe)
+        elif after["kind"] == "directory" and new:
+            make_folders(path, after)
+        elif after["kind"] == "link" and (new or (found and after["target"] != found["target"])):
+            _swap_in(ctx, path, lambda scrap: os.symlink(after["target"], scrap))
+            set_attributes(path, after)
+        elif after["kind"] == "hard" and new:
+            _swap_in(ctx, path, lambda scrap: os.link(after["source"], scrap))
+            set_attributes(path, after)
+        else:
+            set_attributes(path, after)
+    except OSError as error:
+        refuse(error, path)
+
+
+def make_folders(path: str, attributes: State) -> None:
+    """A folder and those above it that are missing, all with the same attributes."""
+    above = os.path.dirname(path.rstrip("/"))
+    if above and not os.path.isdir(above):
+        make_folders(above, attributes)
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+    set_attributes(path, attributes)
+
+
+def first_missing(path: str) -> Optional[str]:
+    """The highest folder above `path` that is not there, or None when all are."""
+    missing = None
+    above = os.path.dirname(path.rstrip("/"))
+    while above and not os.path.lexists(above):
+        missing, above = above, os.path.dirname(above)
+    return missing
+
+
+def remove_folders(path: str, highest: Optional[str]) -> None:
+    """Take away folders that were made on the way, from the lowest up to `highest`, as long as they are empty."""
+    while highest and path.startswith(highest):
+        try:
+            os.rmdir(path)
+        except FileNotFoundError:
+            pass
+        except OSError:
+            return
+        path = os.path.dirname(path)
+
+
+def remove(path: str) -> None:
+    """A file, link or whole tree."""
+    info = stat_of(path)
+    if info is None:
+        return
+    if stat.S_ISDIR(info.st_mode):
+        with os.scandir(path) as entries:
+            for entry in list(entries):
+                if entry.is_dir(follow_symlinks=False):
+                    remove(entry.path)
+                else:
+                    os.unlink(entry.path)
+        os.rmdir(path)
+    else:
+        os.unlink(path)
+
+
+def facts(path: str, follow: bool = False) -> dict[str, Any]:
+    """What results say of a path: mode, owner, group, uid, gid, size, state."""
+    info = stat_of(path, follow)
+    if info is None:
+        return {}
+    kind = kind_of(info)
+    return {"mode": octal(info.st_mode), "owner": user_name(info.st_uid), "group": group_name(info.st_gid),
+            "uid": info.st_uid, "gid": info.st_gid, "size": info.st_size,
+            "state": "hard" if kind == "file" and info.st_nlink > 1 else kind}
+
+
+def _write_as(ctx: Any, path: str, after: State, found: Optional[State], chunks: Optional[Iterable[bytes]],
+              validate: Optional[str], unsafe: bool) -> None:
+    if chunks is None:
+        if after.get("content") is None and after.get("sha1") != sha1_of(()):
+            raise Failed(f"{path} cannot be put back: what was in it was not kept (binary, or more than {TEXT_LIMIT} bytes)")
+        chunks = ((after.get("content") or "").encode(),)
+    write(ctx, path, chunks, after, validate, unsafe)
+
+
+def _swap_in(ctx: Any, path: str, make: Any) -> None:
+    scrap = scrap_beside(path)
+    ctx.scrap(scrap)
+    make(scrap)
+    os.replace(scrap, path)
+    if os.path.lexists(scrap):  # two hard links to one file: the rename does nothing
+        os.unlink(scrap)
+    ctx.kept(scrap)

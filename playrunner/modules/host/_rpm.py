@@ -1,0 +1,113 @@
+"""Packages of Red Hat's family, through rpm and dnf or yum."""
+
+from __future__ import annotations
+
+from playrunner.module import Failed
+from playrunner.modules.host._packages import Packages, named, needed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal, Optional
+
+    from playrunner.state import Change, State
+
+PLAIN = {"LC_ALL": "C", "LANG": "C"}
+NEWEST, PRESENT = "newest", "present"  # stand for versions that only the package manager can name
+UPDATES_EXIST = 100  # exit status of check-update
+
+
+class RpmPackages(Packages):
+    """The arguments and ways that dnf and yum share."""
+
+    aliases = {"pkg": "name"}
+    manager = "dnf"
+    name: list[Any] = []  # packages: name, name-version, a path to a .rpm file; "*" with latest for all
+    state: Literal["present", "installed", "latest", "absent", "removed"] | None = None  # installed, newest or gone
+    enablerepo: list[Any] = []  # repositories to use for this step only
+    disablerepo: list[Any] = []  # repositories to leave out for this step only
+    update_cache: bool = False  # fetch the package lists first
+    disable_gpg_check: bool = False  # install what is not signed
+    allow_downgrade: bool = False  # an older version may replace a newer one
+    autoremove: bool = False  # also remove what was installed for others only
+    install_weak_deps: bool = True  # also install what packages recommend
+    update_only: bool = False  # leave packages that are not installed alone
+    lock_timeout: int = 30  # accepted for Ansible's sake; the package manager waits by itself
+
+    def names(self) -> list[str]:
+        return named(self.name)
+
+    def observe(self, ctx: Any) -> State | None:
+        needed("rpm", "use the module of the package manager this host has, or package")
+        groups = [name for name in self.names() if name.startswith("@")]
+        if groups:
+            raise Failed(f"{groups[0]}: groups of packages are not supported; name the packages")
+        return {"packages": {name: self._installed(ctx, name) for name in self.names()}}
+
+    def desired(self, ctx: Any, found: State | None) -> State | None:
+        there: dict[str, Any] = (found or {})["packages"]
+        if self.state in ("absent", "removed"):
+            return {"packages": dict.fromkeys(there)}
+        old = self._outdated(ctx) if self.state == "latest" else set()
+        return {"packages": {name: self._wanted(name, version, old) for name, version in there.items()}}
+
+    def apply(self, ctx: Any, change: Change) -> None:
+        self._results: list[str] = []
+        coming, going = self.coming_and_going(change)
+        if going:
+            self._manage(ctx, "autoremove" if self.autoremove else "remove", going)
+        fresh = [name for name, wanted in coming.items() if wanted == PRESENT]
+        newer = [name for name, wanted in coming.items() if wanted == NEWEST]
+        exact = [f"{name}-{wanted}" for name, wanted in coming.items() if wanted not in (PRESENT, NEWEST)]
+        if fresh:
+            self._manage(ctx, "install", fresh)
+        if newer:
+            self._manage(ctx, "upgrade", [name for name in newer if name != "*"])
+        if exact:
+            self._manage(ctx, "downgrade" if self.allow_downgrade else "install", exact)
+
+    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+        return {"rc": 0, "results": getattr(self, "_results", []), "msg": "" if change else "Nothing to do"}
+
+    def _installed(self, ctx: Any, name: str) -> Optional[str]:
+        if name == "*":
+            return PRESENT
+        form = ["--qf", r"%{VERSION}-%{RELEASE}.%{ARCH}\n"]
+        if name.endswith(".rpm"):
+            ran = ctx.run(["rpm", "-qp", "--qf", r"%{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}\n", name], env=PLAIN)
+            if ran.rc:
+                raise Failed(f"{name} is not a package file: {ran.err.strip()}")
+            name = ran.out.strip()
+        for way in ([], ["--whatprovides"]):
+            ran = ctx.run(["rpm", "-q", *way, *form, name], env=PLAIN)
+            if ran.rc == 0:
+                return str(ran.out.splitlines()[-1])
+        return None
+
+    def _wanted(self, name: str, version: Optional[str], old: set[str]) -> Optional[str]:
+        if version is None:
+            return None if self.update_only else PRESENT
+        return NEWEST if name in old or (name == "*" and old) else version
+
+    def _outdated(self, ctx: Any) -> set[str]:
+        ran = ctx.run([self.manager, "-q", *self._repositories(), "check-update"], env=PLAIN)
+        if ran.rc not in (0, UPDATES_EXIST):
+            raise Failed(f"{self.manager} check-update failed: {ran.err.strip()}", rc=ran.rc)
+        rows = [line.split() for line in ran.out.partition("Obsoleting")[0].splitlines()]
+        return {part for row in rows if len(row) == 3 for part in (row[0], row[0].rpartition(".")[0])}
+
+    def _repositories(self) -> list[str]:
+        return [*(f"--disablerepo={name}" for name in named(self.disablerepo)),
+                *(f"--enablerepo={name}" for name in named(self.enablerepo)),
+                *(["--refresh"] if self.update_cache and self.manager == "dnf" else [])]
+
+    def _manage(self, ctx: Any, verb: str, names: list[str]) -> None:
+        if self.update_cache and self.manager == "yum":
+            ctx.run(["yum", "-q", "makecache"], env=PLAIN)
+        options = [*(["--nogpgcheck"] if self.disable_gpg_check else []),
+                   *([] if self.install_weak_deps or self.manager == "yum" else ["--setopt=install_weak_deps=False"])]
+        command = [self.manager, "-y", *self._repositories(), *options, verb, *names]
+        ran = ctx.run(command, env=PLAIN, live=True)
+        if ran.rc:
+            raise Failed(f"'{' '.join(command)}' failed: {ran.err.strip() or ran.out.strip()}", rc=ran.rc,
+                         results=[ran.out], stdout=ran.out, stderr=ran.err)
+        self._results.append(ran.out)

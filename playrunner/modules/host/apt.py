@@ -1,0 +1,157 @@
+"""host.apt: packages of Debian and its children."""
+
+from __future__ import annotations
+
+import time
+
+from playrunner.module import Failed
+from playrunner.modules.host import _apt_cache
+from playrunner.modules.host._apt_cache import PROVIDED
+from playrunner.modules.host._packages import Packages, named, needed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal, Optional
+
+    from playrunner.state import Change, State
+
+
+class Apt(Packages):
+    """Packages of Debian, Ubuntu and their children."""
+
+    aliases = {"pkg": "name", "package": "name", "update-cache": "update_cache", "install-recommends": "install_recommends",
+               "default-release": "default_release", "allow-downgrade": "allow_downgrade", "allow_downgrades": "allow_downgrade"}
+    name: list[Any] = []  # packages: name, name=version (with *), name>=version
+    state: Literal["present", "installed", "latest", "absent", "removed"] = "present"  # installed, newest or gone
+    update_cache: bool = False  # fetch the package lists first
+    cache_valid_time: int = 0  # seconds for which fetched lists are good enough
+    install_recommends: bool | None = None  # also install what packages recommend; apt's own setting when not given
+    default_release: str | None = None  # prefer this release, such as bookworm-backports
+    purge: bool = False  # when removing, remove configuration files too
+    autoremove: bool = False  # also remove what was installed for others only
+    upgrade: Literal["dist", "full", "safe", "yes", "no"] = "no"  # bring all packages up to date
+    deb: str | None = None  # a package file on the host
+    only_upgrade: bool = False  # leave packages that are not installed alone
+    allow_downgrade: bool = False  # an older version may replace a newer one
+    allow_unauthenticated: bool = False  # install what is not signed
+    dpkg_options: str = "force-confdef,force-confold"  # how dpkg settles questions about configuration files
+    lock_timeout: int = 60  # seconds to wait while another program holds the package database
+
+    def names(self) -> list[str]:
+        return named(self.name)
+
+    def observe(self, ctx: Any) -> State | None:
+        needed("apt-get", "use the module of the package manager this host has, or package")
+        packages = _apt_cache.installed(ctx, [_apt_cache.split_version(name)[0] for name in self.names()])
+        if self.deb:
+            name, self._deb_version = _apt_cache.of_deb_file(ctx, self.deb)
+            packages.update(_apt_cache.installed(ctx, [name]))
+        age = time.time() - _apt_cache.fetched_at()
+        self._stale = self.update_cache or self.cache_valid_time > 0
+        self._stale = self._stale and not 0 <= age < self.cache_valid_time
+        found: State = {"packages": packages, "lists": "old" if self._stale else "fresh"}
+        if self._sweeping():
+            found["pending"] = self._pending(ctx)
+        return found
+
+    def desired(self, ctx: Any, found: State | None) -> State | None:
+        wanted: State = {"packages": self._wanted(ctx, (found or {})["packages"], lenient=self._stale)}
+        if self._stale:
+            wanted["lists"] = "fresh"
+        if self._sweeping():
+            wanted["pending"] = []
+        return wanted
+
+    def apply(self, ctx: Any, change: Change) -> None:
+        self._output = {"stdout": "", "stderr": ""}
+        after: State = dict(change.after or {})
+        if change.touches("lists") and after.get("lists") == "fresh":
+            self._apt_get(ctx, ["update"])
+            after["packages"] = self._wanted(ctx, (change.observed or {})["packages"], lenient=False)
+            change.after = after
+            if self._sweeping():
+                change.before = {**(change.before or {}), "pending": self._pending(ctx)}
+        coming, going = self.coming_and_going(change)
+        if going:
+            self._apt_get(ctx, ["remove", *(["--purge"] if self.purge else []), *going])
+        if coming:
+            self._apt_get(ctx, ["install", *self._options(), *(self._argument(*pair) for pair in coming.items())])
+        if (change.before or {}).get("pending"):
+            self._apt_get(ctx, self._sweeping())
+
+    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+        more = dict(getattr(self, "_output", {"stdout": "", "stderr": ""}))
+        if self.names() or self._sweeping():
+            more["changed"] = change.touches("packages", "pending")
+        more["stdout_lines"], more["stderr_lines"] = more["stdout"].splitlines(), more["stderr"].splitlines()
+        return {"cache_updated": change.touches("lists") and not ctx.check, "cache_update_time": _apt_cache.fetched_at(), **more}
+
+    def _wanted(self, ctx: Any, packages: dict[str, Any], lenient: bool) -> dict[str, Any]:
+        asked = [_apt_cache.split_version(name) for name in self.names()]
+        if self.state in ("absent", "removed"):
+            return dict.fromkeys(packages)
+        latest = self.state == "latest"
+        uncertain = [name for name, relation, version in asked
+                     if latest or not _apt_cache.satisfies(ctx, packages[name], relation, version)]
+        policies = _apt_cache.policies(ctx, uncertain, self.default_release)
+        wanted = {name: self._version(ctx, name, relation, version, packages[name], policies.get(name), lenient)
+                  if name in uncertain else packages[name] for name, relation, version in asked}
+        if self.deb:
+            wanted[next(name for name in packages if name not in wanted or len(packages) == 1)] = self._deb_version
+        return wanted
+
+    def _version(self, ctx: Any, name: str, relation: str, version: str, there: Optional[str],
+                 policy: Optional[_apt_cache.Policy], lenient: bool) -> Optional[str]:
+        """The version of a package that should be there."""
+        if there is None and self.only_upgrade:
+            return None
+        fitting = [known for known in (policy.versions if policy else []) if _apt_cache.satisfies(ctx, known, relation, version)]
+        if policy and policy.candidate and (not relation or policy.candidate in fitting):
+            return policy.candidate
+        if relation and fitting:
+            return fitting[0]
+        if lenient or there:
+            return there or "to be seen once the lists are fetched"
+        if relation:
+            raise Failed(f"no available installation candidate for {name}{relation}{version}")
+        if policy:
+            return PROVIDED
+        raise Failed(f"No package matching '{name}' is available; check its spelling, or set update_cache to fetch the lists")
+
+    def _argument(self, name: str, version: str) -> str:
+        if self.deb and version == getattr(self, "_deb_version", None):
+            return self.deb
+        return name if version == PROVIDED else f"{name}={version}"
+
+    def _options(self) -> list[str]:
+        chosen = {None: [], True: ["-o", "APT::Install-Recommends=yes"], False: ["--no-install-recommends"]}[self.install_recommends]
+        return [*chosen, *(["-t", self.default_release] if self.default_release else []),
+                *(["--only-upgrade"] if self.only_upgrade else []),
+                *(["--allow-downgrades"] if self.allow_downgrade else []),
+                *(["--allow-unauthenticated"] if self.allow_unauthenticated else []),
+                *(["--auto-remove"] if self.autoremove else [])]
+
+    def _sweeping(self) -> list[str]:
+        """The apt-get words that upgrade or tidy the whole host, or none."""
+        if self.upgrade != "no":
+            return [{"dist": "dist-upgrade", "full": "dist-upgrade"}.get(self.upgrade, "upgrade"), "--with-new-pkgs"]
+        return ["autoremove", *(["--purge"] if self.purge else [])] if self.autoremove and not self.deb else []
+
+    def _pending(self, ctx: Any) -> list[str]:
+        ran = ctx.run(["apt-get", "-s", "-qq", *self._sweeping()], env=_apt_cache.PLAIN)
+        return [line.split()[1] for line in ran.out.splitlines() if line.startswith(("Inst ", "Remv ", "Purg "))]
+
+    def _apt_get(self, ctx: Any, words: list[str]) -> None:
+        """Run apt-get without questions, waiting for whoever holds the package database."""
+        dpkg = [part for option in self.dpkg_options.split(",") if option for part in ("-o", f"Dpkg::Options::=--{option.strip()}")]
+        command = ["apt-get", "-y", "-o", f"DPkg::Lock::Timeout={self.lock_timeout}", *dpkg, *words]
+        give_up = time.monotonic() + self.lock_timeout
+        while True:
+            ran = ctx.run(command, env={**_apt_cache.PLAIN, "DEBIAN_FRONTEND": "noninteractive"}, live=True)
+            if ran.rc == 0:
+                break
+            if "Could not get lock" not in ran.err or time.monotonic() > give_up:
+                raise Failed(f"'{' '.join(command)}' failed: {ran.err.strip() or ran.out.strip()}", rc=ran.rc,
+                             stdout=ran.out, stderr=ran.err)
+            time.sleep(1)
+        self._output = {"stdout": self._output["stdout"] + ran.out, "stderr": self._output["stderr"] + ran.err}

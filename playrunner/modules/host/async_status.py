@@ -1,0 +1,39 @@
+"""host.async_status: how far a step is that was started with async."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from playrunner.module import Failed, Probe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+
+class AsyncStatus(Probe):
+    """How far a step is that was started with `async` and `poll: 0`."""
+
+    jid: str  # the job, from the step's ansible_job_id
+    mode: Literal["status", "cleanup"] = "status"  # look at the job, or forget what it left
+
+    def look(self, ctx: Any) -> dict[str, Any]:
+        from playrunner.agent import async_folder
+
+        path = os.path.join(async_folder(), os.path.basename(self.jid))
+        known = {"ansible_job_id": self.jid, "results_file": path}
+        try:
+            with open(path) as file:
+                job = json.load(file)
+        except (OSError, ValueError):
+            raise Failed(f"could not find job {self.jid} in {os.path.dirname(path)}; take jid from the ansible_job_id of the "
+                         "step that started it", **known, started=True, finished=True) from None
+        if self.mode == "cleanup":
+            if not ctx.check:
+                os.unlink(path)  # the runner's own note; the host stays as it is
+            return {**known, "erased": path, "started": False, "finished": False, "stdout": "", "stderr": ""}
+        result = {**job, **known}
+        if result.pop("failed", False):
+            raise Failed(result.pop("msg", "the job failed"), **result)
+        return result if result.get("finished") else {**result, "changed": False, "stdout": "", "stderr": ""}

@@ -1,0 +1,86 @@
+"""host.blockinfile: a block of lines in a file, between two marker lines."""
+
+from __future__ import annotations
+
+from playrunner.modules.host._text import Edited, bare, compiled, lines_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal, Optional
+
+
+class Blockinfile(Edited):
+    """A block of lines in a file, between two marker lines."""
+
+    aliases = {**Edited.aliases, "content": "block"}
+
+    block: str = ""  # the lines; none removes the block
+    state: Literal["present", "absent"] = "present"  # whether the block should be there
+    marker: str = "# {mark} ANSIBLE MANAGED BLOCK"  # the lines around the block
+    marker_begin: str = "BEGIN"  # stands for {mark} in the first marker line
+    marker_end: str = "END"  # stands for {mark} in the last marker line
+    insertafter: str | None = None  # put a new block after the last line that matches; EOF is the end
+    insertbefore: str | None = None  # put a new block before the last line that matches; BOF is the beginning
+    create: bool = False  # make the file when it is not there
+    append_newline: bool = False  # an empty line after the block
+    prepend_newline: bool = False  # an empty line before the block
+
+    @classmethod
+    def check(cls, arguments: dict[str, Any]) -> Optional[str]:
+        if arguments.get("insertbefore") and arguments.get("insertafter"):
+            return "parameters are mutually exclusive: insertbefore|insertafter"
+        return None
+
+    def leaves_missing(self) -> bool:
+        return not self.create and self.state == "absent"
+
+    def edited(self, text: str) -> tuple[str, str]:
+        lines = lines_of(text)
+        begin = self.marker.replace("{mark}", self.marker_begin)
+        end = self.marker.replace("{mark}", self.marker_end)
+        present = self.state == "present" and bool(self.block)
+        place, had_block = self._take_out(lines, begin, end)
+        if not present:
+            new = "".join(lines)
+            return (new, "Block removed") if new != text else (text, "")
+        if not had_block:
+            place = self._place_for_new(lines)
+        if place > 0 and not lines[place - 1].endswith("\n"):
+            lines[place - 1] += "\n"
+        body = self.block if self.block.endswith("\n") else self.block + "\n"
+        blank_above = self.prepend_newline and place > 0 and bool(bare(lines[place - 1]))
+        blank_below = self.append_newline and place < len(lines) and bool(bare(lines[place]))
+        lines[place:place] = ["\n"] * blank_above + [begin + "\n", body, end + "\n"] + ["\n"] * blank_below
+        new = "".join(lines)
+        if new == text:
+            return text, ""
+        return new, "Block inserted"
+
+    def _take_out(self, lines: list[str], begin: str, end: str) -> tuple[int, bool]:
+        """Remove the block that is there; where it was, and whether it was."""
+        begins = [number for number, line in enumerate(lines) if bare(line) == begin]
+        ends = [number for number, line in enumerate(lines) if bare(line) == end]
+        if not begins or not ends:
+            return 0, False
+        first, last = sorted((begins[-1], ends[-1]))
+        del lines[first:last + 1]
+        return first, True
+
+    def _place_for_new(self, lines: list[str]) -> int:
+        import re
+
+        beside = self.insertbefore if self.insertbefore is not None else self.insertafter
+        if self.insertbefore == "BOF":
+            return 0
+        if beside in (None, "EOF"):
+            return len(lines)
+        before = self.insertbefore is not None
+        pattern = compiled(str(beside), "insertbefore" if before else "insertafter")
+        if pattern.flags & re.MULTILINE:
+            text = "".join(lines)
+            spots = [match.start() if before else match.end() for match in pattern.finditer(text)]
+            return text.count("\n", 0, spots[-1]) + (0 if before else 1) if spots else len(lines)
+        matching = [number for number, line in enumerate(lines) if pattern.search(line)]
+        if not matching:
+            return len(lines)
+        return matching[-1] if before else matching[-1] + 1

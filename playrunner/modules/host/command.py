@@ -1,0 +1,54 @@
+"""host.command: a program run without a shell."""
+
+from __future__ import annotations
+
+from playrunner.module import Failed
+from playrunner.modules.host._command import Guarded, expanded_argument, fed, run_and_tell, skipped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
+
+class Command(Guarded):
+    """A program run without a shell: no pipes, globs or redirections; quotes group words."""
+
+    free_form = "cmd"
+    cmd: str | None = None  # the program and its arguments, in one line
+    argv: list[Any] | None = None  # the same as a list, one word each
+    stdin: str | None = None  # text the program reads from its standard input
+    stdin_add_newline: bool = True  # end that text with a newline
+    strip_empty_ends: bool = True  # drop newlines at the end of stdout and stderr
+    expand_argument_vars: bool = True  # replace ~ and $NAME in arguments
+
+    @classmethod
+    def check(cls, arguments: dict[str, Any]) -> Optional[str]:
+        given = [name for name in ("cmd", "argv") if arguments.get(name)]
+        if len(given) == 2:
+            return "cmd and argv say the same thing in two ways; give one of them"
+        return None if given else "nothing to run; write the command after the module's name, or give cmd or argv"
+
+    def guard(self, ctx: Any) -> dict[str, Any] | None:
+        reason = self.reason_not_to()
+        return skipped(self.words(), reason, ctx.check) if reason else None
+
+    def act(self, ctx: Any) -> dict[str, Any]:
+        words = self.words()
+        command = [expanded_argument(word) for word in words] if self.expand_argument_vars else words
+        return run_and_tell(ctx, command, words, strip=self.strip_empty_ends, cwd=self.folder(),
+                            stdin=fed(self.stdin, self.stdin_add_newline))
+
+    def words(self) -> list[str]:
+        if self.argv:
+            return [str(word) for word in self.argv]
+        text = self.cmd or ""
+        if not text.strip():
+            raise Failed("no command given", rc=256)
+        if not any(sign in text for sign in "'\"\\"):
+            return text.split()
+        import shlex
+
+        try:
+            return shlex.split(text)
+        except ValueError as error:
+            raise Failed(f"{error} in: {text}; close the quotation or use argv") from None

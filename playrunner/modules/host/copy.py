@@ -1,0 +1,159 @@
+"""host.copy: a file or a folder of the controller (or of the host itself), copied to the host."""
+
+from __future__ import annotations
+
+import os
+
+from playrunner.module import Failed
+from playrunner.modules.host._content import chunks_of, sha1_of, stat_of
+from playrunner.modules.host._delivery import Delivered, entry_of
+from playrunner.modules.host._modes import octal
+from playrunner.modules.host._paths import (bring, expanded, facts, first_missing, kind_of, look, mode_state,
+                                            remove_folders, replacing)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
+    from playrunner.modules.host._delivery import Entry
+    from playrunner.state import Change, State
+
+
+class Copy(Delivered):
+    """A file or folder copied to the host, or a file with the given content."""
+
+    ships = "src"
+    aliases = {"thirsty": "force"}
+
+    src: Any = None  # the file or folder; a folder that ends in / gives its contents only
+    content: str | None = None  # the file's text, in place of src
+    remote_src: bool = False  # src is on the host already
+    directory_mode: Any = None  # the mode of folders that are made
+    local_follow: bool = True  # links in a folder are copied as what they point to
+    checksum: str | None = None  # the SHA-1 that src must have
+    decrypt: bool = True  # accepted; nothing here is encrypted
+
+    @classmethod
+    def check(cls, arguments: dict[str, Any]) -> Optional[str]:
+        if (arguments.get("src") is None) == (arguments.get("content") is None):
+            return "src (or content) is required" if arguments.get("src") is None else "src and content are mutually exclusive"
+        if arguments.get("content") is not None and str(arguments.get("dest", "")).endswith("/"):
+            return "can not use content with a dir as dest"
+        return None
+
+    def entry(self, ctx: Any) -> Entry:
+        complaint = self.check(self.__dict__)
+        if complaint:
+            raise Failed(complaint)
+        if self.content is not None:
+            if os.path.isdir(expanded(self.dest)):
+                raise Failed(f"can not use content with a dir as dest: {self.dest}")
+            return entry_of("content", self.content.encode("utf-8", "surrogateescape"))
+        entry = self.src if isinstance(self.src, dict) else self._on_host(expanded(self.src))
+        if self.checksum and not entry.get("folder") and self.checksum != entry["sha1"]:
+            raise Failed(f"Copied file does not match the expected checksum: wanted {self.checksum}, src has {entry['sha1']}",
+                         expected_checksum=self.checksum, checksum=entry["sha1"])
+        return entry
+
+    def folder_mode(self) -> Any:
+        return self.directory_mode
+
+    def observe(self, ctx: Any) -> Optional[State]:
+        if not self._is_folder():
+            return super().observe(ctx)
+        entry = self._entry = self.entry(ctx)
+        dest = expanded(self.dest).rstrip("/") or "/"
+        self._path = dest if entry["trailing_slash"] else os.path.join(dest, entry["name"])
+        if os.path.lexists(dest) and not os.path.isdir(dest):
+            raise Failed(f"Cannot copy a directory over the file {dest}; remove it first", dest=dest)
+        below = {one["path"]: look(ctx, self._at(one)) for one in self._pieces()}
+        return {"kind": "directory", "above": first_missing(self._path + "/x"), "below": below}
+
+    def desired(self, ctx: Any, found: Optional[State]) -> Optional[State]:
+        if found is None or "below" not in found:
+            return super().desired(ctx, found)
+        wanted = {one["path"]: self._piece_state(ctx, one, found["below"][one["path"]]) for one in self._pieces()}
+        changes = {name: state for name, state in wanted.items() if state is not None}
+        return {"kind": "directory", "above": None if changes else found["above"], "below": changes}
+
+    def apply(self, ctx: Any, change: Change) -> None:
+        after = change.after or {}
+        if "below" not in after:
+            super().apply(ctx, change)
+            return
+        pieces = {one["path"]: one for one in self._pieces()}
+        wanted = after["below"]
+        going = {name for name, state in wanted.items() if state is None}
+        # What goes, goes from the inside out; what comes, comes from the outside in.
+        for name in sorted(going, reverse=True) + [name for name in pieces if name in wanted and name not in going]:
+            self._apply_piece(ctx, pieces[name], type(change).between(look(ctx, self._at(pieces[name])), wanted[name]))
+        if after.get("above"):
+            remove_folders(self._path, after["above"])
+
+    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+        if not self._is_folder():
+            return {**super().returns(ctx, change), "src": self.src["name"] if isinstance(self.src, dict) else self.src}
+        dest = expanded(self.dest).rstrip("/") + "/"
+        return {"dest": dest, "src": self._entry["name"], **facts(dest)}
+
+    def _is_folder(self) -> bool:
+        if isinstance(self.src, dict):
+            return bool(self.src.get("folder"))
+        return self.src is not None and os.path.isdir(expanded(self.src))
+
+    def _pieces(self) -> list[Entry]:
+        """The folder itself, then what is in it, each folder before its contents."""
+        top = {"path": "", "kind": "directory", "mode": self._entry.get("mode")}
+        return [top, *sorted(self._entry["files"], key=lambda one: one["path"].split("/"))]
+
+    def _at(self, one: Entry) -> str:
+        return os.path.join(self._path, one["path"]) if one["path"] else self._path
+
+    def _piece_state(self, ctx: Any, one: Entry, there: Optional[State]) -> Optional[State]:
+        """What should be at one place in the folder; None when it is so already."""
+        if one["kind"] == "directory":
+            given = there and not one["path"] and self._entry["trailing_slash"]
+            if given or (there and there["kind"] == "link" and os.path.isdir(self._at(one))):
+                return None
+            mode = one["mode"] if self.mode == "preserve" and not there else self.directory_mode
+            wanted = {"kind": "directory", **mode_state(mode, there, "directory"), **self.owner_state(ctx, there)}
+        elif one["kind"] == "link":
+            wanted = {"kind": "link", "target": one["target"]}
+        elif there and not self.force:
+            return None
+        else:
+            wanted = self.entry_state(ctx, one, there)
+        if there and all(there.get(key) == value for key, value in wanted.items()):
+            return None
+        return replacing(there, wanted)
+
+    def _apply_piece(self, ctx: Any, one: Entry, change: Change) -> None:
+        if not change:
+            return
+        if one["kind"] == "file":
+            self.deliver(ctx, self._at(one), one, change)
+        else:
+            bring(ctx, self._at(one), change)
+
+    def _on_host(self, source: str) -> Entry:
+        """The entry for a file or folder that is on the host already."""
+        info = stat_of(source, follow=True)
+        if info is None:
+            raise Failed(f"Source {source} not found", src=source)
+        name = os.path.basename(source.rstrip("/"))
+        if kind_of(info) != "directory":
+            return {"name": name, "kind": "file", "from": source, "sha1": sha1_of(chunks_of(source)), "size": info.st_size,
+                    "mode": octal(info.st_mode)}
+        return {"name": name, "folder": True, "trailing_slash": source.endswith("/"), "mode": octal(info.st_mode),
+                "files": list(self._walk(source.rstrip("/"), ""))}
+
+    def _walk(self, top: str, below: str) -> Any:
+        for name in sorted(os.listdir(os.path.join(top, below))):
+            path, full = os.path.join(below, name), os.path.join(top, below, name)
+            if os.path.islink(full) and not self.local_follow:
+                yield {"path": path, "kind": "link", "target": os.readlink(full)}
+            elif os.path.isdir(full):
+                yield {"path": path, "kind": "directory", "mode": octal(os.stat(full).st_mode)}
+                yield from self._walk(top, path)
+            else:
+                yield {**self._on_host(full), "path": path}

@@ -1,0 +1,173 @@
+"""host.git: a working copy of a git repository, at one version."""
+
+from __future__ import annotations
+
+import os
+
+from playrunner.module import Failed, Module
+from playrunner.modules.host._packages import needed
+from playrunner.modules.host._paths import expanded, remove
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from playrunner.state import Change, State
+
+
+class Git(Module):
+    """A working copy of a git repository, at one version."""
+
+    aliases = {"name": "repo"}
+    repo: str  # where it comes from
+    dest: str  # where the copy is
+    version: str = "HEAD"  # a branch, a tag, a commit, or HEAD for the repository's main branch
+    remote: str = "origin"  # what the copy calls the repository
+    force: bool = False  # throw local changes away
+    update: bool = True  # fetch newer versions into a copy that is there
+    clone: bool = True  # make the copy when it is not there
+    depth: int | None = None  # how many commits of history to have
+    single_branch: bool = False  # only the branch asked for
+    recursive: bool = True  # submodules too
+    bare: bool = False  # the repository alone, without files checked out
+    key_file: str | None = None  # the private key to log in with
+    ssh_opts: str | None = None  # further options for ssh
+    accept_hostkey: bool = False  # trust whatever key the server shows
+    accept_newhostkey: bool = False  # trust the key of a server never seen before
+    executable: str | None = None  # the git to use
+
+    def observe(self, ctx: Any) -> State | None:
+        self._git = self.executable or needed("git", "install it first, for instance with package: name=git")
+        self._dest = expanded(self.dest)
+        if not os.path.exists(os.path.join(self._dest, "HEAD" if self.bare else ".git")):
+            return None
+        return {"commit": self._commit_here(ctx), "modified": not self.bare and bool(
+            self._ask(ctx, "status", "--porcelain", "--untracked-files=no")),
+            "url": self._ask(ctx, "config", "--get", f"remote.{self.remote}.url")}
+
+    def desired(self, ctx: Any, found: State | None) -> State | None:
+        if found is None:
+            return {"commit": self._commit_there(ctx), "modified": False, "url": self.repo}
+        if not self.update:
+            return {}
+        if found["modified"] and not self.force:
+            raise Failed(f"Local modifications exist in the destination: {self._dest} (force=no). Commit them there, or set force",
+                         before=found["commit"])
+        return {"commit": self._resolved_here(found["commit"]) or self._commit_there(ctx), "modified": False, "url": self.repo}
+
+    def apply(self, ctx: Any, change: Change) -> None:
+        if change.after is None:
+            remove(self._dest)
+            return
+        if not hasattr(self, "_heads"):  # an earlier state is put back: its commit is here already
+            self._do(ctx, "reset", "--hard", change.after["commit"])
+            return
+        if change.observed is None:
+            if not self.clone:
+                return
+            self._clone(ctx)
+        else:
+            self._fetch(ctx, change)
+        if not self.bare:
+            self._check_out(ctx)
+
+    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+        before = (change.observed or {}).get("commit")
+        after = (change.after or {}).get("commit", before)
+        if change and not ctx.check and change.after and (self.clone or before):
+            after = self._commit_here(ctx)
+        told: dict[str, Any] = {"before": before, "after": after}
+        if change.observed and self.update:
+            told["remote_url_changed"] = change.touches("url")
+            told["changed"] = before != after or change.touches("modified", "url")
+        return told
+
+    def _commit_here(self, ctx: Any) -> str | None:
+        return self._ask(ctx, "rev-parse", "--verify", "-q", "HEAD") or None
+
+    def _resolved_here(self, commit: str | None) -> str | None:
+        """The commit when the version asked for is that very commit, whole or shortened."""
+        self._heads: dict[str, str] = {}
+        shortened = len(self.version) >= 7 and all(sign in "0123456789abcdef" for sign in self.version)
+        return commit if commit and shortened and commit.startswith(self.version) else None
+
+    def _commit_there(self, ctx: Any) -> str:
+        """What the version means at the repository; a commit that is not the tip of anything stands for itself."""
+        ran = self._run(ctx, ["ls-remote", self.repo], None)
+        pairs = [line.split("\t") for line in ran.out.splitlines()]
+        self._heads = {name: commit for commit, name in pairs}
+        for name in (self.version if self.version == "HEAD" else f"refs/heads/{self.version}", f"refs/tags/{self.version}^{{}}",
+                     f"refs/tags/{self.version}", self.version):
+            if name in self._heads:
+                return self._heads[name]
+        if self.version == "HEAD":
+            raise Failed(f"Could not determine remote revision for HEAD of {self.repo}: it has no commits yet")
+        return self.version
+
+    def _is_branch(self) -> bool:
+        return f"refs/heads/{self.version}" in self._heads
+
+    def _clone(self, ctx: Any) -> None:
+        words = ["clone", "--origin", self.remote]
+        words += ["--bare"] if self.bare else []
+        words += ["--no-checkout"] if not self.bare else []
+        words += ["--depth", str(self.depth)] if self.depth else []
+        words += ["--single-branch"] if self.single_branch else []
+        if self._is_branch() or f"refs/tags/{self.version}" in self._heads:
+            words += ["--branch", self.version]
+        os.makedirs(os.path.dirname(self._dest.rstrip("/")) or "/", exist_ok=True)
+        self._run(ctx, [*words, self.repo, self._dest], None)
+
+    def _fetch(self, ctx: Any, change: Change) -> None:
+        if change.touches("url"):
+            self._do(ctx, "remote", "set-url", self.remote, self.repo)
+        if change.touches("modified"):
+            self._do(ctx, "reset", "--hard")
+        words = ["fetch", "--force", "--tags", *(["--depth", str(self.depth)] if self.depth else []), self.remote]
+        if self.bare:
+            words.append("+refs/heads/*:refs/heads/*")
+        elif self._is_branch():
+            words.append(f"+refs/heads/{self.version}:refs/remotes/{self.remote}/{self.version}")
+        else:
+            words.append(f"+refs/heads/*:refs/remotes/{self.remote}/*")
+        self._do(ctx, *words)
+
+    def _check_out(self, ctx: Any) -> None:
+        branch = self.version if self._is_branch() else self._main_branch(ctx) if self.version == "HEAD" else None
+        if branch:
+            self._do(ctx, "checkout", "--force", "-B", branch, "--track", f"{self.remote}/{branch}")
+        else:
+            if self.depth and not self._ask(ctx, "rev-parse", "-q", "--verify", f"{self.version}^{{commit}}"):
+                self._do(ctx, "fetch", "--depth", str(self.depth), self.remote, self.version)
+            self._do(ctx, "checkout", "--force", "--detach", self.version)
+        if self.recursive and os.path.exists(os.path.join(self._dest, ".gitmodules")):
+            self._do(ctx, "submodule", "sync", "--recursive")
+            self._do(ctx, "submodule", "update", "--init", "--recursive", *(["--force"] if self.force else []))
+
+    def _main_branch(self, ctx: Any) -> str:
+        ran = self._run(ctx, ["ls-remote", "--symref", self.repo, "HEAD"], None)
+        words = ran.out.split()
+        return words[1].rpartition("refs/heads/")[2] if words[:1] == ["ref:"] else "master"
+
+    def _ask(self, ctx: Any, *words: str) -> str:
+        return str(ctx.run([self._git, *words], cwd=self._dest, env=self._environment()).out.strip())
+
+    def _do(self, ctx: Any, *words: str) -> None:
+        self._run(ctx, list(words), self._dest)
+
+    def _run(self, ctx: Any, words: list[str], folder: str | None) -> Any:
+        ran = ctx.run([self._git, *words], cwd=folder, env=self._environment(), live=words[0] == "clone")
+        if ran.rc:
+            what = f"Failed to checkout {self.version}: " if words[0] == "checkout" else ""
+            raise Failed(what + (ran.err or ran.out).strip(), rc=ran.rc, cmd=" ".join([self._git, *words]),
+                         stdout=ran.out, stderr=ran.err)
+        return ran
+
+    def _environment(self) -> dict[str, str]:
+        from shlex import quote
+
+        ssh = ["ssh", "-o", "BatchMode=yes"]
+        ssh += ["-i", quote(expanded(self.key_file)), "-o", "IdentitiesOnly=yes"] if self.key_file else []
+        ssh += ["-o", "StrictHostKeyChecking=no"] if self.accept_hostkey else []
+        ssh += ["-o", "StrictHostKeyChecking=accept-new"] if self.accept_newhostkey else []
+        return {"GIT_SSH_COMMAND": " ".join([*ssh, self.ssh_opts or ""]).strip(), "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}

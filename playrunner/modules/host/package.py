@@ -1,0 +1,54 @@
+"""host.package: packages, whatever manages them on the host."""
+
+from __future__ import annotations
+
+from playrunner.module import Failed, Module
+from playrunner.modules.host._packages import program
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from playrunner.state import Change, State
+
+
+class Package(Module):
+    """Packages, through apt, dnf or yum: whichever the host has."""
+
+    name: list[Any]  # the packages, by the names this host's manager knows
+    state: Literal["present", "installed", "latest", "absent", "removed"] = "present"  # installed, newest or gone
+    use: Literal["auto", "apt", "dnf", "dnf4", "dnf5", "yum"] = "auto"  # the package manager, when it should not be found out
+    update_cache: bool = False  # fetch the package lists first
+
+    def observe(self, ctx: Any) -> State | None:
+        self._module: Module = self._chosen()(name=self.name, state=self.state, update_cache=self.update_cache)
+        return self._module.observe(ctx)
+
+    def desired(self, ctx: Any, found: State | None) -> State | None:
+        return self._module.desired(ctx, found)
+
+    def apply(self, ctx: Any, change: Change) -> None:
+        self._module.apply(ctx, change)
+
+    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+        return self._module.returns(ctx, change)
+
+    def _chosen(self) -> Any:
+        use = self.use if self.use != "auto" else self._present()
+        if use == "apt":
+            from playrunner.modules.host.apt import Apt
+
+            return Apt
+        if use == "yum":
+            from playrunner.modules.host.yum import Yum
+
+            return Yum
+        from playrunner.modules.host.dnf import Dnf
+
+        return Dnf
+
+    def _present(self) -> str:
+        for manager, programs in (("apt", ("apt-get",)), ("dnf", ("dnf", "dnf5")), ("yum", ("yum",))):
+            if program(*programs):
+                return manager
+        raise Failed("no package manager that is supported was found on this host: apt-get, dnf or yum")

@@ -1,0 +1,20 @@
+"""host.ping: does the host answer, with a Python that works?"""
+
+from __future__ import annotations
+
+from playrunner.module import Failed, Probe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Ping(Probe):
+    """Answers pong when the host can be reached and its Python works."""
+
+    data: str = "pong"  # what to answer; "crash" fails on purpose
+
+    def look(self, ctx: Any) -> dict[str, Any]:
+        if self.data == "crash":
+            raise Failed("boom")
+        return {"ping": self.data}

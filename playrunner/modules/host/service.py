@@ -1,0 +1,113 @@
+"""host.service: something that runs in the background, whatever starts it on the host."""
+
+from __future__ import annotations
+
+import os
+
+from playrunner.module import Failed, Module
+from playrunner.modules.host._packages import program
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from playrunner.state import Change, State
+
+SCRIPTS = "/etc/init.d"
+
+
+class Service(Module):
+    """Something that runs in the background: through systemd where it runs, else through the scripts of /etc/init.d."""
+
+    aliases = {"args": "arguments"}
+    name: str  # the service
+    state: Literal["started", "stopped", "restarted", "reloaded"] | None = None  # running, or started afresh
+    enabled: bool | None = None  # started at boot
+    arguments: str = ""  # further words for an init script
+    pattern: str | None = None  # accepted for Ansible's sake; the script's own status is asked
+    sleep: int | None = None  # accepted for Ansible's sake; a restart waits for the script
+    use: Literal["auto", "systemd", "service", "sysvinit"] = "auto"  # who starts it, when it should not be found out
+
+    @classmethod
+    def check(cls, arguments: dict[str, Any]) -> str | None:
+        asked = arguments.get("state") or arguments.get("enabled") is not None
+        return None if asked else "nothing asked of the service; give state or enabled"
+
+    def observe(self, ctx: Any) -> State | None:
+        self._systemd: Any = None
+        if self.use == "systemd" or (self.use == "auto" and os.path.isdir("/run/systemd/system")):
+            from playrunner.modules.host.systemd import Systemd
+
+            self._systemd = Systemd(name=self.name, state=self.state, enabled=self.enabled)
+            found: State = self._systemd.observe(ctx)
+            return found
+        if not os.access(os.path.join(SCRIPTS, self.name), os.X_OK):
+            raise Failed(f"Could not find the requested service {self.name}: host; systemd does not run here, and there is no "
+                         f"{os.path.join(SCRIPTS, self.name)}")
+        return {"running": self._script(ctx, "status").rc == 0, "enabled": self._is_enabled(), "fresh": False}
+
+    def desired(self, ctx: Any, found: State | None) -> State | None:
+        if self._systemd:
+            wanted: State = self._systemd.desired(ctx, found)
+            return wanted
+        wanted = {} if self.enabled is None else {"enabled": self.enabled}
+        if self.state:
+            wanted["running"] = self.state != "stopped"
+            if self.state in ("restarted", "reloaded"):
+                wanted["fresh"] = True
+        return wanted
+
+    def apply(self, ctx: Any, change: Change) -> None:
+        if self._systemd:
+            self._systemd.apply(ctx, change)
+            return
+        after, before = change.after or {}, change.before or {}
+        if change.touches("enabled"):
+            self._enable(ctx, after["enabled"])
+        if after.get("fresh"):
+            verb = "reload" if self.state == "reloaded" else "restart"
+            self._do(ctx, verb if before.get("running") else "start")
+        elif change.touches("running"):
+            self._do(ctx, "start" if after["running"] else "stop")
+
+    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+        if self._systemd:
+            told: dict[str, Any] = self._systemd.returns(ctx, change)
+            return told
+        told = {"name": self.name}
+        if self.state:
+            told["state"] = "stopped" if self.state == "stopped" else "started"
+        return told if self.enabled is None else {**told, "enabled": self.enabled}
+
+    def _script(self, ctx: Any, verb: str, said: str = os.devnull) -> Any:
+        tool = program("service")
+        words = [tool, self.name] if tool else [os.path.join(SCRIPTS, self.name)]
+        # Not a pipe: a program left in the background may keep it open, and we would wait for its end.
+        return ctx.run(["/bin/sh", "-c", 'exec "$@" >"$0" 2>&1', said, *words, verb, *self.arguments.split()], env={"LC_ALL": "C"})
+
+    def _do(self, ctx: Any, verb: str) -> None:
+        from tempfile import NamedTemporaryFile
+
+        with NamedTemporaryFile(mode="r", errors="replace") as said:
+            ran = self._script(ctx, verb, said.name)
+            text = said.read().strip()
+        if ran.rc:
+            raise Failed(text or f"{self.name} {verb} ended with {ran.rc}", rc=ran.rc, stdout=text, stderr="")
+
+    def _is_enabled(self) -> bool:
+        level = next((folder for folder in ("/etc/rc2.d", "/etc/rc3.d", "/etc/rc.d/rc3.d") if os.path.isdir(folder)), None)
+        return level is not None and any(name[:1] == "S" and name[3:] == self.name for name in os.listdir(level))
+
+    def _enable(self, ctx: Any, enabled: bool) -> None:
+        update, chkconfig = program("update-rc.d"), program("chkconfig")
+        if update:
+            commands = [[update, self.name, "defaults"], [update, self.name, "enable"]] if enabled else \
+                [[update, self.name, "disable"]]
+        elif chkconfig:
+            commands = [[chkconfig, self.name, "on" if enabled else "off"]]
+        else:
+            raise Failed("neither systemd nor update-rc.d nor chkconfig is on this host, so nothing can be enabled")
+        for command in commands:
+            ran = ctx.run(command)
+            if ran.rc:
+                raise Failed(f"Failed when trying to enable {self.name}: {(ran.err or ran.out).strip()}", rc=ran.rc)

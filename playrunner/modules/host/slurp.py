@@ -1,0 +1,32 @@
+"""host.slurp: a file's content, in base64."""
+
+from __future__ import annotations
+
+import os
+
+from playrunner.module import Failed, Probe
+from playrunner.modules.host._content import read_bytes
+from playrunner.modules.host._paths import expanded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Slurp(Probe):
+    """A file's content, in base64."""
+
+    aliases = {"path": "src"}
+
+    src: str  # the file to read
+
+    def look(self, ctx: Any) -> dict[str, Any]:
+        import binascii
+
+        source = expanded(self.src)
+        if not os.path.exists(source):
+            raise Failed(f"file not found: {source}; check the path, or make the file first")
+        if os.path.isdir(source):
+            raise Failed(f"source is a directory and must be a file: {source}; find lists what is in it")
+        return {"content": binascii.b2a_base64(read_bytes(source), newline=False).decode(), "source": source,
+                "encoding": "base64"}

@@ -1,0 +1,108 @@
+"""host.systemd: a unit of systemd, running or not, started at boot or not."""
+
+from __future__ import annotations
+
+import os
+
+from playrunner.module import Failed, Module
+from playrunner.modules.host._packages import needed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal, Optional
+
+    from playrunner.state import Change, State
+
+RUNNING = ("active", "activating", "reloading")
+
+
+class Systemd(Module):
+    """A unit of systemd: running or not, started at boot or not, masked or not."""
+
+    aliases = {"service": "name", "unit": "name", "daemon-reload": "daemon_reload"}
+    name: str | None = None  # the unit; .service may be left out
+    state: Literal["started", "stopped", "restarted", "reloaded"] | None = None  # running, or started afresh
+    enabled: bool | None = None  # started at boot
+    masked: bool | None = None  # impossible to start
+    force: bool = False  # enable over links that are in the way
+    daemon_reload: bool = False  # have systemd read its unit files first
+    daemon_reexec: bool = False  # have systemd start itself afresh first
+    scope: Literal["system", "user", "global"] = "system"  # whose units
+    no_block: bool = False  # do not wait until it is done
+
+    def observe(self, ctx: Any) -> State | None:
+        if not os.path.isdir("/run/systemd/system") and self.scope != "global":
+            raise Failed("System has not been booted with systemd as init system (PID 1). Can't operate; "
+                         "use service where another one runs", rc=1)
+        found: State = {"reloaded": False, "reexecuted": False, "fresh": False}
+        self._status: dict[str, str] = {}
+        if self.name:
+            self._status = self._show(ctx)
+            if self._status.get("LoadState") == "not-found" and not (self.daemon_reload and not ctx.check):
+                raise Failed(f"Could not find the requested service {self.name}: host")
+            kept = self._status.get("UnitFileState", "")
+            found.update(running=self._status.get("ActiveState") in RUNNING, masked=self._status.get("LoadState") == "masked",
+                         enabled=kept.startswith(("enabled", "static", "alias", "indirect", "generated")))
+        return found
+
+    def desired(self, ctx: Any, found: State | None) -> State | None:
+        wanted: State = {}
+        if self.daemon_reload:
+            wanted["reloaded"] = True
+        if self.daemon_reexec:
+            wanted["reexecuted"] = True
+        if self.masked is not None:
+            wanted["masked"] = self.masked
+        if self.enabled is not None:
+            wanted["enabled"] = self.enabled
+        if self.state:
+            wanted["running"] = self.state != "stopped"
+            if self.state in ("restarted", "reloaded"):
+                wanted["fresh"] = True
+        return wanted
+
+    def apply(self, ctx: Any, change: Change) -> None:
+        after, before = change.after or {}, change.before or {}
+        if after.get("reexecuted"):
+            self._systemctl(ctx, "daemon-reexec")
+        if after.get("reloaded"):
+            self._systemctl(ctx, "daemon-reload")
+        if self._status.get("LoadState") == "not-found" and self._show(ctx).get("LoadState") == "not-found":
+            raise Failed(f"Could not find the requested service {self.name}: host")
+        if change.touches("masked"):
+            self._systemctl(ctx, "mask" if after["masked"] else "unmask", self.name)
+        if change.touches("enabled"):
+            verb = "enable" if after["enabled"] else "disable"
+            self._systemctl(ctx, verb, *(["--force"] if self.force else []), self.name)
+        if after.get("fresh"):
+            # What does not run cannot be asked to read its settings again.
+            verb = "reload" if self.state == "reloaded" and before.get("running") else "restart"
+            self._systemctl(ctx, verb if before.get("running") else "start", self.name)
+        elif change.touches("running"):
+            self._systemctl(ctx, "start" if after["running"] else "stop", self.name)
+
+    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+        told: dict[str, Any] = {"name": self.name, "changed": change.touches("masked", "enabled", "running", "fresh")}
+        if self.state:
+            told["state"] = "stopped" if self.state == "stopped" else "started"
+        if self.enabled is not None:
+            told["enabled"] = self.enabled
+        return {**told, "status": self._show(ctx) if change and not ctx.check and self.name else self._status}
+
+    def _show(self, ctx: Any) -> dict[str, str]:
+        ran = self._run(ctx, ["show", self.name or ""])
+        pairs = [line.partition("=") for line in ran.out.splitlines()]
+        return {key: value for key, sign, value in pairs if sign}
+
+    def _systemctl(self, ctx: Any, *words: Optional[str]) -> None:
+        block = ["--no-block"] if self.no_block else []
+        ran = self._run(ctx, [*block, *(word for word in words if word)])
+        if ran.rc:
+            raise Failed(f"Unable to {words[0]} service {self.name}: {(ran.err or ran.out).strip()}", rc=ran.rc)
+
+    def _run(self, ctx: Any, words: list[str]) -> Any:
+        tool = needed("systemctl", "systemd does not seem to be installed")
+        env = {"LC_ALL": "C"}
+        if self.scope == "user":
+            env["XDG_RUNTIME_DIR"] = os.environ.get("XDG_RUNTIME_DIR", f"/run/user/{os.getuid()}")
+        return ctx.run([tool, *([] if self.scope == "system" else [f"--{self.scope}"]), *words], env=env)

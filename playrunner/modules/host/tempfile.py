@@ -1,0 +1,36 @@
+"""host.tempfile: a temporary file or directory with a name of its own."""
+
+from __future__ import annotations
+
+import os
+
+from playrunner.module import Action
+from playrunner.modules.host._content import refuse
+from playrunner.modules.host._paths import expanded, facts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+
+class Tempfile(Action):
+    """A temporary file or directory with a name of its own; whoever makes it removes it."""
+
+    state: Literal["file", "directory"] = "file"  # what to make
+    path: str | None = None  # the folder to make it in; the host's own for temporary files when not given
+    prefix: str = "ansible."  # how the name begins
+    suffix: str = ""  # how the name ends
+
+    def act(self, ctx: Any) -> dict[str, Any]:
+        import tempfile
+
+        folder = expanded(self.path) if self.path else None
+        try:
+            if self.state == "directory":
+                made = tempfile.mkdtemp(self.suffix, self.prefix, folder)
+            else:
+                fd, made = tempfile.mkstemp(self.suffix, self.prefix, folder)
+                os.close(fd)
+        except OSError as error:
+            refuse(error, os.path.join(folder or tempfile.gettempdir(), self.prefix))
+        return {"path": made, **facts(made)}

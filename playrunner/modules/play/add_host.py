@@ -1,0 +1,31 @@
+"""play.add_host: another host in the inventory, for the plays that follow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playrunner.context import Context
+from playrunner.module import Failed, Probe
+
+
+class AddHost(Probe):
+    """Another host in the inventory, for the plays that follow; further arguments become its variables."""
+
+    takes_any = True
+    once_for_all = True
+
+    def look(self, ctx: Context) -> dict[str, Any]:
+        given = dict(self.__dict__)
+        name = next((given.pop(word) for word in ("name", "hostname", "host") if word in given), None)
+        if not name:
+            raise Failed('add_host needs the argument "name"')
+        groups: list[str] = []
+        for word in ("groups", "group", "groupname"):
+            value = given.pop(word, None)
+            groups += value if isinstance(value, list) else [part.strip() for part in str(value).split(",")] if value else []
+        known = ctx.inventory.hosts.get(str(name))
+        new = known is None or any(str(name) not in ctx.inventory.groups.get(group, ()) for group in groups) or any(
+            ctx.inventory.variables(str(name)).get(key) is None or ctx.inventory.variables(str(name))[key].value != value
+            for key, value in given.items())
+        ctx.inventory.add_host(str(name), groups, given)
+        return {"changed": new, "add_host": {"host_name": str(name), "groups": groups, "host_vars": given}}

@@ -1,0 +1,36 @@
+"""play.assert: conditions that must hold, or the host stops here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playrunner.context import Context
+from playrunner.errors import PlayrunnerError
+from playrunner.module import Failed, Probe
+
+
+class Assert(Probe):
+    """Conditions that must hold, or the host stops here."""
+
+    in_memory = True
+    raw = ("that",)
+    aliases = {"msg": "fail_msg"}
+
+    that: Any  # an expression, or a list of them
+    fail_msg: Any = None  # said when one does not hold
+    success_msg: Any = None  # said when all hold
+    quiet: bool = False  # say nothing when all hold
+
+    def look(self, ctx: Context) -> dict[str, Any]:
+        for condition in self.that if isinstance(self.that, list) else [self.that]:
+            try:
+                holds = ctx.truth(condition)
+            except PlayrunnerError as error:
+                raise Failed(f"{condition}: {error}", assertion=condition) from None
+            if not holds:
+                raise Failed(_text(self.fail_msg) or "Assertion failed", assertion=condition, evaluated_to=False)
+        return {"msg": self.success_msg or "All assertions passed"}
+
+
+def _text(message: Any) -> str:
+    return "\n".join(map(str, message)) if isinstance(message, list) else str(message or "")

@@ -1,0 +1,32 @@
+"""play.debug: a message, or a variable's value, in the output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playrunner.context import Context
+from playrunner.errors import UndefinedVariable
+from playrunner.module import Failed, Probe
+
+
+class Debug(Probe):
+    """A message, or a variable's value, in the output."""
+
+    in_memory = True
+    raw = ("var",)
+
+    msg: Any = None  # the text or value to show
+    var: Any = None  # an expression whose value is shown
+    verbosity: int = 0  # shown only at this many -v or more
+
+    def look(self, ctx: Context) -> dict[str, Any]:
+        if self.msg is not None and self.var is not None:
+            raise Failed('"msg" and "var" exclude each other')
+        if self.verbosity > int(ctx.evaluate("ansible_verbosity")):
+            return {"skipped": True, "skipped_reason": "Verbosity threshold not met."}
+        if self.var is None:
+            return {"msg": "Hello world!" if self.msg is None else self.msg}
+        try:
+            return {str(self.var): ctx.evaluate(str(self.var))}
+        except UndefinedVariable:
+            return {str(self.var): "VARIABLE IS NOT DEFINED!"}

@@ -1,0 +1,73 @@
+"""play.fetch: a file of the host, brought to this machine."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+from playrunner.context import Context
+from playrunner.module import Failed, Module
+from playrunner.state import Change, State
+
+
+class Fetch(Module):
+    """A file of the host, brought to this machine."""
+
+    src: str  # the file on the host
+    dest: str  # where to put it here; without `flat`, dest/HOST/src
+    flat: bool = False  # put it at `dest` itself
+    fail_on_missing: bool = True  # a missing file is a failure
+    validate_checksum: bool = True  # compare what arrived with what was sent
+
+    def observe(self, ctx: Context) -> State | None:
+        self.path = self._place(ctx)
+        seen, _ = ctx.on_host("host.stat", {"path": self.src, "follow": True})
+        there = seen.get("stat", {})
+        self.remote = str(there.get("checksum") or "")
+        self.problem = str(seen.get("msg") or "") or _problem(there, self.remote)
+        return {"sha1": hashlib.sha1(self.path.read_bytes()).hexdigest()} if self.path.is_file() else None
+
+    def desired(self, ctx: Context, found: State | None) -> State | None:
+        if not self.problem:
+            return {"sha1": self.remote}
+        if self.fail_on_missing:
+            raise Failed(f"{self.src} cannot be fetched: {self.problem}", file=self.src)
+        return found
+
+    def apply(self, ctx: Context, change: Change) -> None:
+        found, _ = ctx.on_host("host.slurp", {"src": self.src})
+        if found.get("failed"):
+            raise Failed(str(found.get("msg")), file=self.src)
+        content = base64.b64decode(found["content"])
+        if self.validate_checksum and hashlib.sha1(content).hexdigest() != self.remote:
+            raise Failed(f"{self.src} changed while it was fetched; run again", file=self.src)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        scratch.write_bytes(content)
+        scratch.replace(self.path)
+
+    def returns(self, ctx: Context, change: Change) -> dict[str, Any]:
+        if self.problem:
+            return {"msg": f"{self.problem}; not fetched", "file": self.src}
+        return {"dest": str(self.path), "checksum": self.remote, "remote_checksum": self.remote, "file": self.src}
+
+    def _place(self, ctx: Context) -> Path:
+        dest = Path(os.path.expanduser(self.dest))
+        if not dest.is_absolute():
+            dest = Path(str(ctx.evaluate("playbook_dir"))) / dest
+        if not self.flat:
+            return dest / ctx.host / self.src.lstrip("/")
+        if self.dest.endswith("/") or dest.is_dir():
+            return dest / os.path.basename(self.src)
+        return dest
+
+
+def _problem(there: dict[str, Any], checksum: str) -> str:
+    if not there.get("exists"):
+        return "the file does not exist"
+    if there.get("isdir"):
+        return "it is a folder, and only files can be fetched"
+    return "" if checksum else "the file cannot be read"

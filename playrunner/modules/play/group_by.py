@@ -1,0 +1,21 @@
+"""play.group_by: hosts put into groups by a value of theirs, for the plays that follow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playrunner.context import Context
+from playrunner.module import Probe
+
+
+class GroupBy(Probe):
+    """Hosts put into groups by a value of theirs, for the plays that follow."""
+
+    key: str  # the group's name, usually with a template in it
+    parents: list[str] = ["all"]  # groups it belongs to  # noqa: RUF012
+
+    def look(self, ctx: Context) -> dict[str, Any]:
+        group = self.key.replace(" ", "-")
+        new = ctx.host not in ctx.inventory.groups.get(group, ())
+        ctx.inventory.add_to_group(ctx.host, group, [parent.replace(" ", "-") for parent in self.parents])
+        return {"changed": new, "add_group": group, "parent_groups": self.parents}

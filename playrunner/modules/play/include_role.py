@@ -1,0 +1,23 @@
+"""play.include_role: the steps of a role, read when this step runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playrunner.module import Probe
+
+
+class IncludeRole(Probe):
+    """The steps of a role, read when this step runs."""
+
+    in_memory = True
+
+    name: str  # the role
+    tasks_from: str | None = None  # another file than main under tasks/
+    vars_from: str | None = None  # another file than main under vars/
+    defaults_from: str | None = None  # another file than main under defaults/
+    handlers_from: str | None = None  # another file than main under handlers/
+    allow_duplicates: bool = True  # run it again though it ran before
+    public: bool = False  # its variables stay visible after it
+    apply: Any = None  # keywords for every step that comes in
+    rolespec_validate: bool = True  # accepted; roles here have no argument specification

@@ -1,0 +1,73 @@
+"""play.include_vars: variables from a file or a folder of files, read when the step runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from playrunner.context import Context
+from playrunner.documents import read_yaml
+from playrunner.errors import BadInput
+from playrunner.module import Failed, Probe
+
+SUFFIXES = ["yaml", "yml", "json"]
+
+
+class IncludeVars(Probe):
+    """Variables from a file or a folder of files, read when the step runs."""
+
+    in_memory = True
+    gives_facts = True
+    free_form = "file"
+
+    file: str | None = None  # the file, looked for under vars/
+    dir: str | None = None  # a folder whose files are read in the order of their names
+    name: str | None = None  # put everything under this one variable
+    depth: int = 0  # how many folders down; 0 for all
+    files_matching: str | None = None  # only files whose names match this expression
+    ignore_files: list[str] = []  # names (expressions) to leave out  # noqa: RUF012
+    extensions: list[str] = SUFFIXES  # which endings count
+    ignore_unknown_extensions: bool = False  # pass over other files instead of failing
+    hash_behaviour: str | None = None  # replace, or merge into what an earlier file gave
+
+    def look(self, ctx: Context) -> dict[str, Any]:
+        if (self.file is None) == (self.dir is None):
+            raise Failed('include_vars takes either "file" or "dir"')
+        files = [self._found(ctx, str(self.file))] if self.file is not None else self._folder(ctx)
+        merged: dict[str, Any] = {}
+        for file in files:
+            merged.update(self._read(file))
+        facts = {self.name: merged} if self.name else merged
+        return {"ansible_facts": facts, "ansible_included_var_files": [str(file) for file in files]}
+
+    def _found(self, ctx: Context, name: str) -> Path:
+        try:
+            return ctx.find(name, "vars")
+        except BadInput as error:
+            raise Failed(error.message) from None
+
+    def _folder(self, ctx: Context) -> list[Path]:
+        top = self._found(ctx, str(self.dir))
+        if not top.is_dir():
+            raise Failed(f"{top} is not a folder")
+        found = []
+        for path in sorted(path for path in top.rglob("*") if path.is_file()):
+            deep = len(path.relative_to(top).parts)
+            if (self.depth and deep > self.depth) or any(re.search(skip, path.name) for skip in self.ignore_files):
+                continue
+            if self.files_matching and not re.search(self.files_matching, path.name):
+                continue
+            if path.suffix.lstrip(".") in self.extensions:
+                found.append(path)
+            elif not self.ignore_unknown_extensions:
+                raise Failed(f"{path} does not end in one of {', '.join(self.extensions)}")
+        return found
+
+    def _read(self, file: Path) -> dict[str, Any]:
+        value = read_yaml(file)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise Failed(f"{file} must hold a mapping of names to values")
+        return value

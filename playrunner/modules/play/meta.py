@@ -1,0 +1,17 @@
+"""play.meta: words for the runner itself: flush_handlers, end_play, end_host and the like."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from playrunner.module import Probe
+
+
+class Meta(Probe):
+    """Words for the runner itself; no host is touched."""
+
+    in_memory = True
+    free_form = "action"
+
+    action: Literal["flush_handlers", "end_play", "end_batch", "end_host", "clear_facts", "clear_host_errors",
+                    "reset_connection", "noop", "end_role"]  # what to do

@@ -1,0 +1,33 @@
+"""play.raw: a command on a host that may have no Python."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from playrunner.context import Context
+from playrunner.module import Action, Failed
+
+
+class Raw(Action):
+    """A command on a host that may have no Python; nothing about it is known beforehand."""
+
+    free_form = "cmd"
+
+    cmd: str  # the command line, for the login's shell
+    executable: str | None = None  # another shell
+
+    def act(self, ctx: Context) -> dict[str, Any]:
+        line = f"{self.executable} -c {shlex.quote(self.cmd)}" if self.executable else self.cmd
+        channel = ctx.connection().start(line)
+        out = bytearray()
+        while data := channel.receive():
+            out += data
+        status, errors = channel.status(), channel.complaints()
+        channel.close()
+        text = out.decode(errors="replace")
+        values = {"rc": status, "stdout": text, "stdout_lines": text.splitlines(), "stderr": errors,
+                  "stderr_lines": errors.splitlines()}
+        if status:
+            raise Failed("non-zero return code", **values)
+        return values

@@ -1,0 +1,27 @@
+"""play.set_fact: variables of the host that last for the rest of the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playrunner.arguments import as_bool
+from playrunner.context import Context
+from playrunner.module import Failed, Probe
+
+
+class SetFact(Probe):
+    """Variables of the host that last for the rest of the run: `set_fact: {name: value}`."""
+
+    in_memory = True
+    takes_any = True
+    gives_facts = True
+
+    def look(self, ctx: Context) -> dict[str, Any]:
+        facts = {name: value for name, value in self.__dict__.items() if name != "cacheable"}
+        as_bool(self.__dict__.get("cacheable", False))
+        for name in facts:
+            if not name.isidentifier():
+                raise Failed(f'"{name}" cannot be a variable name: letters, digits and _ only')
+        if not facts:
+            raise Failed("set_fact needs at least one name and value")
+        return {"ansible_facts": facts}

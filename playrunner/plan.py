@@ -1,0 +1,99 @@
+"""Choosing work: which steps run, which hosts go together; functions from lists to lists."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Any
+
+from playrunner.errors import BadInput
+from playrunner.model import Play, Step, steps_of
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What --tags, --skip-tags and --start-at-task leave of a playbook."""
+
+    tags: frozenset[str] = frozenset({"all"})
+    skip_tags: frozenset[str] = frozenset()
+    start: tuple[int, tuple[int, ...]] | None = None  # play number and position of the first step
+    play_number: int = 0
+
+    def selects(self, step: Step) -> bool:
+        if self.start and not step.implicit and (self.play_number, step.position) < self.start:
+            return False
+        return self.wants(step.keywords.tags)
+
+    def wants(self, tags: frozenset[str]) -> bool:
+        tagged = bool(tags - {"always", "never"}) or "never" in tags
+        named = bool(tags & self.tags) or ("tagged" in self.tags and tagged) or ("untagged" in self.tags and not tags)
+        chosen = named or ("all" in self.tags and "never" not in tags) or (
+            "always" in tags and "always" not in self.skip_tags and ("never" not in tags or named))
+        if not chosen:
+            return False
+        if "always" in tags and "always" not in self.skip_tags and not (tags & self.skip_tags):
+            return True
+        skipped = bool(tags & self.skip_tags) or ("tagged" in self.skip_tags and tagged) or (
+            "untagged" in self.skip_tags and not tags) or ("all" in self.skip_tags and "always" not in tags)
+        return not skipped
+
+
+def make_plan(plays: Sequence[Play], tags: str = "", skip_tags: str = "", start_at: str = "") -> Plan:
+    wanted = frozenset(_words(tags)) or frozenset({"all"})
+    return Plan(wanted, frozenset(_words(skip_tags)), _start(plays, start_at) if start_at else None)
+
+
+def _start(plays: Sequence[Play], name: str) -> tuple[int, tuple[int, ...]]:
+    names = []
+    for number, play in enumerate(plays):
+        for step in (step for section in play.sections for step in steps_of(section)):
+            if name in (step.name, step.title) or fnmatchcase(step.name, name) or fnmatchcase(step.title, name):
+                return number, step.position
+            names.append(step.name)
+    close = get_close_matches(name, names, 1)
+    hint = f'; did you mean "{close[0]}"?' if close else "; --list-tasks shows them"
+    raise BadInput(f'--start-at-task: there is no step "{name}"{hint}')
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def batches(hosts: Sequence[str], serial: Sequence[Any]) -> list[list[str]]:
+    """The hosts in groups that go through the play one after another, as `serial` asks."""
+    rest = list(hosts)
+    if not serial:
+        return [rest] if rest else []
+    sizes = [_size(size, len(rest)) for size in serial]
+    made: list[list[str]] = []
+    while rest:
+        size = sizes[min(len(made), len(sizes) - 1)]
+        made.append(rest[:size])
+        rest = rest[size:]
+    return made
+
+
+def _size(size: Any, total: int) -> int:
+    text = str(size).strip()
+    try:
+        number = int(float(text.removesuffix("%")) * total / 100) if text.endswith("%") else int(text)
+    except ValueError:
+        raise BadInput(f"serial takes a number of hosts or a percentage, not {size!r}") from None
+    if number <= 0:
+        return total if not text.endswith("%") else 1
+    return number
+
+
+def ordered(hosts: Sequence[str], order: str) -> list[str]:
+    if order == "sorted":
+        return sorted(hosts)
+    if order == "reverse_sorted":
+        return sorted(hosts, reverse=True)
+    if order == "reverse_inventory":
+        return list(reversed(hosts))
+    if order == "shuffle":
+        return random.sample(list(hosts), len(hosts))
+    return list(hosts)

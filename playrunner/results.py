@@ -1,0 +1,88 @@
+"""Result: what one step did on one host, and the counts of a recap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from playrunner.errors import Place
+from playrunner.model import Position
+
+COUNTS = ("ok", "changed", "unreachable", "failed", "skipped", "rescued", "ignored", "unknown")
+CENSORED = {"censored": "hidden because no_log is set"}
+
+
+@dataclass(frozen=True)
+class Item:
+    """One turn of a loop."""
+
+    label: str
+    status: str
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one step did on one host."""
+
+    host: str
+    step: str
+    module: str
+    status: str  # ok, changed, skipped, failed, unreachable or unknown
+    values: Mapping[str, Any]  # what `register` gets
+    seconds: float = 0.0
+    place: Place = Place("")
+    position: Position = ()
+    items: tuple[Item, ...] = ()
+    rescued: bool = False
+    ignored: bool = False
+    attempts: int = 1
+    delegated_to: str = ""
+    play: int = 0
+    quiet: bool = False  # counts, but has nothing to show (a debug message is its own line)
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.values.get("changed"))
+
+    @property
+    def message(self) -> str:
+        return str(self.values.get("msg") or "")
+
+    def counts(self) -> dict[str, int]:
+        """Its share of the recap."""
+        if self.status == "failed" and self.ignored:
+            return {"ok": 1, "ignored": 1, **({"changed": 1} if self.changed else {})}
+        if self.status == "failed" and self.rescued:
+            return {"rescued": 1}
+        if self.status == "changed":
+            return {"ok": 1, "changed": 1}
+        return {self.status: 1}
+
+
+@dataclass
+class Recap:
+    """How the hosts fared, and what took longest."""
+
+    hosts: dict[str, dict[str, int]] = field(default_factory=dict)
+    slowest: list[tuple[float, str, str]] = field(default_factory=list)
+
+    def add(self, result: Result) -> None:
+        self.touch(result.host)
+        for name, number in result.counts().items():
+            self.hosts[result.host][name] += number
+        self.slowest = sorted([*self.slowest, (result.seconds, result.host, result.step)], reverse=True)[:5]
+
+    def touch(self, host: str) -> None:
+        self.hosts.setdefault(host, dict.fromkeys(COUNTS, 0))
+
+    def total(self, name: str) -> int:
+        return sum(counts[name] for counts in self.hosts.values())
+
+
+def status_of(values: Mapping[str, Any]) -> str:
+    for status in ("unreachable", "failed", "skipped", "unknown"):
+        if values.get(status):
+            return status
+    return "changed" if values.get("changed") else "ok"

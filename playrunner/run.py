@@ -1,0 +1,122 @@
+"""Run: a playbook from its file to its exit code, the way every verb does it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from playrunner import patterns
+from playrunner.errors import BadInput, Interrupted
+from playrunner.execute import Execution
+from playrunner.extra_vars import read_extra_vars
+from playrunner.inventory import Inventory, read_inventory
+from playrunner.ledger import Ledger
+from playrunner.load import load_playbook
+from playrunner.load.words import templar
+from playrunner.locking import inventory_lock
+from playrunner.model import Play, steps_of
+from playrunner.options import Options
+from playrunner.plan import make_plan
+from playrunner.report import Report
+from playrunner.results import Recap
+
+DEFAULT_INVENTORY = "inventories/local.yaml"
+
+
+def run_playbook(playbook: str, options: Options) -> int:
+    return run_plays(load_playbook(Path(playbook)), options, f"play {playbook}")
+
+
+def run_plays(plays: Sequence[Play], options: Options, command: str) -> int:
+    """Everything from loaded plays to an exit code; bad input is raised before a host is touched."""
+    inventory = open_inventory(options)
+    extra = read_extra_vars(options.extra_vars)
+    plan = make_plan(plays, options.tags, options.skip_tags, options.start_at_task)
+    _check_limit(inventory, options)
+    report = Report(options)
+    with inventory_lock(inventory.files, command, not options.no_wait, report.say_aside):
+        started = time.monotonic()
+        ledger = Ledger(command)
+        execution = Execution(inventory, extra, options, plan, report, ledger, templar)
+        code = 1
+        try:
+            with _terminated_as_interrupt():
+                execution.play_all(plays)
+            code = 1 if execution.defects else exit_code(execution.recap, options)
+        except Interrupted:
+            code = Interrupted.exit_code
+        except BadInput as error:
+            code = BadInput.exit_code
+            report.say_error(error)
+        finally:
+            ledger.close(execution.recap, code, time.monotonic() - started)
+            report.finish(execution.recap, ledger.run_id, str(ledger.folder), code)
+    return code
+
+
+def open_inventory(options: Options) -> Inventory:
+    """The inventory asked for; without one, PLAYRUNNER_INVENTORY or the embedded default."""
+    given = options.inventory or tuple(filter(None, [os.environ.get("PLAYRUNNER_INVENTORY")]))
+    sources = [_named(source) for source in given] or [DEFAULT_INVENTORY]
+    return read_inventory(sources)
+
+
+def _named(source: str) -> str:
+    """`--inventory local` is inventories/local.yaml."""
+    short = Path("inventories") / f"{source}.yaml"
+    return str(short) if "," not in source and not Path(source).exists() and short.is_file() else source
+
+
+def _check_limit(inventory: Inventory, options: Options) -> None:
+    if options.limit:
+        patterns.select(inventory, "all", options.limit)
+    if options.forks < 1:
+        raise BadInput(f"--forks must be at least 1, not {options.forks}")
+
+
+def exit_code(recap: Recap, options: Options) -> int:
+    if recap.total("failed"):
+        return 2
+    if recap.total("unreachable"):
+        return 4
+    if options.check and options.exit_code and (recap.total("changed") or recap.total("unknown")):
+        return 3
+    return 0
+
+
+class _terminated_as_interrupt:
+    """SIGTERM ends a run as Ctrl-C does: remote work is ended, the recap is written."""
+
+    def __enter__(self) -> None:
+        self._before = signal.signal(signal.SIGTERM, self._interrupt)
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGTERM, self._before)
+
+    def _interrupt(self, *_: object) -> None:
+        raise KeyboardInterrupt
+
+
+def listing(plays: Sequence[Play], options: Options, what: str) -> dict[str, Any]:
+    """What a playbook would work on: its hosts, its steps or its tags, without running it."""
+    plan = make_plan(plays, options.tags, options.skip_tags, options.start_at_task)
+    inventory = open_inventory(options) if what == "hosts" else None
+    found = []
+    for number, play in enumerate(plays):
+        steps = [step for section in play.sections for step in steps_of(section)]
+        chosen = [step for step in steps if plan.wants(step.keywords.tags)]
+        entry: dict[str, Any] = {"play": play.name, "number": number + 1}
+        if inventory:
+            entry["hosts"] = patterns.select(inventory, play.hosts, options.limit or None)
+        elif what == "tags":
+            entry["tags"] = sorted({tag for step in steps for tag in step.keywords.tags})
+        else:
+            entry["tasks"] = [{"name": step.title, "tags": sorted(step.keywords.tags), "place": str(step.place)}
+                              for step in chosen]
+        found.append(entry)
+    return {"plays": found}
+

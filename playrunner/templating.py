@@ -1,0 +1,305 @@
+"""Templates in playbooks and files: jinja2 with native types, and the filters, tests and lookups Ansible users expect.
+
+A `Templar` renders values for a `Scope`, which answers what a variable is worth when a template asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import jinja2
+from jinja2 import nodes
+from jinja2.parser import Parser
+
+from playrunner.documents import Unsafe
+from playrunner.errors import BadInput, PlayrunnerError, StepFailed, UndefinedVariable
+from playrunner.filters.environment import PlayEnvironment, ScopeLoader, ScopeTemplate, native
+from playrunner.filters.lookups import LOOKUPS, LookupFunctions
+from playrunner.filters.missing import MISSING, Missing
+from playrunner.filters.plain import plain
+from playrunner.filters.substitution import Substitution, substitution
+from playrunner.filters.unknown import unknown_name
+
+__all__ = ["MISSING", "Scope", "Templar", "is_template"]
+
+# What an expression can fail with for want of a fitting value; anything else is a defect.
+_CAUGHT = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, OSError, jinja2.TemplateError)
+_HEADER = "#jinja2:"
+
+
+class Scope(Protocol):
+    """What templates of one host and step can see."""
+
+    def lookup(self, name: str) -> Any: ...
+    def names(self) -> Iterable[str]: ...
+    def settle(self) -> None: ...
+    def find(self, path: str, folder: str) -> Path: ...
+
+
+def is_template(value: object) -> bool:
+    return (
+        isinstance(value, str)
+        and ("{{" in value or "{%" in value or "{#" in value)
+        and not isinstance(value, Unsafe)
+    )
+
+
+class Templar:
+    """Renders values and evaluates conditions; each distinct text is compiled once."""
+
+    def __init__(self) -> None:
+        self._lookups = LookupFunctions({**LOOKUPS, "template": self._lookup_template})
+        self._strings = PlayEnvironment(self._lookups.by_name)
+        self._files: dict[tuple[tuple[str, Any], ...], PlayEnvironment] = {}
+        self._parsed: dict[str, nodes.Template] = {}
+        self._templates: dict[str, ScopeTemplate | Substitution] = {}
+        self._expressions: dict[str, ScopeTemplate] = {}
+
+    def render(self, value: Any, scope: Scope, *, keys: bool = True) -> Any:
+        """The value with every template in it rendered; a lone expression keeps its type."""
+        if isinstance(value, str):
+            return self._text(value, scope) if is_template(value) else value
+        if isinstance(value, dict):
+            return {
+                self._text(key, scope) if keys and is_template(key) else key: self.render(each, scope, keys=keys)
+                for key, each in value.items()
+            }
+        if isinstance(value, list):
+            return [self.render(each, scope, keys=keys) for each in value]
+        return value
+
+    def render_variable(self, value: Any, scope: Scope) -> Any:
+        """As `render`, for a scope's answer: an undefined leaf spoils only the templates that use it."""
+        if isinstance(value, str):
+            try:
+                return self._text(value, scope) if is_template(value) else value
+            except UndefinedVariable as error:
+                return Missing(hint=str(error))
+        if isinstance(value, dict):
+            return {key: self.render_variable(each, scope) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self.render_variable(each, scope) for each in value]
+        return value
+
+    def evaluate(self, expression: str | bool, scope: Scope) -> Any:
+        """The value of a bare expression, as in `until` or `failed_when`."""
+        if not isinstance(expression, str):
+            return expression
+        if is_template(expression):
+            return self._evaluate_rendered(self._text(expression, scope), scope)
+        template = self._expressions.get(expression)
+        if template is None:
+            template = self._expressions[expression] = self._make(self._parse_expression(expression), expression)
+        return self._run(template, expression, scope)
+
+    def truth(self, condition: Any, scope: Scope) -> bool:
+        """Whether a `when` holds: a list means all of it, nothing at all means yes."""
+        if isinstance(condition, list):
+            return all(self.truth(each, scope) for each in condition)
+        if condition is None or isinstance(condition, bool):
+            return condition is not False
+        if not isinstance(condition, str):
+            raise StepFailed(f"a condition is an expression, not {condition!r}")
+        if not condition.strip():
+            raise StepFailed("the condition is empty; leave the keyword out, or write an expression")
+        value = self.evaluate(condition, scope)
+        if isinstance(value, bool):
+            return value
+        raise StepFailed(
+            f"the condition `{condition}` gives a {type(value).__name__}, not true or false;"
+            " write what is asked: `x | bool`, `x is defined`, `x | length > 0`, `x != ''`"
+        )
+
+    def render_file(
+        self,
+        text: str,
+        scope: Scope,
+        *,
+        name: str,
+        trim_blocks: bool = True,
+        lstrip_blocks: bool = False,
+        newline_sequence: str = "\n",
+        folders: Sequence[Path] = (),
+        **delimiters: str,
+    ) -> str:
+        """The text of a template file; what it includes is looked for in `folders`, then by the scope."""
+        options: dict[str, Any] = {"trim_blocks": trim_blocks, "lstrip_blocks": lstrip_blocks, **delimiters}
+        value = self._file(text, scope, name, {**options, "newline_sequence": newline_sequence}, folders)
+        return "" if value is None else str(value)
+
+    def check_syntax(self, text: str) -> str | None:
+        """What is wrong with a template, with the line inside it; None when it can be compiled."""
+        try:
+            if substitution(text) is None:
+                self._parse(text)
+        except BadInput as error:
+            return error.message
+        return None
+
+    def check_expression(self, text: str) -> str | None:
+        """The same for a bare expression, as in `when`."""
+        if is_template(text):
+            return self.check_syntax(text)
+        try:
+            self._check_names(self._parse_expression(text), text)
+        except BadInput as error:
+            return error.message
+        return None
+
+    def _text(self, text: str, scope: Scope) -> Any:
+        template = self._templates.get(text)
+        if template is None:
+            template = self._templates[text] = substitution(text) or self._strings.make(self._parse(text))
+            self._parsed.pop(text, None)
+        return _with_newlines(text, self._run(template, text, scope))
+
+    def _run(self, template: ScopeTemplate | Substitution, text: str, scope: Scope) -> Any:
+        try:
+            return plain(native(self._parts(template, text, scope)))
+        except PlayrunnerError:
+            raise
+        except RecursionError:
+            raise StepFailed(f"`{_short(text)}`: a variable refers to itself") from None
+        except _CAUGHT as error:
+            raise StepFailed(f"`{_short(text)}`: {_reason(error)}") from None
+
+    def _parts(self, template: ScopeTemplate | Substitution, text: str, scope: Scope) -> Iterator[Any]:
+        if isinstance(template, Substitution):
+            return template.parts(self._strings, scope)
+        if template.needs_loader:
+            template = self._strings.with_loader(ScopeLoader(scope, ())).make(self._parse(text))
+        return template.run(scope)
+
+    def _file(self, text: str, scope: Scope, name: str, options: dict[str, Any], folders: Sequence[Path]) -> Any:
+        """What a template file gives, in its own type."""
+        if text.startswith(_HEADER):
+            header, _, text = text.partition("\n")
+            options = {**options, **_read_header(header, name)}
+        environment = self._file_environment(options, name).with_loader(ScopeLoader(scope, folders))
+        try:
+            value = plain(native(environment.from_text(text, name).run(scope)))
+        except PlayrunnerError:
+            raise
+        except RecursionError:
+            raise StepFailed(f"{name}: a template or variable refers to itself") from None
+        except jinja2.TemplateSyntaxError as error:
+            raise StepFailed(f"{error.name or name}:{error.lineno}: {error.message}") from None
+        except _CAUGHT as error:
+            raise StepFailed(f"{name}: {_reason(error)}") from None
+        return _with_newlines(text, value)
+
+    def _file_environment(self, options: dict[str, Any], name: str) -> PlayEnvironment:
+        key = tuple(sorted(options.items()))
+        if key not in self._files:
+            try:
+                self._files[key] = self._strings.for_files(options)
+            except (TypeError, AssertionError) as error:
+                raise StepFailed(f"{name}: {error}") from None
+        return self._files[key]
+
+    def _parse(self, text: str) -> nodes.Template:
+        tree = self._parsed.get(text)
+        if tree is None:
+            try:
+                tree = self._strings.parse(text)
+            except jinja2.TemplateSyntaxError as error:
+                raise BadInput(f"template syntax, line {error.lineno}: {error.message}, in `{_short(text)}`") from None
+            self._check_names(tree, text)
+            self._parsed[text] = tree
+        return tree
+
+    def _evaluate_rendered(self, text: Any, scope: Scope) -> Any:
+        """`"{{ flag }}"` and `name == '{{ other }}'`: once rendered, what came out is the expression."""
+        if not isinstance(text, str) or is_template(text):
+            return text
+        tree = self._parse_expression(text)
+        for name in tree.find_all(nodes.Name):
+            # The text may come from a host, which must not get to run a command on the controller.
+            if name.name in self._lookups.by_name:
+                raise StepFailed(f"the condition, once rendered, calls {name.name}; write it without {{{{ }}}}")
+        return self._run(self._make(tree, text), text, scope)
+
+    def _make(self, tree: nodes.Template, text: str) -> ScopeTemplate:
+        self._check_names(tree, text)
+        return self._strings.make(tree)
+
+    def _parse_expression(self, text: str) -> nodes.Template:
+        try:
+            parser = Parser(self._strings, text, state="variable")
+            expression = parser.parse_expression()
+            if not parser.stream.eos:
+                parser.fail(f"unexpected {parser.stream.current.value!r} after the expression")
+        except jinja2.TemplateSyntaxError as error:
+            raise BadInput(f"expression syntax: {error.message}, in `{_short(text)}`") from None
+        tree = nodes.Template([nodes.Output([expression], lineno=1)], lineno=1)
+        tree.set_environment(self._strings)
+        return tree
+
+    def _check_names(self, tree: nodes.Template, text: str) -> None:
+        problem = unknown_name(self._strings, tree) or self._lookups.unknown(tree)
+        if problem:
+            raise BadInput(f"{problem}, in `{_short(text)}`")
+
+    def _lookup_template(
+        self, terms: list[Any], scope: Scope, template_vars: Mapping[str, Any] | None = None, **options: Any
+    ) -> list[Any]:
+        inner = _Overlay(scope, template_vars) if template_vars else scope
+        wanted = {"trim_blocks": True, **{key: value for key, value in options.items() if key != "convert_data"}}
+        found = []
+        for term in terms:
+            path = scope.find(str(term), "templates")
+            found.append(self._file(path.read_text(encoding="utf-8"), inner, str(path), wanted, (path.parent,)))
+        return found
+
+
+class _Overlay:
+    """A scope with a few more variables on top."""
+
+    def __init__(self, scope: Scope, extra: Mapping[str, Any]) -> None:
+        self._scope, self._extra = scope, extra
+        self.settle: Callable[[], None] = scope.settle
+        self.find: Callable[[str, str], Path] = scope.find
+
+    def lookup(self, name: str) -> Any:
+        return self._extra[name] if name in self._extra else self._scope.lookup(name)
+
+    def names(self) -> Iterable[str]:
+        return {*self._scope.names(), *self._extra}
+
+
+def _with_newlines(source: str, value: Any) -> Any:
+    """Text ends with as many newlines as its template; jinja drops one, and trimmed blocks take theirs."""
+    if isinstance(value, str) and source.endswith("\n"):
+        wanted = len(source) - len(source.rstrip("\n"))
+        there = len(value) - len(value.rstrip("\n"))
+        return value + "\n" * (wanted - there)
+    return value
+
+
+def _read_header(header: str, name: str) -> dict[str, Any]:
+    """The settings of a first line such as `#jinja2: trim_blocks:False, lstrip_blocks:True`."""
+    import ast
+
+    found = {}
+    for pair in header.removeprefix(_HEADER).split(","):
+        key, _, value = pair.partition(":")
+        try:
+            found[key.strip()] = ast.literal_eval(value.strip())
+        except (ValueError, SyntaxError):
+            raise StepFailed(f"{name}:1: cannot read `{pair.strip()}`; write `{_HEADER} trim_blocks:False`") from None
+    return found
+
+
+def _short(text: str) -> str:
+    one_line = " ".join(text.split())
+    return one_line if len(one_line) <= 120 else f"{one_line[:117]}..."
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, jinja2.TemplateNotFound):
+        return f"no template {error.name!r} is found"
+    if isinstance(error, KeyError) and error.args:
+        return str(error.args[0])
+    return str(error)

@@ -1,0 +1,339 @@
+"""Who wins when a name is defined more than once, and what a template sees.
+
+From weakest to strongest: role defaults, inventory (groups, then the host), facts, the play's vars, vars_files, the role's
+vars, block and task vars, include_vars, set_fact and register, role and include parameters, --extra-vars. The names the
+runner itself defines (inventory_hostname, groups, hostvars, ...) and a loop's own variables cannot be overridden.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from playrunner.documents import Unsafe
+from playrunner.errors import BadInput, NotYet, StepFailed
+from playrunner.inventory import Inventory
+from playrunner.model import Play, Role, Step
+from playrunner.templating import MISSING, Templar, is_template
+
+SEARCHED = ("files", "templates", "vars", "tasks")
+
+
+class Omit:
+    """What `omit` stands for: an argument with this value is left out."""
+
+    def __str__(self) -> str:
+        return ""
+
+
+OMIT = Omit()
+
+
+@dataclass
+class Memory:
+    """What a run has learnt about one host; it lasts from play to play."""
+
+    facts: dict[str, Any] = field(default_factory=dict)
+    given: dict[str, Any] = field(default_factory=dict)  # set_fact and register: data, never rendered again
+    included: dict[str, Any] = field(default_factory=dict)  # include_vars
+
+
+@dataclass
+class World:
+    """What all hosts share: the inventory, the command line's variables, and every host's memory."""
+
+    inventory: Inventory
+    templar: Templar
+    extra: Mapping[str, Any]
+    settings: Mapping[str, Any]  # magic variables that are the same everywhere
+    memories: dict[str, Memory] = field(default_factory=dict)
+
+    def memory(self, host: str) -> Memory:
+        return self.memories.setdefault(host, Memory())
+
+
+@dataclass
+class PlayVariables:
+    """The layers a play brings; `files` are its vars_files, read for each host."""
+
+    play: Play
+    settings: Mapping[str, Any]
+    prompted: Mapping[str, Any] = field(default_factory=dict)
+    role_vars: dict[str, Any] = field(default_factory=dict)
+    role_defaults: dict[str, Any] = field(default_factory=dict)
+
+    def add_role(self, role: Role) -> None:
+        self.role_vars.update(role.vars)
+        self.role_defaults.update(role.defaults)
+
+
+class Scope:
+    """All variables as one step on one host sees them, each looked up and rendered when it is first read."""
+
+    def __init__(self, world: World, host: str, play: PlayVariables | None = None, step: Step | None = None, *,
+                 local: Mapping[str, Any] | None = None, params: Mapping[str, Any] | None = None,
+                 files: Mapping[str, Any] | None = None, waiter: Waiter | None = None) -> None:
+        self.world, self.host, self.play, self.step = world, host, play, step
+        self.local = local or {}
+        self.params = params or {}
+        self.files = files or {}
+        self.waiter = waiter
+        self._seen: dict[str, Any] = {}
+        self._rendering: list[str] = []
+
+    def inner(self, local: Mapping[str, Any], step: Step | None = None) -> Scope:
+        """The same, with names of a loop or a result added."""
+        return Scope(self.world, self.host, self.play, step or self.step, local={**self.local, **local},
+                     params=self.params, files=self.files, waiter=self.waiter)
+
+    # What templates ask for.
+
+    def lookup(self, name: str) -> Any:
+        if name in self._seen:
+            return self._seen[name]
+        raw, is_data = self._raw(name)
+        if raw is MISSING or is_data or not contains_template(raw):
+            value = raw
+        else:
+            if name in self._rendering:
+                circle = " -> ".join([*self._rendering[self._rendering.index(name):], name])
+                raise StepFailed(f'the variable "{name}" is defined by itself: {circle}')
+            self._rendering.append(name)
+            try:
+                value = self.world.templar.render_variable(raw, self)
+            finally:
+                self._rendering.pop()
+        if value is not MISSING:
+            self._seen[name] = value
+        return value
+
+    def names(self) -> Iterator[str]:
+        seen: set[str] = set()
+        for layer, _ in self._layers():
+            for name in layer:
+                if name not in seen:
+                    seen.add(name)
+                    yield name
+        yield from (name for name in self._magic_names() if name not in seen)
+
+    def settle(self) -> None:
+        if self.waiter:
+            self.waiter.settle()
+
+    def find(self, path: str, folder: str) -> Path:
+        """A file on the controller, looked for in the role, beside the task file, and beside the playbook."""
+        wanted = Path(path).expanduser()
+        if wanted.is_absolute():
+            if not wanted.exists():
+                raise BadInput(f'there is no file "{wanted}" on this machine')
+            return wanted
+        tried = [place / wanted for place in self.search_path(folder)]
+        for candidate in tried:
+            if candidate.exists():
+                return candidate
+        raise BadInput(f'there is no file "{path}"; looked for {", ".join(map(str, tried))}')
+
+    def search_path(self, folder: str) -> list[Path]:
+        bases: list[Path] = []
+        if self.step:
+            if self.step.role:
+                bases.append(self.step.role.path)
+            bases.append(self.step.directory)
+        bases.append(self.play.play.directory if self.play else Path.cwd())
+        return list(dict.fromkeys(place for base in bases for place in (base / folder, base)))
+
+    # Who wins.
+
+    def _raw(self, name: str) -> tuple[Any, bool]:
+        """The strongest value of a name as it was given, and whether it is data that must not be rendered."""
+        if name in self.local:
+            return self.local[name], True
+        magic = self._magic(name)
+        if magic is not MISSING:
+            return magic, True
+        if self.waiter:
+            self.waiter.wait_for(name)
+        for layer, is_data in self._layers():
+            if name in layer:
+                return layer[name], is_data
+        return MISSING, True
+
+    def _layers(self) -> Iterator[tuple[Mapping[str, Any], bool]]:
+        """The layers, strongest first."""
+        memory, step = self.world.memory(self.host), self.step
+        yield self.world.extra, False
+        yield self.params, False
+        if step and step.role:
+            yield step.role.params, False
+        if self.waiter:
+            yield self.waiter.tentative, True
+        yield memory.given, True
+        yield memory.included, False
+        if step:
+            yield from ((layer, False) for layer in reversed(step.keywords.vars))
+            if step.role:
+                yield step.role.vars, False
+        if self.play:
+            yield self.play.role_vars, False
+            yield self.files, False
+            yield self.play.prompted, False
+            yield self.play.play.vars, False
+        yield memory.facts, True
+        yield _Values(self.world.inventory, self.host), False
+        if step and step.role:
+            yield step.role.defaults, False
+        if self.play:
+            yield self.play.role_defaults, False
+
+    # The names the runner defines.
+
+    def _magic(self, name: str) -> Any:
+        if name in _MAGIC:
+            return _MAGIC[name](self)
+        if self.play and name in self.play.settings:
+            value = self.play.settings[name]
+            return value() if callable(value) else value
+        return self.world.settings.get(name, MISSING)
+
+    def _magic_names(self) -> Iterator[str]:
+        yield from _MAGIC
+        yield from self.world.settings
+        if self.play:
+            yield from self.play.settings
+
+
+class Waiter:
+    """How a scope waits for values that are still on their way; a strand of the executor is one."""
+
+    tentative: Mapping[str, Any] = {}  # values of steps that are not confirmed yet
+
+    def settle(self) -> None:
+        """Wait for every step this host has under way."""
+
+    def wait_for(self, name: str) -> None:
+        """Wait for the step that registers this name, if one is under way."""
+
+    def wait_for_host(self, host: str) -> None:
+        """Wait until another host has done the steps that stand before this one."""
+
+
+class _Values(Mapping[str, Any]):
+    """The inventory's variables of a host without their origins."""
+
+    def __init__(self, inventory: Inventory, host: str) -> None:
+        self._values = inventory.variables(host)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name].value
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+class View(Mapping[str, Any]):
+    """A scope as a mapping: `vars`, and each entry of `hostvars`."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def __getitem__(self, name: str) -> Any:
+        value = self._scope.lookup(name)
+        if value is MISSING:
+            raise KeyError(name)
+        return value
+
+    def __contains__(self, name: object) -> bool:
+        return self._scope.lookup(str(name)) is not MISSING
+
+    def __iter__(self) -> Iterator[str]:
+        return self._scope.names()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class UnknownValues(dict[str, Any]):
+    """The result of a step that --check could not foresee: what it would have returned is not known yet."""
+
+    def __missing__(self, name: str) -> Any:
+        raise NotYet(f'"{name}" is only known once the step has run')
+
+
+class HostVars(Mapping[str, Any]):
+    """Every host's variables; reading another host's waits until it is as far as the reader."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def __getitem__(self, host: str) -> View:
+        world, waiter = self._scope.world, self._scope.waiter
+        if host not in world.inventory.hosts and host != "localhost":
+            raise KeyError(host)
+        if waiter and host != self._scope.host:
+            waiter.wait_for_host(host)
+        return View(Scope(world, host, waiter=waiter if host == self._scope.host else None))
+
+    def __contains__(self, host: object) -> bool:
+        return host in self._scope.world.inventory.hosts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._scope.world.inventory.hosts)
+
+    def __len__(self) -> int:
+        return len(self._scope.world.inventory.hosts)
+
+
+def contains_template(value: Any) -> bool:
+    if isinstance(value, str):
+        return not isinstance(value, Unsafe) and is_template(value)
+    if isinstance(value, dict):
+        return any(contains_template(key) or contains_template(inner) for key, inner in value.items())
+    if isinstance(value, (list, tuple)):
+        return any(contains_template(inner) for inner in value)
+    return False
+
+
+def _group_names(scope: Scope) -> list[str]:
+    return scope.world.inventory.host(scope.host).group_names
+
+
+def _role_value(read: Callable[[Role], Any]) -> Callable[[Scope], Any]:
+    return lambda scope: read(scope.step.role) if scope.step and scope.step.role else MISSING
+
+
+_MAGIC: dict[str, Callable[[Scope], Any]] = {
+    "inventory_hostname": lambda scope: scope.host,
+    "inventory_hostname_short": lambda scope: scope.host.partition(".")[0],
+    "group_names": _group_names,
+    "groups": lambda scope: {name: list(hosts) for name, hosts in scope.world.inventory.groups.items()},
+    "hostvars": HostVars,
+    "vars": View,
+    "omit": lambda scope: OMIT,
+    "ansible_facts": lambda scope: _facts(scope),
+    "inventory_dir": lambda scope: str(scope.world.inventory.directory),
+    "inventory_file": lambda scope: str(next(iter(scope.world.inventory.files), "")),
+    "role_path": _role_value(lambda role: str(role.path)),
+    "role_name": _role_value(lambda role: role.name),
+    "ansible_role_name": _role_value(lambda role: role.name),
+    "ansible_parent_role_names": _role_value(lambda role: list(reversed(role.parents))),
+    "playbook_dir": lambda scope: str(scope.play.play.directory.absolute()) if scope.play else os.getcwd(),
+    "ansible_play_name": lambda scope: scope.play.play.name if scope.play else MISSING,
+    "ansible_search_path": lambda scope: [str(path) for path in scope.search_path("")],
+}
+
+
+def _facts(scope: Scope) -> dict[str, Any]:
+    """The gathered facts under their plain names."""
+    if scope.waiter:
+        scope.waiter.wait_for("ansible_facts")
+    facts = scope.world.memory(scope.host).facts
+    return {name.removeprefix("ansible_"): value for name, value in facts.items()}

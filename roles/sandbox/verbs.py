@@ -1,0 +1,38 @@
+"""sandbox: a pretend world on this machine, to rehearse a runbook with no account and no root."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+from playrunner.cli import verb
+
+_JSON = {"json": (False, "print JSON on stdout, and nothing else there")}
+
+
+@verb(flags=_JSON, help={"nodes": "how many SSH nodes"})
+def up(context: Any, flags: dict[str, Any], nodes: int = 2) -> int:
+    """Start the sandbox; what is already up is left as it is."""
+    return _sandbox("up", "--nodes", str(nodes), *_as_json(flags))
+
+
+@verb(flags=_JSON)
+def status(context: Any, flags: dict[str, Any]) -> int:
+    """What of the sandbox is up."""
+    return _sandbox("status", *_as_json(flags))
+
+
+@verb(flags=_JSON)
+def down(context: Any, flags: dict[str, Any]) -> int:
+    """End the sandbox and remove everything it made."""
+    return _sandbox("down", *_as_json(flags))
+
+
+def _sandbox(*words: str) -> int:
+    # The sandbox is a stage kept apart: the product reaches it as a program, never as a library.
+    return subprocess.run([sys.executable, "-m", "sandbox", *words], check=False).returncode
+
+
+def _as_json(flags: dict[str, Any]) -> list[str]:
+    return ["--json"] if flags["json"] else []

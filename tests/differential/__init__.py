@@ -1,0 +1,1 @@
+"""The same playbooks run by ansible-core and by Playrunner; what they leave behind and count must agree."""

@@ -1,0 +1,71 @@
+"""A case of the differential suite: a folder with a playbook, and what its options.yaml asks for."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+FOLDER = Path(__file__).parent
+CASES = FOLDER / "cases"
+EXPECTED = FOLDER / "expected"
+RUNS = ("check", "first", "second")  # the check starts from a scratch folder of its own
+
+
+@dataclass(frozen=True)
+class Case:
+    """One playbook with the command-line options it is run with."""
+
+    name: str
+    tags: str = ""
+    skip_tags: str = ""
+    limit: str = ""
+    start_at_task: str = ""
+    extra_vars: dict[str, str] = field(default_factory=dict)
+    diff: bool = False
+    expect_exit: int = 0  # what ansible-playbook answers to the first run
+    needs: tuple[str, ...] = ()  # "sudo": commands on this machine that not every machine has
+    differs: dict[str, str] = field(default_factory=dict)  # run -> the line of docs/ansible-differences.md that says why
+
+    @property
+    def folder(self) -> Path:
+        return CASES / self.name
+
+    @property
+    def playbook(self) -> Path:
+        return self.folder / "play.yaml"
+
+    @property
+    def recording(self) -> Path:
+        return EXPECTED / f"{self.name}.json"
+
+    def options(self) -> list[str]:
+        """The options both programs spell alike."""
+        given = {"--tags": self.tags, "--skip-tags": self.skip_tags, "--limit": self.limit,
+                 "--start-at-task": self.start_at_task}
+        words = [word for flag, value in given.items() if value for word in (flag, value)]
+        for name, value in self.extra_vars.items():
+            words += ["--extra-vars", f"{name}={value}"]
+        return words + (["--diff"] if self.diff else [])
+
+    def digest(self) -> str:
+        """Changes when any file of the case changes: a recording carries it."""
+        found = hashlib.sha256()
+        for path in sorted(self.folder.rglob("*")):
+            if path.is_file() or path.is_symlink():
+                content = str(path.readlink()).encode() if path.is_symlink() else path.read_bytes()
+                executable = b"x" if path.stat().st_mode & 0o100 else b"-"
+                found.update(b"\0".join([str(path.relative_to(self.folder)).encode(), executable, content]) + b"\0")
+        return found.hexdigest()[:16]
+
+
+def read_case(name: str) -> Case:
+    options = CASES / name / "options.yaml"
+    given = yaml.safe_load(options.read_text()) if options.exists() else {}
+    return Case(name=name, **{key: tuple(value) if key == "needs" else value for key, value in given.items()})
+
+
+def all_cases() -> list[Case]:
+    return [read_case(folder.name) for folder in sorted(CASES.iterdir()) if (folder / "play.yaml").exists()]

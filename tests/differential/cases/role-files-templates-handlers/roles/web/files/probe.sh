@@ -1,0 +1,2 @@
+#!/bin/sh
+echo probed > "$1/probed.txt"
