@@ -197,17 +197,17 @@ def _did_not_start(seat: Seat, channel: Channel) -> Exception:
     if seat.become:
         hint = ("check the password" if seat.become.password
                 else "set PLAYRUNNER_BECOME_PASSWORD, or use --ask-become-pass, if it needs a password")
-        return StepFailed(f"{host}: {seat.become.method} to {seat.become.user} was refused: {_last_line(said)}; {hint}")
+        return StepFailed(f"{host}: {seat.become.method} to {seat.become.user} was refused: {_last_lines(said)}; {hint}")
     if status == _NO_PYTHON or "not found" in said or "No such file" in said:
         python = seat.target.python or "python3"
         return StepFailed(f"{host} has no {python}; install it (\"invoke run {host} --module raw --args ...\" works"
                           " without it), or set ansible_python_interpreter")
-    return HostUnreachable(f"{host}: the agent did not start (status {status}): {_last_line(said)}")
+    return HostUnreachable(f"{host}: the agent did not start (status {status}): {_last_lines(said)}")
 
 
-def _last_line(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1].strip() if lines else "it said nothing"
+def _last_lines(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return "; ".join(lines[-3:]) or "it said nothing"
 
 
 def _command(seat: Seat, size: int, marker: str) -> str:

@@ -47,5 +47,5 @@ def _act(module: Action, ctx: Any) -> Result:
     if nothing_to_do is not None:
         return {"changed": False, **nothing_to_do}
     if ctx.check:
-        return {"changed": True} if module.foreseeable else {"changed": False, "unknown": True}
+        return {"changed": True} if module.foreseeable else {"changed": False, "unknown": True, "skipped": True}
     return {"changed": True, **module.act(ctx)}

@@ -14,6 +14,7 @@ MODULES = Path(__file__).parent / "modules"
 
 # Names Ansible users write, and where the thing lives here.
 _OTHER_NAMES = {"systemd_service": "systemd", "include": "include_tasks", "gather_facts": "setup"}
+_IMPORT = re.compile(r"^\s*from (playrunner[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 _PREFIXES = ("ansible.builtin.", "ansible.legacy.", "ansible.posix.")
 
 
@@ -62,18 +63,23 @@ def sources(path: str) -> tuple[tuple[str, str], ...]:
     order: dict[str, str] = {}
 
     def visit(name: str) -> None:
-        if name in order:
+        if name in order or name == "playrunner.agent":  # the agent is already running there
             return
-        file = Path(__file__).parent.parent / (name.replace(".", "/") + ".py")
-        text = file.read_text() if file.is_file() else ""
-        for imported in re.findall(r"^\s*from (playrunner[\w.]*) import", text, re.MULTILINE):
-            if imported != "playrunner.agent":  # already running there
-                visit(imported)
+        text = _source_file(name).read_text() if _source_file(name).is_file() else ""
+        for package, imported in _IMPORT.findall(text):
+            visit(package)
+            for leaf in re.findall(r"\w+", imported):
+                if _source_file(f"{package}.{leaf}").is_file():
+                    visit(f"{package}.{leaf}")
         order[name] = text
 
     for package in ("playrunner", "playrunner.modules", "playrunner.modules.host", "playrunner.bring", path):
         visit(package)
     return tuple(order.items())
+
+
+def _source_file(name: str) -> Path:
+    return Path(__file__).parent.parent / (name.replace(".", "/") + ".py")
 
 
 def runs_on_host(name: str) -> bool:

@@ -13,6 +13,8 @@ from playrunner.errors import BadInput, Place
 # The C parser reads a playbook about ten times faster; the pure one is there on every machine.
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
+MOST_NESTED = 100
+
 VAULT_REMEDY = (
     "vault values are not supported; read the secret from the environment"
     " ({{ lookup('env', 'NAME') }}) or from your secret manager ({{ lookup('pipe', 'COMMAND') }})"
@@ -67,18 +69,36 @@ _Loader.add_constructor("!unsafe", _Loader.unsafe_text)
 
 def parse_yaml(text: str, file: str) -> Any:
     """The value of one YAML document; mappings in it are `Located`."""
-    loader = _Loader(text)
+    try:
+        _refuse_deep_nesting(text, file)
+        loader = _Loader(text)
+    except yaml.YAMLError as error:
+        raise _not_yaml(error, file) from None
     loader.file_name = file
     try:
         return loader.get_single_data()
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise BadInput(f"not valid YAML: {error.problem or error.context}",
-                       Place(file, mark.line + 1 if mark else 0)) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise BadInput(f"not valid YAML: {error}", Place(file)) from None
+        raise _not_yaml(error, file) from None
     finally:
         loader.dispose()
+
+
+def _not_yaml(error: Exception, file: str) -> BadInput:
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark or error.context_mark
+        return BadInput(f"not valid YAML: {error.problem or error.context}", Place(file, mark.line + 1 if mark else 0))
+    return BadInput(f"not valid YAML: {' '.join(str(error).split())}", Place(file, 1))
+
+
+def _refuse_deep_nesting(text: str, file: str) -> None:
+    # The C parser builds values by recursion and has no limit of its own: a deep enough text ends the process.
+    if max(text.count("["), text.count("{"), text.count("- "), text.count("? ")) <= MOST_NESTED:
+        return
+    depth = 0
+    for event in yaml.parse(text, Loader=_Base):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MOST_NESTED:
+            raise BadInput(f"nested more than {MOST_NESTED} deep", Place(file, event.start_mark.line + 1))
 
 
 def read_text(path: Path) -> str:

@@ -21,6 +21,7 @@ from playrunner.options import Options
 from playrunner.plan import Plan, batches, ordered
 from playrunner.report import Report
 from playrunner.results import Recap, Result
+from playrunner.rollback import Undo
 from playrunner.shipments import Shipments
 from playrunner.strand import Strand
 from playrunner.templating import Templar
@@ -37,7 +38,7 @@ class Execution:
         self.pool, self.shipments = Pool(), Shipments()
         self.agents = Agents(self.pool)
         self.recap = Recap()
-        self.touched: list[tuple[Result, Step]] = []
+        self.changes: list[Undo] = []
         self.ended = False
         self.defects = 0
         self.play_number = 0
@@ -59,8 +60,6 @@ class Execution:
                 self.play(play)
         except KeyboardInterrupt:
             raise Interrupted("interrupted") from None
-        finally:
-            self.close()
         return self.recap
 
     def play(self, play: Play) -> None:

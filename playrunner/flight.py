@@ -69,9 +69,10 @@ class Flight:
         for word, message in (("unreachable", "The host did not answer"), ("failed", "One or more items failed")):
             if any(result.get(word) for result in results):
                 return {**summed, word: True, "msg": message}
-        for word in ("skipped", "unknown"):
-            if all(result.get(word) for result in results):
-                return {**summed, word: True, "msg": "All items skipped" if word == "skipped" else "Cannot be known"}
+        if all(result.get("skipped") for result in results):
+            summed.update(skipped=True, msg="All items skipped")
         if any(status_of(result) == "unknown" for result in results) and not summed["changed"]:
-            return {**summed, "unknown": True}
+            summed["unknown"] = True
+        if summed.get("skipped") or summed.get("unknown"):
+            return summed
         return {**summed, "msg": "All items completed"}

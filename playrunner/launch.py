@@ -155,8 +155,8 @@ class Launcher:
     def _wait(self, flight: Flight, turn: Turn) -> None:
         try:
             turn.wait(self.strand.courier)
-        except HostUnreachable as error:
-            turn.values = {"unreachable": True, "changed": False, "msg": str(error)}
+        except (HostUnreachable, StepFailed) as error:
+            turn.values = self._problem(error, flight.step, turn.scope)
         if flight.step.async_seconds and turn.values and turn.values.get("ansible_job_id"):
             self._poll(flight, turn)
         if turn.values is not None:

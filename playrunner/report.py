@@ -105,6 +105,9 @@ class Report:
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
 
+    def say_restored(self, status: str, host: str, step: str) -> None:
+        self.terminal.line(f"{self.terminal.paint(f'{status:<11}', 'changed' if status == 'restored' else status)} {host}  {step}")
+
     def say_error(self, error: Exception) -> None:
         self.flush()
         self.terminal.live("")

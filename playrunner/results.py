@@ -82,7 +82,7 @@ class Recap:
 
 
 def status_of(values: Mapping[str, Any]) -> str:
-    for status in ("unreachable", "failed", "skipped", "unknown"):
+    for status in ("unreachable", "failed", "unknown", "skipped"):
         if values.get(status):
             return status
     return "changed" if values.get("changed") else "ok"

@@ -23,6 +23,7 @@ from playrunner.options import Options
 from playrunner.plan import make_plan
 from playrunner.report import Report
 from playrunner.results import Recap
+from playrunner.rollback import roll_back
 
 DEFAULT_INVENTORY = "inventories/local.yaml"
 
@@ -53,6 +54,10 @@ def run_plays(plays: Sequence[Play], options: Options, command: str) -> int:
             code = BadInput.exit_code
             report.say_error(error)
         finally:
+            execution.close()
+            if code and options.rollback and execution.changes:
+                report.flush()
+                roll_back(execution.changes, report.say_restored)
             ledger.close(execution.recap, code, time.monotonic() - started)
             report.finish(execution.recap, ledger.run_id, str(ledger.folder), code)
     return code

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from playrunner.batch import Batch, Doomed, Outcome, PlayEnded
 from playrunner.courier import Courier
 from playrunner.documents import read_yaml
-from playrunner.errors import BadInput, HostUnreachable, Interrupted, PlayrunnerError
+from playrunner.errors import BadInput, HostUnreachable, Interrupted, PlayrunnerError, StepFailed
 from playrunner.flight import Flight
 from playrunner.handlers import Handlers
 from playrunner.includes import included_nodes
 from playrunner.launch import Launcher
 from playrunner.model import Block, Keywords, Node, Position, Step
 from playrunner.results import CENSORED, Item, Result, status_of
+from playrunner.rollback import Undo
 from playrunner.variables import PlayVariables, Scope, UnknownValues, Waiter
 
 if TYPE_CHECKING:
@@ -186,7 +187,8 @@ class Strand(Waiter):
         except StepStopped as failure:
             if not block.rescue:
                 raise
-            self.memory.given["ansible_failed_task"] = {"name": failure.flight.title, "action": failure.flight.step.module}
+            failed = failure.flight.step
+            self.memory.given["ansible_failed_task"] = {"name": failed.name, "action": failed.module.rpartition(".")[2]}
             self.memory.given["ansible_failed_result"] = dict(failure.values)
         finally:
             self._rescuers -= bool(block.rescue)
@@ -336,9 +338,10 @@ class Strand(Waiter):
             flight = self._under_way.popleft()
             try:
                 flight.wait(self.courier)
-            except HostUnreachable as error:
+            except (HostUnreachable, StepFailed) as error:
+                word = "unreachable" if isinstance(error, HostUnreachable) else "failed"
                 for turn in flight.turns:
-                    turn.values = turn.values or {"unreachable": True, "changed": False, "msg": str(error)}
+                    turn.values = turn.values or {word: True, "changed": False, "msg": str(error)}
             self._conclude(flight)
             if flight is until:
                 return
@@ -348,6 +351,8 @@ class Strand(Waiter):
         for turn in flight.turns:
             self.launcher.judge(flight, turn)
         values = flight.values()
+        if values.get("unknown") and not self.run.options.check:
+            values.pop("unknown")  # check_mode on a step of an ordinary run: passed over, as asked
         if step.register:
             self.memory.given[step.register] = UnknownValues(values) if values.get("unknown") else values
             if self._pending.get(step.register) is flight:
@@ -358,6 +363,7 @@ class Strand(Waiter):
         self.run.hear(self._result(flight, values, status))
         if values.get("changed") and status not in ("failed", "unreachable"):
             self._notify(flight)
+            self._remember(flight)
         if status == "unreachable" and not flight.ignore_unreachable:
             self._drop()
             raise HostGone
@@ -390,6 +396,16 @@ class Strand(Waiter):
             if (turn.values or {}).get("changed"):
                 names = self.run.world.templar.render(list(flight.step.notify), turn.scope)
                 self.handlers.notify(names, flight.step.place)
+
+    def _remember(self, flight: Flight) -> None:
+        """Under --rollback: what this change would take to be taken back."""
+        if not self.run.options.rollback or self.run.options.check:
+            return
+        for turn in flight.turns:
+            if turn.parcel and turn.parcel.may_be_repeated and turn.values and turn.values.get("diff"):
+                parcel = turn.parcel
+                self.run.changes.append(Undo(self.host, flight.title, parcel.agent.seat, parcel.module, parcel.request,
+                                             turn.values["diff"].get("before")))
 
     def _drop(self) -> None:
         """What was sent ahead of a failure is passed over by the agent; nobody waits for it."""

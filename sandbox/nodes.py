@@ -1,4 +1,4 @@
-"""SSH nodes: real `sshd` processes on loopback addresses, run as the current user, each with a scratch folder of its own."""
+"""SSH nodes: real `sshd` processes on loopback addresses, run as the current user, each with its own scratch folder."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def _make_room(root: Path, nodes: list[Node]) -> None:
 
 
 def _write_record(root: Path, nodes: tuple[Node, ...]) -> None:
-    """Tell others what there is: clients by known_hosts, runners by an inventory, `inventories/local.yaml` by the record."""
+    """Tell others what there is: known_hosts, an inventory, and the record that inventories/local.yaml reads."""
     known = [f"[{node.address}]:{node.port} {_daemon(root, node).public_host_key}\n" for node in nodes]
     state.write_file(known_hosts_file(root), "".join(known))
     places = {node.name: {"address": node.address, "port": node.port, "scratch": str(node.scratch)} for node in nodes}

@@ -1,4 +1,4 @@
-"""The sshd program: where it is, the settings and keys it gets, starting it, and telling our process from a stranger's."""
+"""The sshd program: where it is, the settings and keys it gets, starting it, and telling ours from a stranger's."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import signal
 import sys
 from pathlib import Path
 
@@ -20,6 +21,9 @@ SLOW_REPEATS = 1  # Ansible takes minutes on 50 hosts
 
 def main() -> int:
     asked = _arguments()
+    signal.signal(
+        signal.SIGTERM, lambda number, frame: sys.exit(128 + number)
+    )  # the hosts are taken down on the way out
     print(f"{os.cpu_count()} cores, Python {platform.python_version()}, {platform.platform()}\n")
     if asked.scaling:
         return _show_scaling(asked.repeat or QUICK_REPEATS)

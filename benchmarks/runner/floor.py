@@ -1,7 +1,7 @@
-"""The floor: the twenty steps by hand. One agent program per host over paramiko, all steps in one message, nothing else.
+"""The floor: the twenty steps by hand. One agent program per host over paramiko, all steps in one message, no more.
 
-`python floor.py STAGE.json [--check]`. Nothing is loaded, templated or recorded; the files' texts are put together with
-plain string formatting. A runner that reads playbooks cannot be faster than this by much, and should not be slower by much.
+`python floor.py STAGE.json [--check]`. Nothing is loaded, templated or recorded; the files' texts are put together
+with plain string formatting. A runner that reads playbooks cannot be much faster, and should not be much slower.
 """
 
 from __future__ import annotations
@@ -113,10 +113,10 @@ def texts(name: str, app: str) -> dict[str, str]:
     """What the eight templates come to on this host; the agent fills in @facts@."""
     peers = [f"peer {number}: {peer}.{SERVICE}.internal:{PORT + number}\n" for number, peer in enumerate(PEERS, 1)]
     channels = [f"channel.{number} = {SERVICE}/{name}/{number}\n" for number in range(1, 41)]
-    main = f"# {SERVICE} on {name}\n[server]\nname = {name}\nlisten = 0.0.0.0:{PORT}\nroot = {app}\nworkers = 8\ntracing = off\n"
+    server = f"[server]\nname = {name}\nlisten = 0.0.0.0:{PORT}\nroot = {app}\nworkers = 8\ntracing = off\n"
     unit = f"[Unit]\nDescription=Gateway on {name}\n\n[Service]\nExecStart={app}/current/start.sh\n"
     return {
-        "conf/main.conf": main,
+        "conf/main.conf": f"# {SERVICE} on {name}\n{server}",
         "conf/peers.conf": "".join(peers),
         "conf/features.json": '{"cache": true, "tracing": false, "workers": 8}\n',
         "conf/identity": f"{name} @system@ @architecture@ @hostname@\n",

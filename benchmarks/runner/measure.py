@@ -1,4 +1,4 @@
-"""One process from start to end: wall time, CPU of it and its children, the memory of its largest part, what it said."""
+"""One process from start to end: wall time, CPU with its children, memory of its largest part, what it said."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ def measure(command: Sequence[str], environment: Mapping[str, str], folder: Path
         process = subprocess.Popen(
             command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
         )
-        _, status, usage = os.wait4(process.pid, 0)
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        except BaseException:  # interrupted: nothing of ours goes on behind the user's back
+            process.kill()
+            raise
         wall = time.perf_counter() - began
         process.returncode = os.waitstatus_to_exitcode(status)  # Popen must not wait for it a second time
         output.seek(0)

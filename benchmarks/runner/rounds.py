@@ -11,6 +11,7 @@ from benchmarks.runner.measure import Measured, measure
 from benchmarks.runner.stage import Stage, Tree
 from benchmarks.runner.tools import REPOSITORY, Tool, tools
 
+FAILURES = REPOSITORY / ".bench" / "failures"
 MODES = ("first", "second", "check")
 
 
@@ -90,8 +91,10 @@ def _run(stage: Stage, tool: Tool, *, check: bool) -> Measured:
     except FileNotFoundError as missing:
         raise Mistake(f"cannot be started: {missing.filename} is not there") from missing
     if measured.code:
-        last = measured.output.strip().splitlines()[-1:] or ["no output"]
-        raise Mistake(f"exit code {measured.code}: {last[0][:200]}")
+        FAILURES.mkdir(parents=True, exist_ok=True)
+        kept = FAILURES / f"{tool.name}-{stage.size}.log"
+        kept.write_text(measured.output)
+        raise Mistake(f"exit code {measured.code}; its output is in {kept.relative_to(REPOSITORY)}")
     return measured
 
 

@@ -23,7 +23,7 @@ from .web import running_web
 
 REPOSITORY = Path(__file__).parents[2]
 COUNTS = ("ok", "changed", "unreachable", "failed", "skipped", "rescued", "ignored")
-LIMIT_SECONDS = 120
+LIMIT_SECONDS = 300
 
 ANSIBLE_CFG = """\
 [defaults]
@@ -145,15 +145,21 @@ def _without_idle(recap: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]
 def _playrunner(case: Case, home: Path, inventory: Path, words: list[str]) -> tuple[int, dict[str, dict[str, int]], str]:
     command = [sys.executable, "-m", "invoke", "play", str(case.playbook), "--inventory", str(inventory), *words, "--json"]
     done = _run(command, REPOSITORY, {"XDG_STATE_HOME": str(home / "state"), "NO_COLOR": "1"})
-    output = done.stdout + done.stderr
     try:
-        recap = json.loads(done.stdout)["recap"]
-    except (ValueError, KeyError):
-        return done.returncode, {}, output
+        said = json.loads(done.stdout)
+    except ValueError:
+        return done.returncode, {}, done.stdout + done.stderr
+    recap, output = said.get("recap", {}), _failures(said) + done.stderr
     if "--check" in words:
         recap = {host: _unknown_as_skipped(counts) for host, counts in recap.items()}
     counted = {host: {name: counts[name] for name in COUNTS} for host, counts in recap.items()}
     return done.returncode, _without_idle(counted), output
+
+
+def _failures(said: dict[str, Any]) -> str:
+    """What to read when a run came out wrong: the failed steps and their messages."""
+    return "".join(f"{result['host']}: {result['step']} ({result['status']}): {result.get('values', {}).get('msg', '')}\n"
+                   for result in said.get("results", []) if result["status"] in ("failed", "unreachable"))
 
 
 def _unknown_as_skipped(counts: dict[str, int]) -> dict[str, int]:

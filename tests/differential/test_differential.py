@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import shutil
 import tempfile
@@ -60,7 +61,14 @@ def _differences(run: str, expected: Outcome, ours: Outcome) -> Iterator[str]:
     for path in sorted({*expected.tree, *ours.tree}):
         wanted_entry, given_entry = expected.tree.get(path), ours.tree.get(path)
         if wanted_entry != given_entry:
-            yield f"{run}: {path} is {given_entry}, with Ansible {wanted_entry}"
+            yield f"{run}: {path} {_told_apart(wanted_entry, given_entry)}"
+
+
+def _told_apart(wanted: list[str] | None, given: list[str] | None) -> str:
+    if not wanted or not given or wanted[:2] != given[:2]:
+        return f"is {given}, with Ansible {wanted}"
+    lines = difflib.unified_diff(wanted[2].splitlines(), given[2].splitlines(), "Ansible", "Playrunner", lineterm="", n=0)
+    return "\n".join(["differs:", *lines])
 
 
 def _ended(outcome: Outcome) -> str:

@@ -26,7 +26,8 @@ def installed(ctx: Any, names: list[str]) -> dict[str, Optional[str]]:
     """The installed version of each, from dpkg alone."""
     found: dict[str, Optional[str]] = dict.fromkeys(names)
     if names:
-        ran = ctx.run(["dpkg-query", "-W", "-f", r"${Package} ${Architecture} ${Version} ${db:Status-Status}\n", *names], env=PLAIN)
+        form = r"${Package} ${Architecture} ${Version} ${db:Status-Status}\n"
+        ran = ctx.run(["dpkg-query", "-W", "-f", form, *names], env=PLAIN)
         for line in ran.out.splitlines():
             package, architecture, version, status = line.split(" ", 3)
             for name in (package, f"{package}:{architecture}"):

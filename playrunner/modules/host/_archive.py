@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
+_HANDLERS = {b"\x1f\x8b": "TgzArchive", b"BZ": "TarBzipArchive", b"\xfd7": "TarXzArchive", _ZSTD[:2]: "TarZstdArchive"}
 
 
 class Member:
@@ -49,9 +50,9 @@ def members_of(path: str, data: Any = None) -> tuple[str, list[Member]]:
     if head[:2] == b"PK":
         return "ZipArchive", _zip_members(io.BytesIO(data) if data is not None else path, path)
     try:
-        archive = tarfile.open(fileobj=io.BytesIO(data)) if data is not None else tarfile.open(path)
-        names = {b"\x1f\x8b": "TgzArchive", b"BZ": "TarBzipArchive", b"\xfd7": "TarXzArchive", _ZSTD[:2]: "TarZstdArchive"}
-        return names.get(head[:2], "TarArchive"), [_tar_member(archive, one) for one in archive.getmembers()]
+        # Left open: members are read from it when they are compared or unpacked.
+        archive = tarfile.open(fileobj=io.BytesIO(data)) if data is not None else tarfile.open(path)  # noqa: SIM115
+        return _HANDLERS.get(head[:2], "TarArchive"), [_tar_member(archive, one) for one in archive.getmembers()]
     except (tarfile.TarError, EOFError, OSError) as error:
         raise Failed(f'Failed to find handler for "{path}": it is neither a tar nor a zip archive ({error}); '
                      "make sure that the file is whole") from None
@@ -98,9 +99,11 @@ def _unpacked(path: str, data: Any) -> bytes:
     import subprocess
 
     try:
-        done = subprocess.run(["zstd", "-dc"], input=read_bytes(path) if data is None else data, capture_output=True, check=False)
+        done = subprocess.run(["zstd", "-dc"], input=read_bytes(path) if data is None else data, capture_output=True,
+                              check=False)
     except FileNotFoundError:
         raise Failed(f"{path} is packed with zstd, which this host does not have; install the package zstd") from None
     if done.returncode:
         raise Failed(f"{path} cannot be unpacked: {done.stderr.decode(errors='replace').strip()}")
-    return done.stdout
+    unpacked: bytes = done.stdout
+    return unpacked

@@ -30,7 +30,7 @@ class Guarded(Action):
             return None
         folder = os.path.expanduser(self.chdir)
         if not os.path.isdir(folder):
-            raise Failed(f"Unable to change directory before execution: {folder} is not a directory on the host", rc=None)
+            raise Failed(f"Unable to change directory before execution: {folder} is no directory on the host", rc=None)
         return folder
 
     def reason_not_to(self) -> Optional[str]:
@@ -52,7 +52,8 @@ def is_there(pattern: str, folder: Optional[str]) -> bool:
     return bool(glob(path))
 
 
-def run_and_tell(ctx: Any, command: Union[str, list[str]], shown: Any, *, strip: bool = True, **how: Any) -> dict[str, Any]:
+def run_and_tell(ctx: Any, command: Union[str, list[str]], shown: Any, *, strip: bool = True,
+                 **how: Any) -> dict[str, Any]:
     """Run it while its output can be followed; the result as people register it."""
     began = time.time()
     try:

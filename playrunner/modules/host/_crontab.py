@@ -26,7 +26,8 @@ def with_job(lines: list[str], name: str, job: Optional[str]) -> list[str]:
     return result if found or job is None else [*result, MARK + name, job]
 
 
-def with_variable(lines: list[str], name: str, value: Optional[str], before: Optional[str], after: Optional[str]) -> list[str]:
+def with_variable(lines: list[str], name: str, value: Optional[str], before: Optional[str],
+                  after: Optional[str]) -> list[str]:
     """The lines with this variable; a new one stands on top, or beside the one named."""
     setting = f'{name}="{value}"'
     at = next((number for number, line in enumerate(lines) if variable_of(line) == name), None)
@@ -34,8 +35,9 @@ def with_variable(lines: list[str], name: str, value: Optional[str], before: Opt
         return [line for line in lines if variable_of(line) != name]
     if at is not None:
         return [*lines[:at], setting, *lines[at + 1:]]
-    beside = next((number for number, line in enumerate(lines) if variable_of(line) == (before or after)), None)
-    place = 0 if beside is None else beside if before else beside + 1
+    neighbour = before or after
+    beside = [number for number, line in enumerate(lines) if neighbour and variable_of(line) == neighbour]
+    place = 0 if not beside else beside[0] if before else beside[0] + 1
     return [*lines[:place], setting, *lines[place:]]
 
 

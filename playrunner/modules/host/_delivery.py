@@ -1,7 +1,7 @@
 """One file with given content at a path: what copy, template and assemble have in common.
 
-An entry says what to deliver: `name`, `sha1`, `mode`, and its bytes as `data`, as a path on the host under `from`, or as
-something the controller ships.
+An entry says what to deliver: `name`, `sha1`, `mode`, and its bytes as `data`, as a path on the host under `from`, or
+as something the controller ships.
 """
 
 from __future__ import annotations
@@ -10,8 +10,17 @@ import os
 
 from playrunner.module import Failed
 from playrunner.modules.host._content import TEXT_LIMIT, backup_of, chunks_of, sha1_of
-from playrunner.modules.host._paths import (Placed, bring, expanded, facts, file_state, first_missing, look,
-                                            make_folders, mode_state)
+from playrunner.modules.host._paths import (
+    Placed,
+    bring,
+    expanded,
+    facts,
+    file_state,
+    first_missing,
+    look,
+    make_folders,
+    mode_state,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +75,8 @@ class Delivered(Placed):
         if ctx.diff and entry.get("size", 0) <= TEXT_LIMIT and not (there and there.get("sha1") == entry["sha1"]):
             data = b"".join(contents(ctx, entry))
         mode = entry["mode"] if self.mode == "preserve" else self.mode
-        return {**file_state(ctx, entry["sha1"], there, data), **mode_state(mode, there, "file"), **self.owner_state(ctx, there)}
+        return {**file_state(ctx, entry["sha1"], there, data), **mode_state(mode, there, "file"),
+                **self.owner_state(ctx, there)}
 
     def apply(self, ctx: Any, change: Change) -> None:
         self.deliver(ctx, self._path, self._entry, change)
@@ -91,6 +101,8 @@ class Delivered(Placed):
         shown: dict[str, Any] = {"dest": self._path, "path": self._path, **facts(self._path)}
         if change.after is not None:
             shown["checksum"] = self._entry["sha1"] if "sha1" in change.after else (change.observed or {}).get("sha1")
+        source = getattr(self, "src", None)
+        shown["src"] = source["name"] if isinstance(source, dict) else source
         if self._backup_file:
             shown["backup_file"] = self._backup_file
         return shown

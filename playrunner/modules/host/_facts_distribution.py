@@ -9,20 +9,21 @@ if TYPE_CHECKING:
     from typing import Any
 
 FAMILIES = {
-    "Debian": ("Debian", "Ubuntu", "Raspbian", "Neon", "KDE neon", "Linux Mint", "Kali", "Devuan", "Pop!_OS", "Parrot", "Uos",
-               "Deepin", "Cumulus Linux", "OSMC", "Linaro"),
-    "RedHat": ("RedHat", "CentOS", "Fedora", "Rocky", "AlmaLinux", "Amazon", "OracleLinux", "Scientific", "CloudLinux", "EuroLinux",
-               "Virtuozzo", "XenServer", "Alibaba", "TencentOS", "openEuler", "Kylin Linux Advanced Server", "MIRACLE"),
-    "Suse": ("SLES", "SLED", "SLES_SAP", "openSUSE", "openSUSE Leap", "openSUSE Tumbleweed", "openSUSE MicroOS", "ALP-Dolomite"),
+    "Debian": ("Debian", "Ubuntu", "Raspbian", "Linux Mint", "Kali", "Devuan", "Pop!_OS", "Parrot"),
+    "RedHat": ("RedHat", "CentOS", "Fedora", "Rocky", "AlmaLinux", "Amazon", "OracleLinux", "Scientific", "CloudLinux",
+               "EuroLinux", "Alibaba", "TencentOS", "openEuler"),
+    "Suse": ("SLES", "SLED", "SLES_SAP", "openSUSE", "openSUSE Leap", "openSUSE Tumbleweed", "openSUSE MicroOS"),
     "Archlinux": ("Archlinux", "Antergos", "Manjaro"), "Gentoo": ("Gentoo", "Funtoo"), "Alpine": ("Alpine",),
     "Flatcar": ("Flatcar",), "Darwin": ("MacOSX",)}
 # What os-release calls it, where that is not how playbooks spell it.
-SPELLED = {"debian": "Debian", "ubuntu": "Ubuntu", "rhel": "RedHat", "centos": "CentOS", "fedora": "Fedora", "rocky": "Rocky",
-           "almalinux": "AlmaLinux", "amzn": "Amazon", "ol": "OracleLinux", "arch": "Archlinux", "alpine": "Alpine",
-           "sles": "SLES", "opensuse-leap": "openSUSE Leap", "opensuse-tumbleweed": "openSUSE Tumbleweed", "gentoo": "Gentoo",
+SPELLED = {"debian": "Debian", "ubuntu": "Ubuntu", "rhel": "RedHat", "centos": "CentOS", "fedora": "Fedora",
+           "rocky": "Rocky", "almalinux": "AlmaLinux", "amzn": "Amazon", "ol": "OracleLinux", "arch": "Archlinux",
+           "alpine": "Alpine", "sles": "SLES", "opensuse-leap": "openSUSE Leap",
+           "opensuse-tumbleweed": "openSUSE Tumbleweed", "gentoo": "Gentoo",
            "raspbian": "Raspbian", "kali": "Kali", "linuxmint": "Linux Mint", "pop": "Pop!_OS", "flatcar": "Flatcar",
            "manjaro": "Manjaro", "scientific": "Scientific"}
-MANAGERS = {"Debian": "apt", "Suse": "zypper", "Archlinux": "pacman", "Alpine": "apk", "Gentoo": "portage", "Darwin": "homebrew"}
+MANAGERS = {"Debian": "apt", "Suse": "zypper", "Archlinux": "pacman", "Alpine": "apk", "Gentoo": "portage",
+            "Darwin": "homebrew"}
 
 
 def distribution() -> dict[str, Any]:

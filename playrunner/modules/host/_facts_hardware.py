@@ -16,6 +16,7 @@ DMI = {"bios_date": "bios_date", "bios_vendor": "bios_vendor", "bios_version": "
        "chassis_serial": "chassis_serial", "chassis_vendor": "chassis_vendor", "chassis_version": "chassis_version",
        "product_name": "product_name", "product_serial": "product_serial", "product_uuid": "product_uuid",
        "product_version": "product_version", "system_vendor": "sys_vendor"}
+MODEL_NAMES = ("model name", "Model", "vendor_id", "cpu", "Vendor", "Processor", "processor")
 NOT_A_DISK = ("ram", "fd")
 
 
@@ -34,7 +35,7 @@ def processors() -> dict[str, Any]:
     here, siblings = "", 1
     for line in text_of("/proc/cpuinfo").splitlines():
         name, _, value = (part.strip() for part in line.partition(":"))
-        if name in ("model name", "Model", "vendor_id", "cpu", "Vendor", "Processor", "processor"):
+        if name in MODEL_NAMES:
             models.append(value)
         elif name == "physical id":
             here = value
@@ -50,8 +51,8 @@ def processors() -> dict[str, Any]:
     else:
         count, each, per_core = threads, 1, 1
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else threads
-    return {"processor": models, "processor_count": count, "processor_cores": each, "processor_threads_per_core": per_core,
-            "processor_vcpus": per_core * count * each, "processor_nproc": usable}
+    return {"processor": models, "processor_count": count, "processor_cores": each,
+            "processor_threads_per_core": per_core, "processor_vcpus": per_core * count * each, "processor_nproc": usable}
 
 
 def memory() -> dict[str, Any]:
@@ -77,8 +78,9 @@ def mounts() -> list[dict[str, Any]]:
         if len(fields) < 6 or not (fields[0].startswith(("/", "\\")) or ":/" in fields[0]) or fields[2] == "none":
             continue
         device, place = (field.replace(r"\040", " ") for field in fields[:2])
-        entry: dict[str, Any] = {"device": device, "mount": place, "fstype": fields[2], "options": fields[3], "dump": int(fields[4]),
-                                 "passno": int(fields[5]), "uuid": ids.get(os.path.realpath(device), "N/A")}
+        entry: dict[str, Any] = {"device": device, "mount": place, "fstype": fields[2], "options": fields[3],
+                                 "dump": int(fields[4]), "passno": int(fields[5]),
+                                 "uuid": ids.get(os.path.realpath(device), "N/A")}
         # A server that is gone would hold us up for minutes, so remote sizes are not asked for.
         found.append(entry if ":/" in device else {**entry, **_size(place)})
     return found
@@ -99,7 +101,8 @@ def disks() -> dict[str, Any]:
             "sas_address": text_of(f"{base}/device/sas_address") or None,
             "sas_device_handle": text_of(f"{base}/device/sas_device_handle") or None,
             "removable": text_of(f"{base}/removable"), "rotational": text_of(f"{base}/queue/rotational"),
-            "support_discard": text_of(f"{base}/queue/discard_granularity"), "scheduler_mode": _chosen(f"{base}/queue/scheduler"),
+            "support_discard": text_of(f"{base}/queue/discard_granularity"),
+            "scheduler_mode": _chosen(f"{base}/queue/scheduler"),
             "sectors": sectors, "sectorsize": width, "size": readable(sectors * 512), "host": "",
             "holders": _folder(f"{base}/holders"), "links": _links_of(name, links),
             "partitions": {part: _partition(f"{base}/{part}", part, width, links) for part in _folder(base)
@@ -118,8 +121,9 @@ def readable(size: float) -> str:
 def _partition(base: str, name: str, width: str, links: dict[str, Any]) -> dict[str, Any]:
     sectors = _number(f"{base}/size")
     ids = _links_of(name, links)
-    return {"start": text_of(f"{base}/start"), "sectors": sectors, "sectorsize": int(width), "size": readable(sectors * 512),
-            "uuid": next(iter(ids["uuids"]), None), "links": ids, "holders": _folder(f"{base}/holders")}
+    return {"start": text_of(f"{base}/start"), "sectors": sectors, "sectorsize": int(width),
+            "size": readable(sectors * 512), "uuid": next(iter(ids["uuids"]), None), "links": ids,
+            "holders": _folder(f"{base}/holders")}
 
 
 def _size(place: str) -> dict[str, Any]:

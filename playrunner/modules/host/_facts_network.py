@@ -18,7 +18,8 @@ SCOPES = {0x00: "global", 0x10: "host", 0x20: "link", 0x40: "site"}
 
 def gathered() -> dict[str, Any]:
     if not os.path.isdir("/sys/class/net"):
-        return {"interfaces": [], "all_ipv4_addresses": [], "all_ipv6_addresses": [], "default_ipv4": {}, "default_ipv6": {}}
+        return {"interfaces": [], "all_ipv4_addresses": [], "all_ipv6_addresses": [], "default_ipv4": {},
+                "default_ipv6": {}}
     six = _ipv6()
     names = os.listdir("/sys/class/net")
     interfaces = {name: interface(name, six.get(name, [])) for name in names if os.path.isdir(f"/sys/class/net/{name}")}
@@ -58,9 +59,8 @@ def _is_active(base: str, flags: int) -> bool:
 
 
 def _ipv4(name: str) -> Optional[dict[str, str]]:
-    import fcntl
-
     import _socket as socket
+    import fcntl
 
     request = name.encode()[:15].ljust(256, b"\0")
     asked = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -71,7 +71,7 @@ def _ipv4(name: str) -> Optional[dict[str, str]]:
         return None
     finally:
         asked.close()
-    network = bytes(part & mask for part, mask in zip(address, netmask))
+    network = bytes(part & mask for part, mask in zip(address, netmask))  # noqa: B905
     told = {"address": address, "netmask": netmask, "network": network}
     return {**{key: socket.inet_ntoa(value) for key, value in told.items()},
             "broadcast": "" if broadcast in (b"\0\0\0\0", address) else socket.inet_ntoa(broadcast),
@@ -123,5 +123,7 @@ def _default_ipv6(interfaces: dict[str, Any]) -> dict[str, Any]:
     best = min(ways, key=lambda row: int(row[5], 16))
     found = interfaces.get(best[9], {})
     address: dict[str, str] = next((entry for entry in found.get("ipv6", []) if entry["scope"] == "global"), {})
-    told = {"interface": best[9], **address, **{key: found[key] for key in ("macaddress", "mtu", "type") if key in found}}
-    return {**told, "gateway": socket.inet_ntop(socket.AF_INET6, bytes.fromhex(best[4]))} if best[4] != "0" * 32 else told
+    told: dict[str, Any] = {"interface": best[9], **address}
+    told.update({key: found[key] for key in ("macaddress", "mtu", "type") if key in found})
+    gateway = socket.inet_ntop(socket.AF_INET6, bytes.fromhex(best[4]))
+    return told if gateway == "::" else {**told, "gateway": gateway}

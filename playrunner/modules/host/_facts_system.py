@@ -21,8 +21,8 @@ def gathered(chosen: set[str], ctx: Any) -> dict[str, Any]:
     makers = {"platform": platform, "user": user, "python": python, "env": lambda: {"env": dict(os.environ)},
               "date_time": date_time, "dns": dns, "distribution": _facts_distribution.distribution,
               "lsb": _facts_distribution.lsb, "pkg_mgr": _facts_distribution.pkg_mgr,
-              "service_mgr": _facts_distribution.service_mgr, "cmdline": cmdline, "selinux": selinux, "apparmor": apparmor,
-              "fips": fips, "ssh_pub_keys": host_keys, "chroot": chroot, "loadavg": loadavg}
+              "service_mgr": _facts_distribution.service_mgr, "cmdline": cmdline, "selinux": selinux,
+              "apparmor": apparmor, "fips": fips, "ssh_pub_keys": host_keys, "chroot": chroot, "loadavg": loadavg}
     facts: dict[str, Any] = {}
     for name, make in makers.items():
         if name in chosen:
@@ -70,8 +70,9 @@ def date_time() -> dict[str, Any]:
              "hour": "%H", "minute": "%M", "second": "%S", "date": "%Y-%m-%d", "time": "%H:%M:%S",
              "iso8601_basic_short": "%Y%m%dT%H%M%S", "tz": "%Z", "tz_offset": "%z"}
     facts = {name: time.strftime(form, local) for name, form in names.items()}
+    moment = time.strftime("%Y-%m-%dT%H:%M:%S", utc)
     facts.update(epoch=str(int(now)), epoch_int=str(int(now)), tz_dst=time.tzname[1],
-                 iso8601=time.strftime("%Y-%m-%dT%H:%M:%SZ", utc), iso8601_micro=time.strftime("%Y-%m-%dT%H:%M:%S.", utc) + micro + "Z",
+                 iso8601=f"{moment}Z", iso8601_micro=f"{moment}.{micro}Z",
                  iso8601_basic=facts["iso8601_basic_short"] + micro)
     return {"date_time": facts}
 
@@ -109,7 +110,8 @@ def cmdline() -> dict[str, Any]:
 def selinux() -> dict[str, Any]:
     if not os.path.exists("/sys/fs/selinux/enforce"):
         return {"selinux": {"status": "disabled"}, "selinux_python_present": True}
-    settings = dict(line.split("=", 1) for line in text_of("/etc/selinux/config").splitlines() if "=" in line and line[0] != "#")
+    lines = text_of("/etc/selinux/config").splitlines()
+    settings = dict(line.split("=", 1) for line in lines if "=" in line and line[0] != "#")
     return {"selinux_python_present": True, "selinux": {
         "status": "enabled", "mode": "enforcing" if text_of("/sys/fs/selinux/enforce") == "1" else "permissive",
         "config_mode": settings.get("SELINUX", "unknown"), "type": settings.get("SELINUXTYPE", "unknown"),
@@ -135,7 +137,7 @@ def host_keys() -> dict[str, Any]:
 
 
 def chroot() -> dict[str, Any]:
-    if os.environ.get("debian_chroot"):
+    if os.environ.get("debian_chroot"):  # noqa: SIM112
         return {"is_chroot": True}
     try:
         mine, first = os.stat("/"), os.stat("/proc/1/root/.")
@@ -145,7 +147,7 @@ def chroot() -> dict[str, Any]:
 
 
 def loadavg() -> dict[str, Any]:
-    return {"loadavg": dict(zip(("1m", "5m", "15m"), os.getloadavg()))}
+    return {"loadavg": dict(zip(("1m", "5m", "15m"), os.getloadavg()))}  # noqa: B905
 
 
 def text_of(path: str) -> str:
@@ -169,9 +171,8 @@ def text_of(path: str) -> str:
 
 def _full_name(name: str) -> str:
     """The host's whole name, as far as the resolver tells it in time."""
-    import threading
-
     import _socket  # what socket itself is made of; importing that would cost more than all other facts
+    import threading
 
     found = [name]
 

@@ -10,9 +10,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-PRODUCTS = (("KVM", "kvm"), ("OpenStack", "openstack"), ("VMware", "VMware"), ("VirtualBox", "virtualbox"), ("RHEV", "RHEV"),
-            ("Bochs", "kvm"), ("HVM domU", "xen"), ("Virtual Machine", "VirtualPC"), ("Parallels", "parallels"),
-            ("Google", "kvm"), ("Amazon EC2", "kvm"), ("QEMU", "kvm"))
+PRODUCTS = (("KVM", "kvm"), ("OpenStack", "openstack"), ("VMware", "VMware"), ("VirtualBox", "virtualbox"),
+            ("RHEV", "RHEV"), ("Bochs", "kvm"), ("HVM domU", "xen"), ("Virtual Machine", "VirtualPC"),
+            ("Parallels", "parallels"), ("Google", "kvm"), ("Amazon EC2", "kvm"), ("QEMU", "kvm"))
 
 
 def gathered() -> dict[str, Any]:

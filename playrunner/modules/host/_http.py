@@ -59,7 +59,8 @@ def fetch(url: str, method: str = "GET", body: Optional[bytes] = None, headers: 
     if "@" in parts.netloc and user is None:
         user, password = urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or "")
         url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-    request = urllib.request.Request(url, data=body, headers={str(k): str(v) for k, v in (headers or {}).items()}, method=method)
+    sent = {str(name): str(value) for name, value in (headers or {}).items()}
+    request = urllib.request.Request(url, data=body, headers=sent, method=method)
     if user is not None and basic_at_once:
         import base64
 
@@ -75,7 +76,8 @@ def fetch(url: str, method: str = "GET", body: Optional[bytes] = None, headers: 
                      status=-1, status_code=-1, url=url, elapsed=0) from None
 
 
-def _opener(url: str, user: Optional[str], password: Optional[str], verify: bool, follow: str, tls: dict[str, Any]) -> Any:
+def _opener(url: str, user: Optional[str], password: Optional[str], verify: bool, follow: str,
+            tls: dict[str, Any]) -> Any:
     import urllib.request
 
     class Redirects(urllib.request.HTTPRedirectHandler):

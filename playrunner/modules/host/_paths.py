@@ -9,8 +9,18 @@ import os
 import stat
 
 from playrunner.module import Failed, Module
-from playrunner.modules.host._content import (CHUNK, TEXT_LIMIT, chunks_of, read_bytes, refuse, scrap_beside, sha1_of,
-                                              stat_of, text_of, write)
+from playrunner.modules.host._content import (
+    CHUNK,
+    TEXT_LIMIT,
+    chunks_of,
+    read_bytes,
+    refuse,
+    scrap_beside,
+    sha1_of,
+    stat_of,
+    text_of,
+    write,
+)
 from playrunner.modules.host._modes import default_bits, mode_bits, octal
 from playrunner.modules.host._owners import group_id, group_name, set_attributes, user_id, user_name
 
@@ -185,14 +195,15 @@ def facts(path: str, follow: bool = False) -> dict[str, Any]:
     kind = kind_of(info)
     return {"mode": octal(info.st_mode), "owner": user_name(info.st_uid), "group": group_name(info.st_gid),
             "uid": info.st_uid, "gid": info.st_gid, "size": info.st_size,
-            "state": "hard" if kind == "file" and info.st_nlink > 1 else kind}
+            "state": "hard" if kind == "file" and info.st_nlink > 1 else "file" if kind == "special" else kind}
 
 
 def _write_as(ctx: Any, path: str, after: State, found: Optional[State], chunks: Optional[Iterable[bytes]],
               validate: Optional[str], unsafe: bool) -> None:
     if chunks is None:
         if after.get("content") is None and after.get("sha1") != sha1_of(()):
-            raise Failed(f"{path} cannot be put back: what was in it was not kept (binary, or more than {TEXT_LIMIT} bytes)")
+            raise Failed(f"{path} cannot be put back: what was in it was not kept, since it was binary or longer than "
+                         f"{TEXT_LIMIT} bytes")
         chunks = ((after.get("content") or "").encode(),)
     write(ctx, path, chunks, after, validate, unsafe)
 

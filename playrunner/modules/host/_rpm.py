@@ -37,6 +37,7 @@ class RpmPackages(Packages):
         return named(self.name)
 
     def observe(self, ctx: Any) -> State | None:
+        self._results: list[str] = []
         needed("rpm", "use the module of the package manager this host has, or package")
         groups = [name for name in self.names() if name.startswith("@")]
         if groups:
@@ -51,7 +52,6 @@ class RpmPackages(Packages):
         return {"packages": {name: self._wanted(name, version, old) for name, version in there.items()}}
 
     def apply(self, ctx: Any, change: Change) -> None:
-        self._results: list[str] = []
         coming, going = self.coming_and_going(change)
         if going:
             self._manage(ctx, "autoremove" if self.autoremove else "remove", going)
@@ -66,7 +66,7 @@ class RpmPackages(Packages):
             self._manage(ctx, "downgrade" if self.allow_downgrade else "install", exact)
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        return {"rc": 0, "results": getattr(self, "_results", []), "msg": "" if change else "Nothing to do"}
+        return {"rc": 0, "results": self._results, "msg": "" if change else "Nothing to do"}
 
     def _installed(self, ctx: Any, name: str) -> Optional[str]:
         if name == "*":

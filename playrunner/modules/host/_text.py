@@ -28,6 +28,7 @@ class Edited(Placed):
     _text = ""
     _new = b""
     _said = ""
+    _missing = False
     _backup_file = ""
     encoding_used = "utf-8"
 
@@ -39,19 +40,20 @@ class Edited(Placed):
         """Whether a missing file is made rather than complained about."""
         return bool(getattr(self, "create", False))
 
-    def leaves_missing(self) -> bool:
-        """Whether a missing file is as it should be."""
-        return False
+    def said_of_missing(self) -> Optional[str]:
+        """What to say of a missing file when that is as it should be; None when it is not."""
+        return None
 
     def observe(self, ctx: Any) -> Optional[State]:
         path = self._place()
         if os.path.isdir(path):
             raise Failed(f"Path {path} is a directory !; name a file", rc=256)
         if not os.path.exists(path):
-            if self.leaves_missing():
+            if self.said_of_missing():
                 return None
             if not self.may_create():
                 raise Failed(f"Destination {path} does not exist !; make it first, or say create: true", rc=257)
+            self._missing = True
             missing = first_missing(path)
             return {"kind": "absent", "above": missing} if missing else None
         data = read_bytes(path)
@@ -59,8 +61,8 @@ class Edited(Placed):
         return look(ctx, path, data=data)
 
     def desired(self, ctx: Any, found: Optional[State]) -> Optional[State]:
-        if found is None and self.leaves_missing():
-            self._said = "file not present"
+        if found is None and self.said_of_missing():
+            self._said = str(self.said_of_missing())
             return None
         text, self._said = self.edited(self._text)
         there = None if found is None or found["kind"] == "absent" else found
@@ -89,7 +91,7 @@ class Edited(Placed):
         bring(ctx, path, change, (self._new,) if edits else None, self.validate if edits else None, self.unsafe_writes)
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        return {"msg": self._said}
+        return {"msg": self._said, **({"backup_file": self._backup_file} if self._backup_file else {})}
 
     def _place(self) -> str:
         return os.path.realpath(expanded(self.path))

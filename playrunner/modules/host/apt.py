@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 class Apt(Packages):
     """Packages of Debian, Ubuntu and their children."""
 
-    aliases = {"pkg": "name", "package": "name", "update-cache": "update_cache", "install-recommends": "install_recommends",
-               "default-release": "default_release", "allow-downgrade": "allow_downgrade", "allow_downgrades": "allow_downgrade"}
+    aliases = {"pkg": "name", "package": "name", "update-cache": "update_cache", "default-release": "default_release",
+               "install-recommends": "install_recommends", "allow-downgrade": "allow_downgrade",
+               "allow-downgrades": "allow_downgrade", "allow_downgrades": "allow_downgrade"}
     name: list[Any] = []  # packages: name, name=version (with *), name>=version
     state: Literal["present", "installed", "latest", "absent", "removed"] = "present"  # installed, newest or gone
     update_cache: bool = False  # fetch the package lists first
@@ -41,6 +42,7 @@ class Apt(Packages):
         return named(self.name)
 
     def observe(self, ctx: Any) -> State | None:
+        self._output = {"stdout": "", "stderr": ""}
         needed("apt-get", "use the module of the package manager this host has, or package")
         packages = _apt_cache.installed(ctx, [_apt_cache.split_version(name)[0] for name in self.names()])
         if self.deb:
@@ -63,7 +65,6 @@ class Apt(Packages):
         return wanted
 
     def apply(self, ctx: Any, change: Change) -> None:
-        self._output = {"stdout": "", "stderr": ""}
         after: State = dict(change.after or {})
         if change.touches("lists") and after.get("lists") == "fresh":
             self._apt_get(ctx, ["update"])
@@ -80,11 +81,12 @@ class Apt(Packages):
             self._apt_get(ctx, self._sweeping())
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        more = dict(getattr(self, "_output", {"stdout": "", "stderr": ""}))
+        more: dict[str, Any] = dict(self._output)
         if self.names() or self._sweeping():
             more["changed"] = change.touches("packages", "pending")
         more["stdout_lines"], more["stderr_lines"] = more["stdout"].splitlines(), more["stderr"].splitlines()
-        return {"cache_updated": change.touches("lists") and not ctx.check, "cache_update_time": _apt_cache.fetched_at(), **more}
+        return {"cache_updated": change.touches("lists") and not ctx.check,
+                "cache_update_time": _apt_cache.fetched_at(), **more}
 
     def _wanted(self, ctx: Any, packages: dict[str, Any], lenient: bool) -> dict[str, Any]:
         asked = [_apt_cache.split_version(name) for name in self.names()]
@@ -105,18 +107,21 @@ class Apt(Packages):
         """The version of a package that should be there."""
         if there is None and self.only_upgrade:
             return None
-        fitting = [known for known in (policy.versions if policy else []) if _apt_cache.satisfies(ctx, known, relation, version)]
+        fitting = [known for known in (policy.versions if policy else [])
+                   if _apt_cache.satisfies(ctx, known, relation, version)]
         if policy and policy.candidate and (not relation or policy.candidate in fitting):
             return policy.candidate
         if relation and fitting:
             return fitting[0]
-        if lenient or there:
-            return there or "to be seen once the lists are fetched"
+        if lenient and (relation or not there):
+            return "to be seen once the lists are fetched"
         if relation:
             raise Failed(f"no available installation candidate for {name}{relation}{version}")
+        if there:
+            return there
         if policy:
             return PROVIDED
-        raise Failed(f"No package matching '{name}' is available; check its spelling, or set update_cache to fetch the lists")
+        raise Failed(f"No package matching '{name}' is available; check its spelling, or set update_cache")
 
     def _argument(self, name: str, version: str) -> str:
         if self.deb and version == getattr(self, "_deb_version", None):
@@ -124,8 +129,8 @@ class Apt(Packages):
         return name if version == PROVIDED else f"{name}={version}"
 
     def _options(self) -> list[str]:
-        chosen = {None: [], True: ["-o", "APT::Install-Recommends=yes"], False: ["--no-install-recommends"]}[self.install_recommends]
-        return [*chosen, *(["-t", self.default_release] if self.default_release else []),
+        recommends = {None: [], True: ["-o", "APT::Install-Recommends=yes"], False: ["--no-install-recommends"]}
+        return [*recommends[self.install_recommends], *(["-t", self.default_release] if self.default_release else []),
                 *(["--only-upgrade"] if self.only_upgrade else []),
                 *(["--allow-downgrades"] if self.allow_downgrade else []),
                 *(["--allow-unauthenticated"] if self.allow_unauthenticated else []),
@@ -134,16 +139,19 @@ class Apt(Packages):
     def _sweeping(self) -> list[str]:
         """The apt-get words that upgrade or tidy the whole host, or none."""
         if self.upgrade != "no":
-            return [{"dist": "dist-upgrade", "full": "dist-upgrade"}.get(self.upgrade, "upgrade"), "--with-new-pkgs"]
+            return ["dist-upgrade"] if self.upgrade in ("dist", "full") else ["upgrade", "--with-new-pkgs"]
         return ["autoremove", *(["--purge"] if self.purge else [])] if self.autoremove and not self.deb else []
 
     def _pending(self, ctx: Any) -> list[str]:
         ran = ctx.run(["apt-get", "-s", "-qq", *self._sweeping()], env=_apt_cache.PLAIN)
+        if ran.rc:
+            raise Failed(f"apt-get cannot foresee {self._sweeping()[0]}: {ran.err.strip()}", rc=ran.rc)
         return [line.split()[1] for line in ran.out.splitlines() if line.startswith(("Inst ", "Remv ", "Purg "))]
 
     def _apt_get(self, ctx: Any, words: list[str]) -> None:
         """Run apt-get without questions, waiting for whoever holds the package database."""
-        dpkg = [part for option in self.dpkg_options.split(",") if option for part in ("-o", f"Dpkg::Options::=--{option.strip()}")]
+        dpkg = [part for option in self.dpkg_options.split(",") if option
+                for part in ("-o", f"Dpkg::Options::=--{option.strip()}")]
         command = ["apt-get", "-y", "-o", f"DPkg::Lock::Timeout={self.lock_timeout}", *dpkg, *words]
         give_up = time.monotonic() + self.lock_timeout
         while True:

@@ -47,7 +47,8 @@ class Assemble(Delivered):
 
     def _pieces(self, ctx: Any) -> list[bytes]:
         if isinstance(self.src, dict):
-            files = {one["path"]: one for one in self.src.get("files", ()) if one["kind"] == "file" and "/" not in one["path"]}
+            files = {one["path"]: one for one in self.src.get("files", ())
+                     if one["kind"] == "file" and "/" not in one["path"]}
             return [ctx.blob(files[name]) for name in self._chosen(files)]
         folder = expanded(self.src)
         if not os.path.isdir(folder):

@@ -106,7 +106,7 @@ def _key_lines(key: str) -> list[str]:
         from urllib.request import urlopen
 
         try:
-            with urlopen(key, timeout=30) as answer:  # noqa: S310
+            with urlopen(key, timeout=30) as answer:
                 key = answer.read().decode()
         except OSError as error:
             raise Failed(f"keys cannot be fetched from {key}: {error}") from None

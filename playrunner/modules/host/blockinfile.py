@@ -31,8 +31,8 @@ class Blockinfile(Edited):
             return "parameters are mutually exclusive: insertbefore|insertafter"
         return None
 
-    def leaves_missing(self) -> bool:
-        return not self.create and self.state == "absent"
+    def said_of_missing(self) -> Optional[str]:
+        return f"File {self.path} not present" if self.create and self.state == "absent" else None
 
     def edited(self, text: str) -> tuple[str, str]:
         lines = lines_of(text)
@@ -42,7 +42,7 @@ class Blockinfile(Edited):
         place, had_block = self._take_out(lines, begin, end)
         if not present:
             new = "".join(lines)
-            return (new, "Block removed") if new != text else (text, "")
+            return new, "File created" if self._missing else "Block removed" if new != text else ""
         if not had_block:
             place = self._place_for_new(lines)
         if place > 0 and not lines[place - 1].endswith("\n"):
@@ -54,12 +54,12 @@ class Blockinfile(Edited):
         new = "".join(lines)
         if new == text:
             return text, ""
-        return new, "Block inserted"
+        return new, "File created" if self._missing else "Block inserted"
 
     def _take_out(self, lines: list[str], begin: str, end: str) -> tuple[int, bool]:
         """Remove the block that is there; where it was, and whether it was."""
-        begins = [number for number, line in enumerate(lines) if bare(line) == begin]
-        ends = [number for number, line in enumerate(lines) if bare(line) == end]
+        begins = [number for number, line in enumerate(lines) if line.rstrip("\n") == begin]
+        ends = [number for number, line in enumerate(lines) if line.rstrip("\n") == end]
         if not begins or not ends:
             return 0, False
         first, last = sorted((begins[-1], ends[-1]))

@@ -8,8 +8,17 @@ from playrunner.module import Failed
 from playrunner.modules.host._content import chunks_of, sha1_of, stat_of
 from playrunner.modules.host._delivery import Delivered, entry_of
 from playrunner.modules.host._modes import octal
-from playrunner.modules.host._paths import (bring, expanded, facts, first_missing, kind_of, look, mode_state,
-                                            remove_folders, replacing)
+from playrunner.modules.host._paths import (
+    bring,
+    expanded,
+    facts,
+    first_missing,
+    kind_of,
+    look,
+    mode_state,
+    remove_folders,
+    replacing,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +45,8 @@ class Copy(Delivered):
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> Optional[str]:
         if (arguments.get("src") is None) == (arguments.get("content") is None):
-            return "src (or content) is required" if arguments.get("src") is None else "src and content are mutually exclusive"
+            missing = arguments.get("src") is None
+            return "src (or content) is required" if missing else "src and content are mutually exclusive"
         if arguments.get("content") is not None and str(arguments.get("dest", "")).endswith("/"):
             return "can not use content with a dir as dest"
         return None
@@ -51,8 +61,8 @@ class Copy(Delivered):
             return entry_of("content", self.content.encode("utf-8", "surrogateescape"))
         entry = self.src if isinstance(self.src, dict) else self._on_host(expanded(self.src))
         if self.checksum and not entry.get("folder") and self.checksum != entry["sha1"]:
-            raise Failed(f"Copied file does not match the expected checksum: wanted {self.checksum}, src has {entry['sha1']}",
-                         expected_checksum=self.checksum, checksum=entry["sha1"])
+            raise Failed(f"Copied file does not match the expected checksum: wanted {self.checksum}, "
+                         f"src has {entry['sha1']}", expected_checksum=self.checksum, checksum=entry["sha1"])
         return entry
 
     def folder_mode(self) -> Any:
@@ -92,7 +102,7 @@ class Copy(Delivered):
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
         if not self._is_folder():
-            return {**super().returns(ctx, change), "src": self.src["name"] if isinstance(self.src, dict) else self.src}
+            return super().returns(ctx, change)
         dest = expanded(self.dest).rstrip("/") + "/"
         return {"dest": dest, "src": self._entry["name"], **facts(dest)}
 
@@ -142,8 +152,8 @@ class Copy(Delivered):
             raise Failed(f"Source {source} not found", src=source)
         name = os.path.basename(source.rstrip("/"))
         if kind_of(info) != "directory":
-            return {"name": name, "kind": "file", "from": source, "sha1": sha1_of(chunks_of(source)), "size": info.st_size,
-                    "mode": octal(info.st_mode)}
+            return {"name": name, "kind": "file", "from": source, "sha1": sha1_of(chunks_of(source)),
+                    "size": info.st_size, "mode": octal(info.st_mode)}
         return {"name": name, "folder": True, "trailing_slash": source.endswith("/"), "mode": octal(info.st_mode),
                 "files": list(self._walk(source.rstrip("/"), ""))}
 

@@ -30,7 +30,8 @@ class Cron(Module):
     day: str = "*"  # of the month: 1-31, *, */2
     month: str = "*"  # 1-12, *, */2
     weekday: str = "*"  # 0-6 from Sunday, *
-    special_time: Literal["annually", "daily", "hourly", "monthly", "reboot", "weekly", "yearly"] | None = None  # instead
+    # a word instead of the five times
+    special_time: Literal["annually", "daily", "hourly", "monthly", "reboot", "weekly", "yearly"] | None = None
     state: Literal["present", "absent"] = "present"  # whether it should be there
     user: str | None = None  # whose crontab; in a cron_file, who runs the job
     env: bool = False  # it is a variable, not a job
@@ -52,8 +53,8 @@ class Cron(Module):
         return None
 
     def observe(self, ctx: Any) -> State | None:
-        complaint = self.check({name: getattr(self, name) for name in ("state", "job", "cron_file", "user", "env", *TIMES,
-                                                                      "special_time")})
+        involved = ("state", "job", "cron_file", "user", "env", "special_time", *TIMES)
+        complaint = self.check({name: getattr(self, name) for name in involved})
         if complaint:
             raise Failed(complaint)
         self._file = os.path.join("/etc/cron.d", expanded(self.cron_file)) if self.cron_file else None
@@ -75,7 +76,8 @@ class Cron(Module):
         if self._file and change.after is None:
             remove(self._file)
         elif self._file:
-            write_lines(ctx, self._file, (change.after or {})["lines"], {"mode": "0644"} if change.before is None else None)
+            new = {"mode": "0644"} if change.before is None else None
+            write_lines(ctx, self._file, (change.after or {})["lines"], new)
         else:
             self._crontab(ctx, (change.after or {"lines": []})["lines"])
 

@@ -137,7 +137,8 @@ class File(Placed):
     def _file(self, path: str, there: Optional[State]) -> State:
         kind = there["kind"] if there else "absent"
         if kind not in ("file", "special"):
-            raise Failed(f"file ({path}) is {kind}, cannot continue; state says what should be there", path=path, state=kind)
+            raise Failed(f"file ({path}) is {kind}, cannot continue; state says what should be there", path=path,
+                         state=kind)
         return {"kind": kind}
 
     def _touch(self, path: str, there: Optional[State]) -> State:
@@ -161,7 +162,8 @@ class File(Placed):
                          path=path, src=target)
         if kind not in ("absent", "link"):
             if not self.force:
-                raise Failed(f"refusing to convert from {kind} to symlink for {path}; use force: true to replace it", path=path)
+                raise Failed(f"refusing to convert from {kind} to symlink for {path}; use force: true to replace it",
+                             path=path)
             if kind == "directory" and os.listdir(path):
                 raise Failed(f"the directory {path} is not empty, refusing to convert it; empty it first", path=path)
         return {"kind": "link", "target": target}
@@ -191,7 +193,8 @@ class File(Placed):
             try:
                 wanted[key] = time.mktime(time.strptime(value, shape))
             except ValueError as error:
-                raise Failed(f"Error while obtaining timestamp for time {value} using format {shape}: {error}") from None
+                raise Failed(f"Error while obtaining timestamp for time {value} using format {shape}: "
+                             f"{error}") from None
         return wanted
 
     def _below(self, folder: str, seen: set[str]) -> State:

@@ -69,7 +69,8 @@ class Find(Probe):
         said = "Not all paths examined, check warnings for details" if self._skipped else "All paths examined"
         if self.limit and len(files) >= self.limit:
             said = "Limit of matches reached"
-        return {"files": files, "matched": len(files), "examined": self._examined, "skipped_paths": self._skipped, "msg": said}
+        return {"files": files, "matched": len(files), "examined": self._examined, "skipped_paths": self._skipped,
+                "msg": said}
 
     def _walk(self, folder: str, depth: int) -> Iterator[str]:
         try:
@@ -78,17 +79,21 @@ class Find(Probe):
             self._skipped[folder] = str(error.strerror)
             return
         self._examined += len(names)
+        if self.depth and depth > self.depth:
+            return
         paths = [os.path.join(folder, name) for name in names]
         folders = [path for path in paths if os.path.isdir(path)]
         yield from (path for path in paths if self.hidden or not os.path.basename(path).startswith("."))
-        if self.recurse and not (self.depth and depth >= self.depth):
+        if self.recurse:
             for path in folders:
                 if self.follow or not os.path.islink(path):
                     yield from self._walk(path, depth + 1)
 
     def _chosen(self, path: str) -> dict[str, Any] | None:
         name = os.path.basename(path)
-        if self._wanted and not any(match(name) for match in self._wanted) or any(match(name) for match in self._unwanted):
+        if self._wanted and not any(match(name) for match in self._wanted):
+            return None
+        if any(match(name) for match in self._unwanted):
             return None
         try:
             info = os.lstat(path)

@@ -51,9 +51,10 @@ class Git(Module):
         if not self.update:
             return {}
         if found["modified"] and not self.force:
-            raise Failed(f"Local modifications exist in the destination: {self._dest} (force=no). Commit them there, or set force",
-                         before=found["commit"])
-        return {"commit": self._resolved_here(found["commit"]) or self._commit_there(ctx), "modified": False, "url": self.repo}
+            raise Failed(f"Local modifications exist in the destination: {self._dest} (force=no). "
+                         "Commit them there, or set force", before=found["commit"])
+        commit = self._resolved_here(found["commit"]) or self._commit_there(ctx)
+        return {"commit": commit, "modified": False, "url": self.repo}
 
     def apply(self, ctx: Any, change: Change) -> None:
         if change.after is None:
@@ -96,8 +97,8 @@ class Git(Module):
         ran = self._run(ctx, ["ls-remote", self.repo], None)
         pairs = [line.split("\t") for line in ran.out.splitlines()]
         self._heads = {name: commit for commit, name in pairs}
-        for name in (self.version if self.version == "HEAD" else f"refs/heads/{self.version}", f"refs/tags/{self.version}^{{}}",
-                     f"refs/tags/{self.version}", self.version):
+        branch = self.version if self.version == "HEAD" else f"refs/heads/{self.version}"
+        for name in (branch, f"refs/tags/{self.version}^{{}}", f"refs/tags/{self.version}", self.version):
             if name in self._heads:
                 return self._heads[name]
         if self.version == "HEAD":
@@ -170,4 +171,5 @@ class Git(Module):
         ssh += ["-i", quote(expanded(self.key_file)), "-o", "IdentitiesOnly=yes"] if self.key_file else []
         ssh += ["-o", "StrictHostKeyChecking=no"] if self.accept_hostkey else []
         ssh += ["-o", "StrictHostKeyChecking=accept-new"] if self.accept_newhostkey else []
-        return {"GIT_SSH_COMMAND": " ".join([*ssh, self.ssh_opts or ""]).strip(), "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+        command = " ".join([*ssh, self.ssh_opts or ""]).strip()
+        return {"GIT_SSH_COMMAND": command, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}

@@ -33,7 +33,8 @@ class Hostname(Module):
 
     def apply(self, ctx: Any, change: Change) -> None:
         after = change.after or {}
-        control = program("hostnamectl") if self.use in (None, "systemd") and os.path.isdir("/run/systemd/system") else None
+        systemd = self.use in (None, "systemd") and os.path.isdir("/run/systemd/system")
+        control = program("hostnamectl") if systemd else None
         if self.use == "systemd" and control is None:
             raise Failed("use: systemd was asked for, but systemd does not run on this host; leave `use` out")
         if control:

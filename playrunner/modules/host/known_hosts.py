@@ -10,7 +10,7 @@ from playrunner.modules.host._lines import LinesOfFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Literal, Optional
+    from typing import Any, Literal
 
     from playrunner.state import Change, State
 
@@ -28,7 +28,8 @@ class KnownHosts(LinesOfFile):
     def observe(self, ctx: Any) -> State | None:
         if self.state == "present" and not self.key:
             raise Failed("No key specified when adding a host")
-        self._wanted = [Entry(text) for text in (self.key or "").splitlines() if text.strip() and text.strip()[0] != "#"]
+        lines = [text.strip() for text in (self.key or "").splitlines()]
+        self._wanted = [Entry(text) for text in lines if text and text[0] != "#"]
         for entry in self._wanted:
             if not entry.kind:
                 raise Failed(f"not a line of known_hosts (host, key type, key): {entry.text}")

@@ -43,8 +43,8 @@ class Lineinfile(Edited):
             return "regexp is required with backrefs=true"
         return None
 
-    def leaves_missing(self) -> bool:
-        return self.state == "absent"
+    def said_of_missing(self) -> Optional[str]:
+        return "file not present" if self.state == "absent" else None
 
     def edited(self, text: str) -> tuple[str, str]:
         complaint = self.check(self.__dict__)

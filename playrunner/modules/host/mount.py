@@ -25,8 +25,8 @@ class Mount(Module):
     src: str | None = None  # what is mounted: a device, host:/folder, tmpfs
     fstype: str | None = None  # its kind: ext4, xfs, nfs4, tmpfs
     opts: str = "defaults"  # how it is mounted
-    # mounted: in fstab and mounted; present: in fstab; unmounted: not mounted, fstab kept; absent: neither, and the folder
-    # goes; ephemeral: mounted, fstab kept; absent_from_fstab: not in fstab; remounted: mounted afresh
+    # mounted: in fstab and mounted; present: in fstab; unmounted: not mounted, fstab kept; absent: neither, and the
+    # folder goes; ephemeral: mounted, fstab kept; absent_from_fstab: not in fstab; remounted: mounted afresh
     state: Literal["mounted", "unmounted", "present", "absent", "absent_from_fstab", "remounted", "ephemeral"]
     fstab: str = "/etc/fstab"  # the table of file systems
     boot: bool = True  # mount it at every start
@@ -119,8 +119,8 @@ class Mount(Module):
         options = self.opts
         if not self.boot and "noauto" not in options.split(","):
             options += ",noauto"
-        return [_fstab.escaped(self.src or ""), _fstab.escaped(self.path.rstrip("/") or "/"), self.fstype or "", options,
-                self.dump, self.passno]
+        return [_fstab.escaped(self.src or ""), _fstab.escaped(self.path.rstrip("/") or "/"), self.fstype or "",
+                options, self.dump, self.passno]
 
     def _run(self, ctx: Any, words: list[str], doing: str) -> None:
         ran = ctx.run([needed(words[0], "it belongs to util-linux"), *words[1:]], env={"LC_ALL": "C"})

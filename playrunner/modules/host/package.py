@@ -17,7 +17,7 @@ class Package(Module):
 
     name: list[Any]  # the packages, by the names this host's manager knows
     state: Literal["present", "installed", "latest", "absent", "removed"] = "present"  # installed, newest or gone
-    use: Literal["auto", "apt", "dnf", "dnf4", "dnf5", "yum"] = "auto"  # the package manager, when it should not be found out
+    use: Literal["auto", "apt", "dnf", "dnf4", "dnf5", "yum"] = "auto"  # which manager; auto finds out
     update_cache: bool = False  # fetch the package lists first
 
     def observe(self, ctx: Any) -> State | None:
@@ -33,7 +33,7 @@ class Package(Module):
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
         return self._module.returns(ctx, change)
 
-    def _chosen(self) -> Any:
+    def _chosen(self) -> type[Module]:
         use = self.use if self.use != "auto" else self._present()
         if use == "apt":
             from playrunner.modules.host.apt import Apt

@@ -47,6 +47,7 @@ class Pip(Module):
 
     def observe(self, ctx: Any) -> State | None:
         self._env = expanded(self.virtualenv) if self.virtualenv else None
+        self._output: dict[str, str] = {}
         found: State = {"packages": {}}
         if self._env:
             found["virtualenv"] = "present" if os.path.exists(os.path.join(self._env, "bin", "activate")) else "absent"
@@ -79,10 +80,10 @@ class Pip(Module):
             self._pip(ctx, self._install_words([self._with_version(text, after["packages"][text]) for text in coming]))
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        told: dict[str, Any] = {"name": _requirements.listed(self.name) or None, "version": self.version, "state": self.state,
-                                "requirements": self.requirements, "virtualenv": self.virtualenv,
+        told: dict[str, Any] = {"name": _requirements.listed(self.name) or None, "version": self.version,
+                                "state": self.state, "requirements": self.requirements, "virtualenv": self.virtualenv,
                                 "cmd": getattr(self, "_command", None)}
-        output = getattr(self, "_output", None)
+        output = self._output
         if output:
             told.update(output, changed=change.touches("virtualenv") or any(
                 sign in output["stdout"] for sign in ("Successfully installed", "Successfully uninstalled")))
@@ -118,7 +119,8 @@ class Pip(Module):
     def _make_environment(self, ctx: Any) -> None:
         given = _requirements.words(self.virtualenv_command)
         tool = program("virtualenv")
-        command = given or ([tool] if tool else [self.virtualenv_python or program("python3") or "python3", "-m", "venv"])
+        python = self.virtualenv_python or program("python3") or "python3"
+        command = given or ([tool] if tool else [python, "-m", "venv"])
         command += ["--system-site-packages"] if self.virtualenv_site_packages else []
         if self.virtualenv_python and "venv" not in " ".join(command):
             command += ["-p", self.virtualenv_python]
@@ -132,7 +134,8 @@ class Pip(Module):
     def _run(self, ctx: Any, command: list[str]) -> Any:
         ran = ctx.run(command, cwd=self.chdir, live=True, env={"PIP_DISABLE_PIP_VERSION_CHECK": "1"})
         if ran.rc:
-            raise Failed(f"stdout: {ran.out}\n:stderr: {ran.err}", cmd=command, rc=ran.rc, stdout=ran.out, stderr=ran.err)
+            raise Failed(f"stdout: {ran.out}\n:stderr: {ran.err}", cmd=command, rc=ran.rc, stdout=ran.out,
+                         stderr=ran.err)
         return ran
 
     def _program(self) -> list[str]:
@@ -147,6 +150,6 @@ class Pip(Module):
     def _listed(self, ctx: Any) -> dict[str, str]:
         ran = ctx.run([*self._program(), "list", "--format=freeze", "--disable-pip-version-check"], cwd=self.chdir)
         if ran.rc:
-            raise Failed(f"pip cannot list what is installed: {ran.err.strip()}", rc=ran.rc, stdout=ran.out, stderr=ran.err)
+            raise Failed(f"pip cannot list what is installed: {ran.err.strip()}", rc=ran.rc, stderr=ran.err)
         pairs = [line.partition("==") for line in ran.out.splitlines()]
         return {_requirements.normal(name): version for name, _, version in pairs if version}

@@ -50,4 +50,6 @@ class Replace(Edited):
     def _bounds(self) -> str:
         if self.after is None:
             return f"(?P<subsection>.*){self.before}"
-        return f"{self.after}(?P<subsection>.*?){self.before}" if self.before is not None else f"{self.after}(?P<subsection>.*)"
+        if self.before is None:
+            return f"{self.after}(?P<subsection>.*)"
+        return f"{self.after}(?P<subsection>.*?){self.before}"

@@ -26,7 +26,8 @@ class Script(Guarded):
         reason = self.reason_not_to()
         if reason is None:
             return None
-        return {"skipped": True, "msg": f"{reason}, matching {'creates' if reason.endswith(' exists') else 'removes'} option"}
+        option = "creates" if reason.endswith(" exists") else "removes"
+        return {"skipped": True, "msg": f"{reason}, matching {option} option"}
 
     def act(self, ctx: Any) -> dict[str, Any]:
         from shlex import quote

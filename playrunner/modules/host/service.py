@@ -42,8 +42,8 @@ class Service(Module):
             found: State = self._systemd.observe(ctx)
             return found
         if not os.access(os.path.join(SCRIPTS, self.name), os.X_OK):
-            raise Failed(f"Could not find the requested service {self.name}: host; systemd does not run here, and there is no "
-                         f"{os.path.join(SCRIPTS, self.name)}")
+            raise Failed(f"Could not find the requested service {self.name}: host; systemd does not run here, and "
+                         f"there is no {os.path.join(SCRIPTS, self.name)}")
         return {"running": self._script(ctx, "status").rc == 0, "enabled": self._is_enabled(), "fresh": False}
 
     def desired(self, ctx: Any, found: State | None) -> State | None:
@@ -83,7 +83,8 @@ class Service(Module):
         tool = program("service")
         words = [tool, self.name] if tool else [os.path.join(SCRIPTS, self.name)]
         # Not a pipe: a program left in the background may keep it open, and we would wait for its end.
-        return ctx.run(["/bin/sh", "-c", 'exec "$@" >"$0" 2>&1', said, *words, verb, *self.arguments.split()], env={"LC_ALL": "C"})
+        words += [verb, *self.arguments.split()]
+        return ctx.run(["/bin/sh", "-c", 'exec "$@" >"$0" 2>&1', said, *words], env={"LC_ALL": "C"})
 
     def _do(self, ctx: Any, verb: str) -> None:
         from tempfile import NamedTemporaryFile
@@ -95,7 +96,8 @@ class Service(Module):
             raise Failed(text or f"{self.name} {verb} ended with {ran.rc}", rc=ran.rc, stdout=text, stderr="")
 
     def _is_enabled(self) -> bool:
-        level = next((folder for folder in ("/etc/rc2.d", "/etc/rc3.d", "/etc/rc.d/rc3.d") if os.path.isdir(folder)), None)
+        levels = ("/etc/rc2.d", "/etc/rc3.d", "/etc/rc.d/rc3.d")
+        level = next((folder for folder in levels if os.path.isdir(folder)), None)
         return level is not None and any(name[:1] == "S" and name[3:] == self.name for name in os.listdir(level))
 
     def _enable(self, ctx: Any, enabled: bool) -> None:

@@ -10,16 +10,17 @@ if TYPE_CHECKING:
 
 GROUPS = ("hardware", "network", "virtual", "ohai", "facter")
 # What `min` means: always gathered unless it is taken out by name.
-LEAST = ("platform", "user", "python", "env", "date_time", "dns", "local", "lsb", "distribution", "pkg_mgr", "service_mgr",
-         "cmdline", "selinux", "apparmor", "fips", "ssh_pub_keys", "caps", "chroot", "loadavg")
+LEAST = ("platform", "user", "python", "env", "date_time", "dns", "local", "lsb", "distribution", "pkg_mgr",
+         "service_mgr", "cmdline", "selinux", "apparmor", "fips", "ssh_pub_keys", "caps", "chroot", "loadavg")
 # Finer names Ansible knows, and the group here that holds them.
 PARTS = {"interfaces": "network", "default_ipv4": "network", "default_ipv6": "network", "all_ipv4_addresses": "network",
          "all_ipv6_addresses": "network", "processor": "hardware", "memory": "hardware", "mounts": "hardware",
-         "devices": "hardware", "processor_count": "hardware", "memtotal_mb": "hardware", "virtualization_type": "virtual",
+         "devices": "hardware", "processor_count": "hardware", "memtotal_mb": "hardware",
+         "virtualization_type": "virtual",
          "virtualization_role": "virtual", "system": "platform", "architecture": "platform", "kernel": "platform",
-         "fqdn": "platform", "hostname": "platform", "domain": "platform", "machine": "platform", "os_family": "distribution",
-         "distribution_version": "distribution", "distribution_major_version": "distribution",
-         "distribution_release": "distribution", "user_id": "user", "user_dir": "user", "python_version": "python",
+         "fqdn": "platform", "hostname": "platform", "domain": "platform", "machine": "platform",
+         "os_family": "distribution", "distribution_version": "distribution",
+         "distribution_major_version": "distribution", "distribution_release": "distribution", "user_id": "user", "user_dir": "user", "python_version": "python",
          "is_chroot": "chroot", "date": "date_time"}
 
 
@@ -65,7 +66,7 @@ def chosen_groups(subset: list[str]) -> set[str]:
     names = [str(name).strip() for name in subset]
     for name in names:
         if name.lstrip("!") not in known:
-            raise Failed(f"Bad subset '{name}' given to Ansible. gather_subset options allowed: {', '.join(sorted(known))}")
+            raise Failed(f"Bad subset '{name}' in gather_subset; it may hold {', '.join(sorted(known))}")
     plus = {PARTS.get(name, name) for name in names if not name.startswith("!")}
     minus = {PARTS.get(name[1:], name[1:]) for name in names if name.startswith("!")}
     everything = set(GROUPS) | set(LEAST)

@@ -64,9 +64,9 @@ def described(info: os.stat_result) -> dict[str, Any]:
     mode = info.st_mode
     kinds = {"isdir": stat.S_ISDIR, "ischr": stat.S_ISCHR, "isblk": stat.S_ISBLK, "isreg": stat.S_ISREG,
              "isfifo": stat.S_ISFIFO, "islnk": stat.S_ISLNK, "issock": stat.S_ISSOCK}
-    bits = {"wusr": stat.S_IWUSR, "rusr": stat.S_IRUSR, "xusr": stat.S_IXUSR, "wgrp": stat.S_IWGRP, "rgrp": stat.S_IRGRP,
-            "xgrp": stat.S_IXGRP, "woth": stat.S_IWOTH, "roth": stat.S_IROTH, "xoth": stat.S_IXOTH,
-            "isuid": stat.S_ISUID, "isgid": stat.S_ISGID}
+    bits = {"wusr": stat.S_IWUSR, "rusr": stat.S_IRUSR, "xusr": stat.S_IXUSR, "wgrp": stat.S_IWGRP,
+            "rgrp": stat.S_IRGRP, "xgrp": stat.S_IXGRP, "woth": stat.S_IWOTH, "roth": stat.S_IROTH,
+            "xoth": stat.S_IXOTH, "isuid": stat.S_ISUID, "isgid": stat.S_ISGID}
     return {
         "mode": f"{stat.S_IMODE(mode):04o}", **{name: test(mode) for name, test in kinds.items()},
         **{name: bool(mode & bit) for name, bit in bits.items()},

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from playrunner.state import Change, State
 
+RUNNING_MARK = "/run/systemd/system"  # a folder that is there only while systemd runs
 RUNNING = ("active", "activating", "reloading")
 
 
@@ -31,7 +32,7 @@ class Systemd(Module):
     no_block: bool = False  # do not wait until it is done
 
     def observe(self, ctx: Any) -> State | None:
-        if not os.path.isdir("/run/systemd/system") and self.scope != "global":
+        if not os.path.isdir(RUNNING_MARK) and self.scope != "global":
             raise Failed("System has not been booted with systemd as init system (PID 1). Can't operate; "
                          "use service where another one runs", rc=1)
         found: State = {"reloaded": False, "reexecuted": False, "fresh": False}
@@ -41,7 +42,8 @@ class Systemd(Module):
             if self._status.get("LoadState") == "not-found" and not (self.daemon_reload and not ctx.check):
                 raise Failed(f"Could not find the requested service {self.name}: host")
             kept = self._status.get("UnitFileState", "")
-            found.update(running=self._status.get("ActiveState") in RUNNING, masked=self._status.get("LoadState") == "masked",
+            found.update(running=self._status.get("ActiveState") in RUNNING,
+                         masked=self._status.get("LoadState") == "masked",
                          enabled=kept.startswith(("enabled", "static", "alias", "indirect", "generated")))
         return found
 

@@ -6,10 +6,10 @@ import os
 
 from playrunner.module import Failed
 from playrunner.modules.host._archive import Member, members_of
-from playrunner.modules.host._content import chunks_of, refuse, stat_of, write
+from playrunner.modules.host._content import chunks_of, refuse, sha1_of, stat_of, write
 from playrunner.modules.host._modes import default_bits, octal
 from playrunner.modules.host._owners import set_attributes
-from playrunner.modules.host._paths import Placed, expanded, facts, kind_of, mode_state, remove
+from playrunner.modules.host._paths import Placed, expanded, facts, first_missing, kind_of, mode_state, remove
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ class Unarchive(Placed):
         self._handler, members = self._read(ctx)
         self._members = [one for one in map(self._stripped, members) if one and self._chosen(one.name)]
         different = [one for one in self._members if self._differs(ctx, one)]
-        missing = _topmost([self._at(one) for one in different if not os.path.lexists(self._at(one))])
+        absent = [self._at(one) for one in different if not os.path.lexists(self._at(one))]
+        missing = _topmost([first_missing(path) or path for path in absent])
         names = [one.name for one in different if os.path.lexists(self._at(one))]
         return {"unpacked": not different, "different": names[:_SHOWN], "missing": missing}
 
@@ -64,7 +65,8 @@ class Unarchive(Placed):
             for path in after.get("missing", ()):
                 remove(path)
             if after.get("different"):
-                raise Failed(f"what was in {', '.join(after['different'])} before unpacking was not kept", dest=self.dest)
+                raise Failed(f"what was in {', '.join(after['different'])} before unpacking was not kept",
+                             dest=self.dest)
             return
         folders = []
         try:
@@ -74,7 +76,8 @@ class Unarchive(Placed):
                     folders.append(one)
                 elif self._differs(ctx, one):
                     self._unpack(ctx, one)
-            # Last and from the inside out: unpacking into a folder changes its time, and may need more than its mode allows.
+            # Last and from the inside out: unpacking into a folder changes its time, and may need more than its
+            # mode allows.
             for one in reversed(folders):
                 self._finish(ctx, one)
         except OSError as error:
@@ -107,7 +110,8 @@ class Unarchive(Placed):
             return members_of(self.src, b"".join(answer.chunks()))
         source = expanded(self.src)
         if not os.path.exists(source):
-            raise Failed(f"Source '{source}' does not exist; is it on the controller? Then leave out remote_src", src=source)
+            raise Failed(f"Source '{source}' does not exist; is it on the controller? Then leave out remote_src",
+                         src=source)
         return members_of(source)
 
     def _stripped(self, one: Member) -> Optional[Member]:
@@ -128,7 +132,8 @@ class Unarchive(Placed):
         from fnmatch import fnmatch
 
         def among(patterns: list[str]) -> bool:
-            return any(fnmatch(name, pattern.rstrip("/")) or fnmatch(name, f"{pattern.rstrip('/')}/*") for pattern in patterns)
+            bare = [pattern.rstrip("/") for pattern in patterns]
+            return any(fnmatch(name, pattern) or fnmatch(name, f"{pattern}/*") for pattern in bare)
 
         return not among(self.exclude) and (not self.include or among(self.include))
 
@@ -151,7 +156,9 @@ class Unarchive(Placed):
         if one.kind == "file":
             if self.keep_newer and info.st_mtime > one.mtime:
                 return False
-            if info.st_size != one.size or int(info.st_mtime) != int(one.mtime) or not _same(chunks_of(path), one.chunks()):
+            if info.st_size != one.size or int(info.st_mtime) != int(one.mtime):
+                return True
+            if sha1_of(chunks_of(path)) != sha1_of(one.chunks()):
                 return True
         if one.kind == "hard":
             return not os.path.samefile(path, os.path.join(self._folder(), one.target))
@@ -162,7 +169,8 @@ class Unarchive(Placed):
         path = self._at(one)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         if not os.path.realpath(os.path.dirname(path)).startswith(os.path.realpath(self._folder())):
-            raise Failed(f"{path} would be written through a link that leads out of {self._folder()}; it is not unpacked")
+            raise Failed(f"{path} would be written through a link that leads out of {self._folder()}; "
+                         "it is not unpacked")
         if os.path.lexists(path) and (one.kind != "file" or os.path.isdir(path)):
             remove(path)
         if one.kind == "link":
@@ -195,16 +203,10 @@ def _packed_owner(one: Member) -> tuple[int, int]:
         return uid, one.group[1]
 
 
-def _same(some: Any, others: Any) -> bool:
-    from playrunner.modules.host._content import sha1_of
-
-    return sha1_of(some) == sha1_of(others)
-
-
 def _topmost(paths: list[str]) -> list[str]:
     """Those that do not lie below another of them."""
     chosen: list[str] = []
     for path in sorted(paths):
-        if not chosen or not path.startswith(chosen[-1] + "/"):
+        if not chosen or not (path + "/").startswith(chosen[-1] + "/"):
             chosen.append(path)
     return chosen

@@ -53,11 +53,12 @@ class Uri(Placed, Action):
         if ctx.check:
             return None
         if self.creates and os.path.exists(expanded(self.creates)):
-            return {"stdout": f"skipped, since '{self.creates}' exists", "msg": f"skipped, since '{self.creates}' exists"}
-        if self.removes and not os.path.exists(expanded(self.removes)):
-            return {"stdout": f"skipped, since '{self.removes}' does not exist",
-                    "msg": f"skipped, since '{self.removes}' does not exist"}
-        return None
+            reason = f"skipped, since '{self.creates}' exists"
+        elif self.removes and not os.path.exists(expanded(self.removes)):
+            reason = f"skipped, since '{self.removes}' does not exist"
+        else:
+            return None
+        return {"stdout": reason, "msg": reason}
 
     def act(self, ctx: Any) -> dict[str, Any]:
         started = time.monotonic()
@@ -94,8 +95,8 @@ class Uri(Placed, Action):
         if self.body is None:
             return None, None
         if self.body_format == "json":
-            return (self.body if isinstance(self.body, str) and _is_json(self.body) else json.dumps(self.body)).encode(), \
-                "application/json"
+            ready = isinstance(self.body, str) and _is_json(self.body)
+            return (self.body if ready else json.dumps(self.body)).encode(), "application/json"
         if self.body_format == "form-urlencoded":
             from urllib.parse import urlencode
 
@@ -109,7 +110,8 @@ class Uri(Placed, Action):
         if os.path.isdir(path):
             path = os.path.join(path, os.path.basename(self.url.partition("?")[0]) or "index.html")
         found = look(ctx, path)
-        change = Change.between(found, {**file_state(ctx, sha1_of((data,)), found, data), **self.attributes(ctx, found)})
+        wanted = {**file_state(ctx, sha1_of((data,)), found, data), **self.attributes(ctx, found)}
+        change = Change.between(found, wanted)
         if change:
             bring(ctx, path, change, (data,), unsafe=self.unsafe_writes)
         return {"changed": bool(change), "path": path, **facts(path)}

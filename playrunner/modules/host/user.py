@@ -70,7 +70,8 @@ class User(Module):
         words = [word for key, flag in FLAGS.items() if key in differing for word in (flag, str(differing[key]))]
         words += ["-o"] if self.non_unique and "uid" in differing else []
         words += ["-g", str(differing["group"])] if "group" in differing else []
-        words += ["-G", ",".join(differing["groups"])] if "groups" in differing and (before or differing["groups"]) else []
+        if "groups" in differing and (before or differing["groups"]):
+            words += ["-G", ",".join(differing["groups"])]
         if before is None:
             run_tool(ctx, ["useradd", *words, *self._new_account_words(), self.name])
         elif words:

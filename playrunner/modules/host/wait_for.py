@@ -6,14 +6,15 @@ import os
 import time
 
 from playrunner.module import Failed, Probe
-from playrunner.modules.host._paths import expanded
+from playrunner.modules.host._paths import expanded, facts
 from playrunner.modules.host._text import compiled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
-_STATES = {"01": "ESTABLISHED", "02": "SYN_SENT", "03": "SYN_RECV", "04": "FIN_WAIT1", "05": "FIN_WAIT2", "06": "TIME_WAIT"}
+_STATES = {"01": "ESTABLISHED", "02": "SYN_SENT", "03": "SYN_RECV", "04": "FIN_WAIT1", "05": "FIN_WAIT2",
+           "06": "TIME_WAIT"}  # as the kernel numbers them
 
 
 class WaitFor(Probe):
@@ -41,8 +42,6 @@ class WaitFor(Probe):
             return "port and path parameter can not both be passed to wait_for"
         if arguments.get("path") is not None and arguments.get("state") == "drained":
             return "state=drained should only be used for checking a port in the wait_for module"
-        if arguments.get("state") == "stopped" and arguments.get("search_regex") and arguments.get("port") is not None:
-            return None
         if arguments.get("exclude_hosts") and arguments.get("state") != "drained":
             return "exclude_hosts should only be with state=drained"
         return None
@@ -53,7 +52,7 @@ class WaitFor(Probe):
             raise Failed(complaint)
         if ctx.check:
             # What it waits for may be what an earlier step would have started.
-            return {"unknown": True}
+            return {"unknown": True, "skipped": True}
         started = time.monotonic()
         time.sleep(self.delay)
         found: dict[str, Any] = {}
@@ -65,7 +64,8 @@ class WaitFor(Probe):
                     raise Failed(self.msg or self._complaint(), elapsed=int(time.monotonic() - started))
                 time.sleep(min(self.sleep, max(0.01, self.timeout - (time.monotonic() - started))))
         return {"state": self.state, "port": self.port, "path": self.path, "search_regex": self.search_regex,
-                "elapsed": int(time.monotonic() - started), "match_groups": [], "match_groupdict": {}, **found}
+                "elapsed": int(time.monotonic() - started), "match_groups": [], "match_groupdict": {}, **found,
+                **(facts(expanded(self.path)) if self.path is not None else {})}
 
     def _so(self, found: dict[str, Any]) -> bool:
         if self.state == "drained":
@@ -127,7 +127,8 @@ class WaitFor(Probe):
             except OSError:
                 continue
             for _, local, remote, state, *_rest in rows:
-                if int(local.rpartition(":")[2], 16) == self.port and _STATES.get(state) in self.active_connection_states:
+                active = _STATES.get(state) in self.active_connection_states
+                if active and int(local.rpartition(":")[2], 16) == self.port:
                     count += _address(remote.rpartition(":")[0]) not in excluded
         return count
 

@@ -1,0 +1,78 @@
+"""host.user, with a real account of a name nobody else has."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from playrunner.bring import perform
+from playrunner.modules.host._accounts import shadow_hash
+from playrunner.modules.host.user import User
+from tests.modules.host.performing import context, done, failure
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin"),
+                                reason="making accounts needs root and the shadow tools")
+HASH = "$6$saltsalt$" + "a" * 86
+OTHER_HASH = "$6$saltsalt$" + "b" * 86
+
+
+@pytest.fixture
+def name(tmp_path: Path) -> Iterator[str]:
+    name = f"pru{os.getpid()}"
+    yield name
+    subprocess.run(["userdel", "-r", name], capture_output=True)
+    subprocess.run(["groupdel", name], capture_output=True)
+
+
+def test_an_account_comes_and_stays_as_it_is(name: str, tmp_path: Path) -> None:
+    step = User(name=name, home=str(tmp_path / "home"), shell="/bin/sh", comment="A B", groups=["games", "mail"])
+    assert done(step, check=True)["changed"]
+    with pytest.raises(KeyError):
+        pwd.getpwnam(name)
+    result = done(step)
+    assert (result["changed"], result["home"], result["shell"], result["groups"]) == (
+        True, str(tmp_path / "home"), "/bin/sh", "games,mail")
+    assert (tmp_path / "home").is_dir() and pwd.getpwnam(name).pw_gecos == "A B"
+    assert not done(step)["changed"]
+
+
+def test_what_differs_is_mended(name: str, tmp_path: Path) -> None:
+    done(User(name=name, create_home=False, groups=["games"]))
+    assert done(User(name=name, groups=["mail"], append=True))["diff"]["after"] == {"groups": ["games", "mail"]}
+    assert not done(User(name=name, groups=["mail"], append=True))["changed"]
+    assert done(User(name=name, groups=[]))["changed"]
+    assert done(User(name=name, shell="/bin/sh", uid=48766))["uid"] == 48766
+    assert "nosuchgroup does not exist" in str(failure(User(name=name, group="nosuchgroup")))
+
+
+def test_a_password_is_set_and_never_shown(name: str) -> None:
+    result = done(User(name=name, create_home=False, password=HASH))
+    assert shadow_hash(name) == HASH
+    assert HASH not in str(result) and result["password"] == "NOT_LOGGING_PASSWORD"
+    assert not done(User(name=name, password=HASH))["changed"]
+    assert not done(User(name=name, password=OTHER_HASH, update_password="on_create"))["changed"]
+    assert done(User(name=name, password=OTHER_HASH))["changed"] and shadow_hash(name) == OTHER_HASH
+
+
+def test_a_password_that_is_not_hashed_gets_a_warning(name: str) -> None:
+    ctx = context(check=True)
+    perform(User(name=name, password="plain text"), ctx)
+    assert "not to have been hashed" in ctx.warnings[0]
+
+
+def test_an_account_goes_with_its_home(name: str, tmp_path: Path) -> None:
+    done(User(name=name, home=str(tmp_path / "home")))
+    assert done(User(name=name, state="absent", remove=True))["changed"]
+    assert not (tmp_path / "home").exists()
+    assert not done(User(name=name, state="absent", remove=True))["changed"]
+
+
+def test_a_group_of_the_same_name_is_no_obstacle(name: str) -> None:
+    subprocess.run(["groupadd", name], check=True)
+    assert done(User(name=name, create_home=False, system=True))["changed"]
