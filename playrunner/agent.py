@@ -306,7 +306,7 @@ def _load_code(sources: list[list[str]]) -> None:
         module = type(sys)(name)
         module.__dict__["__path__"] = []
         sys.modules[name] = module
-        exec(compile(source, f"<{name}>", "exec"), module.__dict__)  # noqa: S102
+        exec(compile(source, f"<{name}>", "exec"), module.__dict__)
         if parent in sys.modules:
             setattr(sys.modules[parent], leaf, module)
 

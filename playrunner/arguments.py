@@ -6,7 +6,6 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
@@ -32,13 +31,18 @@ class Field:
         return self.default is _REQUIRED
 
 
-@cache
+_READ: dict[type[Module], dict[str, Field]] = {}
+
+
 def fields(module: type[Module]) -> dict[str, Field]:
     """The module's arguments, from its class body and its parents'."""
+    if module in _READ:
+        return _READ[module]
     # Host modules never import typing at run time, so its names are supplied here.
     hints = typing.get_type_hints(module, localns={**vars(typing), "State": dict, "Change": object})
-    return {name: Field(name, kind, getattr(module, name, _REQUIRED))
-            for name, kind in hints.items() if get_origin(kind) is not ClassVar and kind is not ClassVar}
+    _READ[module] = {name: Field(name, kind, getattr(module, name, _REQUIRED))
+                     for name, kind in hints.items() if get_origin(kind) is not ClassVar and kind is not ClassVar}
+    return _READ[module]
 
 
 def checked_names(module: type[Module], given: Mapping[str, Any], label: str, place: Place) -> dict[str, Any]:

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from invoke import Exit, Task, task
+from invoke.exceptions import Exit
+from invoke.tasks import Task, task
 
 from playrunner.errors import PlayrunnerError
 
@@ -36,8 +37,8 @@ RUN_FLAGS: dict[str, tuple[Any, str]] = {
 INVENTORY_FLAGS = {name: RUN_FLAGS[name] for name in ("inventory", "limit", "json")}
 
 
-def verb(function: Callable[..., Any] | None = None, *, flags: dict[str, tuple[Any, str]] | None = None,
-         positional: Iterable[str] = (), help: dict[str, str] | None = None, name: str | None = None) -> Any:
+def verb(*, flags: dict[str, tuple[Any, str]] | None = None, positional: Iterable[str] = (),
+         help: dict[str, str] | None = None, name: str | None = None) -> Callable[[Callable[..., Any]], Task[Any]]:
     """An Invoke task whose shared flags arrive as one mapping `flags`, and whose result is its exit code."""
     def wrap(body: Callable[..., Any]) -> Task[Any]:
         shared = flags if flags is not None else RUN_FLAGS
@@ -66,12 +67,12 @@ def verb(function: Callable[..., Any] | None = None, *, flags: dict[str, tuple[A
             help={**{flag: text for flag, (_, text) in shared.items()}, **(help or {})})(run)
         return made
 
-    return wrap(function) if function else wrap
+    return wrap
 
 
 def _show_help(name: str, made: Task[Any]) -> None:
     """`invoke play --help`: a positional argument would swallow the flag, so Invoke is asked the other way round."""
-    from invoke import Program
+    from invoke.program import Program
 
     path = next((word for word in sys.argv if word.endswith(name)), name)
     Program().run(["invoke", "--help", path], exit=False)

@@ -65,7 +65,7 @@ class LocalChannel:
     """A child process."""
 
     def __init__(self, command: str) -> None:
-        self._complaints = tempfile.TemporaryFile()  # a file never fills up and stops its writer, as a pipe would
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  a file never fills up and stops its writer, as a pipe would
         self._process = subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                          stderr=self._complaints, bufsize=0, start_new_session=True)
 

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 from playrunner.documents import Located
 from playrunner.flight import Turn
 from playrunner.load.roles import RoleList
-from playrunner.load.steps import Surroundings, find_step_file, load_step_file
+from playrunner.load.steps import Surroundings, find_step_file, load_step_file, role_parts
 from playrunner.load.words import read_keywords
 from playrunner.model import Keywords, Node, Step
 
 if TYPE_CHECKING:
     from playrunner.strand import Strand
-
-_PARTS = ("tasks_from", "vars_from", "defaults_from", "handlers_from")
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ def included_nodes(strand: Strand, step: Step, turn: Turn, number: int) -> Broug
         path = find_step_file(str(given["file"]), step.place, around)
         return Brought(strand.run.cached((path, around.prefix, id(step)), lambda: load_step_file(path, around)), params)
     roles = RoleList(around)
-    roles.add(str(given["name"]), step.place, parts={part: str(given[part]) for part in _PARTS if given.get(part)},
+    roles.add(str(given["name"]), step.place, parts=role_parts(given),
               again=bool(given.get("allow_duplicates", True)))
     strand.handlers.add(tuple(roles.handlers))
     if given.get("public"):

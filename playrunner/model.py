@@ -63,6 +63,9 @@ class Keywords:
             module_defaults=outer.module_defaults + self.module_defaults)
 
 
+NONE = Keywords()
+
+
 @dataclass(frozen=True)
 class Loop:
     """What a step is repeated over."""

@@ -106,7 +106,8 @@ class Report:
         sys.stderr.flush()
 
     def say_restored(self, status: str, host: str, step: str) -> None:
-        self.terminal.line(f"{self.terminal.paint(f'{status:<11}', 'changed' if status == 'restored' else status)} {host}  {step}")
+        word = self.terminal.paint(f"{status:<11}", "changed" if status == "restored" else status)
+        self.terminal.line(f"{word} {host}  {step}")
 
     def say_error(self, error: Exception) -> None:
         self.flush()

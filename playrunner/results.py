@@ -10,6 +10,7 @@ from playrunner.errors import Place
 from playrunner.model import Position
 
 COUNTS = ("ok", "changed", "unreachable", "failed", "skipped", "rescued", "ignored", "unknown")
+NOWHERE = Place("")
 CENSORED = {"censored": "hidden because no_log is set"}
 
 
@@ -32,7 +33,7 @@ class Result:
     status: str  # ok, changed, skipped, failed, unreachable or unknown
     values: Mapping[str, Any]  # what `register` gets
     seconds: float = 0.0
-    place: Place = Place("")
+    place: Place = NOWHERE
     position: Position = ()
     items: tuple[Item, ...] = ()
     rescued: bool = False

@@ -18,7 +18,7 @@ _NAMING_KEYS = ("name", "Name", "Key", "key", "id")
 class Change:
     """From `before` to `after`; None on either side means absent. `observed` is all that was seen."""
 
-    __slots__ = ("before", "after", "observed")
+    __slots__ = ("after", "before", "observed")
 
     def __init__(self, before: State | None, after: State | None, observed: State | None = None) -> None:
         self.before, self.after, self.observed = before, after, observed

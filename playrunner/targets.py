@@ -152,7 +152,8 @@ def _resolved(base: Target, options: _Options, scope: Scope, chain: tuple[str, .
         hops = [hop.strip() for hop in jump.split(",")]
         before: Target | None = None
         for hop in hops:
-            before = replace(_jump(hop, scope, options, chain), **({"via": before} if before else {}))
+            here = _jump(hop, scope, options, chain)
+            before = replace(here, via=before) if before else here
         return replace(target, via=before)
     command = str(settings.get("proxycommand", ""))
     if command and command.lower() != "none":
@@ -175,7 +176,8 @@ def _jump(name: str, scope: Scope, options: _Options, chain: tuple[str, ...]) ->
     elif rest.count(":") == 1:
         address, _, tail = rest.partition(":")
         port = int(tail) if tail.isdigit() else 0
-    kept = {key: text for key, text in options.settings.items() if key not in ("proxyjump", "proxycommand", "hostname", "port", "user")}
+    own = ("proxyjump", "proxycommand", "hostname", "port", "user")
+    kept = {key: text for key, text in options.settings.items() if key not in own}
     base = Target(name, address, port=port, user=user)
     return _resolved(base, _Options(options.config_file, "", kept), Scope(scope.world, "localhost"), (*chain, name))
 

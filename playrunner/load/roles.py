@@ -11,7 +11,7 @@ from typing import Any
 from playrunner.documents import Located, read_yaml
 from playrunner.errors import BadInput, Place
 from playrunner.load import words
-from playrunner.load.steps import Surroundings, load_step_file
+from playrunner.load.steps import Surroundings, load_step_file, role_parts
 from playrunner.model import Keywords, Node, Role
 from playrunner.templating import is_template
 
@@ -128,9 +128,7 @@ class RoleList:
 def import_role(given: Mapping[str, Any], place: Place, around: Surroundings) -> tuple[Node, ...]:
     """The steps of a role where `import_role` stands; its handlers come along as steps to notify."""
     found = RoleList(around)
-    parts = {word: str(given[word]) for word in ("tasks_from", "vars_from", "defaults_from", "handlers_from")
-             if given.get(word)}
-    found.add(str(given["name"]), place, parts=parts, again=True)
+    found.add(str(given["name"]), place, parts=role_parts(given), again=True)
     if around.imported is not None:
         around.imported.roles.extend(found.roles)
         around.imported.handlers.extend(found.handlers)

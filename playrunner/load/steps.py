@@ -14,12 +14,12 @@ from playrunner.documents import Located, read_yaml
 from playrunner.errors import BadInput, Place
 from playrunner.load import words
 from playrunner.load.freeform import command_and_pairs, pairs
-from playrunner.model import Block, Keywords, Loop, Node, Position, Role, Step
+from playrunner.model import NONE, Block, Keywords, Loop, Node, Position, Role, Step
 from playrunner.templating import is_template
 
 IMPORTS = ("import_tasks", "import_role")
 INCLUDES = ("include_tasks", "include_role")
-_LOOP_CONTROL = frozenset("loop_var index_var label pause extended extended_allitems break_when".split())
+_LOOP_CONTROL = frozenset(["loop_var", "index_var", "label", "pause", "extended", "extended_allitems", "break_when"])
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,13 @@ class Surroundings:
 
     directory: Path  # of the file the tasks are in
     play_directory: Path
-    keywords: Keywords = Keywords()
+    keywords: Keywords = NONE
     role: Role | None = None
     prefix: Position = ()
     counter: Iterator[int] = field(default_factory=count)
     handlers: bool = False
     imported: Imported | None = None
+    inside: frozenset[tuple[str, str]] = frozenset()  # includes being looked into; one may include itself
 
     def position(self) -> Position:
         return (*self.prefix, next(self.counter))
@@ -155,15 +156,17 @@ def _one_line(text: str, cls: Any, module: str, place: Place) -> dict[str, Any]:
     return {**({cls.free_form: command} if command else {}), **found}
 
 
-def _load_step(task: Located, module: str, given: dict[str, Any], around: Surroundings) -> Step:
+def _load_step(task: Located, module: str, given: Mapping[str, Any], around: Surroundings) -> Step:
     cls, place = catalogue.module_class(module), task.place()
     include = module.removeprefix("play.") in INCLUDES
     label = f'step "{task["name"]}": {module}' if task.get("name") else module
     keywords = words.read_keywords(task)
     if not cls.takes_any:
-        given = _with_place(arguments.checked_names(cls, _with_defaults(given, module, keywords, around), label, place),
-                            given)
+        named = arguments.checked_names(cls, _with_defaults(given, module, keywords, around), label, place)
+        given = _with_place(named, given)
         arguments.converted(cls, {name: value for name, value in given.items() if _literal(value)}, label, place)
+    if include:
+        _look_inside(module, given, task.place(), around)
     if "local_action" in task:
         keywords = replace(keywords, delegate_to="localhost")
     return Step(
@@ -176,7 +179,31 @@ def _load_step(task: Located, module: str, given: dict[str, Any], around: Surrou
         async_seconds=task.get("async"), poll=task.get("poll", 15), directory=around.directory)
 
 
-def _with_defaults(given: dict[str, Any], module: str, keywords: Keywords, around: Surroundings) -> dict[str, Any]:
+def _look_inside(module: str, given: Mapping[str, Any], place: Place, around: Surroundings) -> None:
+    """Find what is wrong in a plainly named include before a host is touched; a missing one may never be reached."""
+    from playrunner.load.roles import RoleList
+
+    name = str(given["file" if module == "play.include_tasks" else "name"])
+    if is_template(name) or (module, name) in around.inside or any(map(is_template, map(str, given.values()))):
+        return
+    apart = replace(around, inside=around.inside | {(module, name)}, counter=count(), imported=None)
+    if module == "play.include_tasks":
+        try:
+            path = find_step_file(name, place, around)
+        except BadInput:
+            return
+        load_step_file(path, apart)
+    else:
+        RoleList(apart).add(name, place, parts=role_parts(given))
+
+
+def role_parts(given: Mapping[str, Any]) -> dict[str, str]:
+    """Which files of a role are asked for instead of main."""
+    parts = ("tasks_from", "vars_from", "defaults_from", "handlers_from")
+    return {part: str(given[part]) for part in parts if given.get(part)}
+
+
+def _with_defaults(given: Mapping[str, Any], module: str, keywords: Keywords, around: Surroundings) -> Mapping[str, Any]:
     result: dict[str, Any] = {}
     for layer in (*around.keywords.module_defaults, *keywords.module_defaults):
         for name, values in layer.items():

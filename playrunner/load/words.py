@@ -12,16 +12,14 @@ from playrunner.model import Keywords
 from playrunner.templating import Templar, is_template
 
 SHARED = frozenset(field.name for field in fields(Keywords))
-PLAY = SHARED - {"delegate_to", "delegate_facts"} | frozenset(
-    "name hosts roles vars_files vars_prompt pre_tasks tasks post_tasks handlers serial max_fail_percentage gather_facts"
-    " gather_subset gather_timeout force_handlers strategy order collections".split())
-BLOCK = SHARED | frozenset("name block rescue always notify collections".split())
-STEP = SHARED | frozenset(
-    "name action local_action args loop loop_control register until retries delay notify listen changed_when failed_when"
-    " async poll collections".split())
-INCLUDE = frozenset(
-    "name args loop loop_control register ignore_errors no_log run_once tags timeout vars when notify listen collections"
-    " any_errors_fatal check_mode diff become become_user become_method delegate_to environment".split())
+PLAY = SHARED - {"delegate_to", "delegate_facts"} | {
+    "name", "hosts", "roles", "vars_files", "vars_prompt", "pre_tasks", "tasks", "post_tasks", "handlers", "serial",
+    "max_fail_percentage", "gather_facts", "gather_subset", "gather_timeout", "force_handlers", "strategy", "order",
+    "collections"}
+BLOCK = SHARED | {"name", "block", "rescue", "always", "notify", "collections"}
+STEP = SHARED | {
+    "name", "action", "local_action", "args", "loop", "loop_control", "register", "until", "retries", "delay", "notify",
+    "listen", "changed_when", "failed_when", "async", "poll", "collections"}
 # Known elsewhere, not here; said so instead of being ignored.
 REFUSED = {
     "debugger": "there is no step debugger; use --verbose, or --start-at-task to go on from a step",

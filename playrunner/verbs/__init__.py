@@ -6,7 +6,7 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 
-from invoke import Collection
+from invoke.collection import Collection
 
 from playrunner.verbs import hosts, inventory, modules, play, runs
 

@@ -81,6 +81,15 @@ def why(inventory: Inventory, host: str | None, variable: str) -> list[Why]:
     return rows
 
 
+def why_data(row: Why) -> dict[str, Any]:
+    """A row as plain values."""
+    def told(value: Value) -> dict[str, Any]:
+        return {"value": _shown(row.variable, value.value), "place": str(value.place), "layer": value.layer}
+
+    return {"host": row.host, "variable": row.variable, "winner": told(row.winner),
+            "beaten": [told(value) for value in row.beaten]}
+
+
 def format_why(rows: list[Why]) -> str:
     """The rows as text; hosts that have the same value from the same place are named together."""
     same: dict[tuple[str, ...], tuple[Why, list[str]]] = {}

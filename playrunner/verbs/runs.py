@@ -41,16 +41,17 @@ def show(context: Any, flags: dict[str, Any], id: str = "", events: bool = False
     if not found:
         raise BadInput(f'there is no run "{id}"; "invoke runs.list" shows them' if id else "no run is recorded yet")
     run = found[0]
-    told = list(events_of(run.folder))
+    record = list(events_of(run.folder))
     if flags["json"]:
         print_json({"run_id": run.run_id, "command": run.command, "folder": str(run.folder), "recap": run.recap,
-                    "events": told})
+                    "events": record})
         return 0
     print(f"{run.run_id}: {run.command}\n{run.folder}")
     for host, counts in run.recap.get("recap", {}).items():
         print(f"  {host}  " + "  ".join(f"{name}={number}" for name, number in counts.items()))
-    for event in told:
+    for event in record:
         bad = event.get("status") in ("failed", "unreachable")
         if events or bad:
-            print(f"  {event.get('status', event['event'])}: {event.get('host', '')} {event.get('step', '')} {event.get('msg', '')}")
+            told = (event.get(name, "") for name in ("host", "step", "msg"))
+            print(f"  {event.get('status', event['event'])}: {' '.join(map(str, told))}")
     return 0

@@ -1,4 +1,4 @@
-"""Record what ansible-core makes of the cases: `python -m tests.differential.record [NAME...]` (all stale ones without a name)."""
+"""Record what ansible-core makes of the cases: `python -m tests.differential.record [NAME...]` (all stale ones by default)."""
 
 from __future__ import annotations
 

@@ -52,7 +52,8 @@ def processors() -> dict[str, Any]:
         count, each, per_core = threads, 1, 1
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else threads
     return {"processor": models, "processor_count": count, "processor_cores": each,
-            "processor_threads_per_core": per_core, "processor_vcpus": per_core * count * each, "processor_nproc": usable}
+            "processor_threads_per_core": per_core, "processor_vcpus": per_core * count * each,
+            "processor_nproc": usable}
 
 
 def memory() -> dict[str, Any]:

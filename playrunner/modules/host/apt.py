@@ -46,9 +46,10 @@ class Apt(Packages):
         needed("apt-get", "use the module of the package manager this host has, or package")
         packages = _apt_cache.installed(ctx, [_apt_cache.split_version(name)[0] for name in self.names()])
         if self.deb:
-            name, self._deb_version = _apt_cache.of_deb_file(ctx, self.deb)
-            packages.update(_apt_cache.installed(ctx, [name]))
-        age = time.time() - _apt_cache.fetched_at()
+            self._deb_name, self._deb_version = _apt_cache.of_deb_file(ctx, self.deb)
+            packages.update(_apt_cache.installed(ctx, [self._deb_name]))
+        self._fetched = _apt_cache.fetched_at()
+        age = time.time() - self._fetched
         self._stale = self.update_cache or self.cache_valid_time > 0
         self._stale = self._stale and not 0 <= age < self.cache_valid_time
         found: State = {"packages": packages, "lists": "old" if self._stale else "fresh"}
@@ -82,11 +83,13 @@ class Apt(Packages):
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
         more: dict[str, Any] = dict(self._output)
-        if self.names() or self._sweeping():
-            more["changed"] = change.touches("packages", "pending")
+        fetched = _apt_cache.fetched_at()
+        # Fetching lists that turn out to be the same changes nothing.
+        updated = change.touches("lists") if ctx.check else fetched != self._fetched
+        alone = not (self.names() or self.deb or self._sweeping())
+        more["changed"] = change.touches("packages", "pending") or (alone and updated)
         more["stdout_lines"], more["stderr_lines"] = more["stdout"].splitlines(), more["stderr"].splitlines()
-        return {"cache_updated": change.touches("lists") and not ctx.check,
-                "cache_update_time": _apt_cache.fetched_at(), **more}
+        return {"cache_updated": updated, "cache_update_time": fetched, **more}
 
     def _wanted(self, ctx: Any, packages: dict[str, Any], lenient: bool) -> dict[str, Any]:
         asked = [_apt_cache.split_version(name) for name in self.names()]
@@ -99,7 +102,7 @@ class Apt(Packages):
         wanted = {name: self._version(ctx, name, relation, version, packages[name], policies.get(name), lenient)
                   if name in uncertain else packages[name] for name, relation, version in asked}
         if self.deb:
-            wanted[next(name for name in packages if name not in wanted or len(packages) == 1)] = self._deb_version
+            wanted[self._deb_name] = self._deb_version
         return wanted
 
     def _version(self, ctx: Any, name: str, relation: str, version: str, there: Optional[str],
@@ -119,12 +122,12 @@ class Apt(Packages):
             raise Failed(f"no available installation candidate for {name}{relation}{version}")
         if there:
             return there
-        if policy:
-            return PROVIDED
+        if policy:  # a name that other packages provide; nothing to do when one of them is there
+            return None if _apt_cache.provided(ctx, [name]) else PROVIDED
         raise Failed(f"No package matching '{name}' is available; check its spelling, or set update_cache")
 
     def _argument(self, name: str, version: str) -> str:
-        if self.deb and version == getattr(self, "_deb_version", None):
+        if self.deb and name == self._deb_name and version == self._deb_version:
             return self.deb
         return name if version == PROVIDED else f"{name}={version}"
 

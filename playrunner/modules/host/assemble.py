@@ -36,11 +36,11 @@ class Assemble(Delivered):
         text = b""
         delimiter = self.delimiter.encode().decode("unicode_escape").encode() if self.delimiter else b""
         for number, piece in enumerate(pieces):
+            if number and not pieces[number - 1].endswith(b"\n"):
+                text += b"\n"
             if number and delimiter:
                 text += delimiter + (b"" if delimiter.endswith(b"\n") else b"\n")
             text += piece
-            if delimiter and not text.endswith(b"\n"):
-                text += b"\n"
         text = (self.header or "").encode() + text + (self.footer or "").encode()
         name = self.src["name"] if isinstance(self.src, dict) else os.path.basename(expanded(self.src))
         return entry_of(name, text)

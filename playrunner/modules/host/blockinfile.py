@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from playrunner.module import Failed
 from playrunner.modules.host._text import Edited, bare, compiled, lines_of
 
 TYPE_CHECKING = False
@@ -35,6 +36,9 @@ class Blockinfile(Edited):
         return f"File {self.path} not present" if self.create and self.state == "absent" else None
 
     def edited(self, text: str) -> tuple[str, str]:
+        complaint = self.check(self.__dict__)
+        if complaint:
+            raise Failed(complaint)
         lines = lines_of(text)
         begin = self.marker.replace("{mark}", self.marker_begin)
         end = self.marker.replace("{mark}", self.marker_end)

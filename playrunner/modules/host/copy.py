@@ -70,7 +70,11 @@ class Copy(Delivered):
 
     def observe(self, ctx: Any) -> Optional[State]:
         if not self._is_folder():
-            return super().observe(ctx)
+            found = super().observe(ctx)
+            folder = os.path.dirname(self._path)
+            if self.remote_src and not self.dest.endswith("/") and not os.path.isdir(folder or "."):
+                raise Failed(f"Destination directory {folder} does not exist; create it first", dest=self._path)
+            return found
         entry = self._entry = self.entry(ctx)
         dest = expanded(self.dest).rstrip("/") or "/"
         self._path = dest if entry["trailing_slash"] else os.path.join(dest, entry["name"])
@@ -103,7 +107,7 @@ class Copy(Delivered):
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
         if not self._is_folder():
             return super().returns(ctx, change)
-        dest = expanded(self.dest).rstrip("/") + "/"
+        dest = self._path if self.remote_src else expanded(self.dest).rstrip("/") + "/"
         return {"dest": dest, "src": self._entry["name"], **facts(dest)}
 
     def _is_folder(self) -> bool:
@@ -113,7 +117,7 @@ class Copy(Delivered):
 
     def _pieces(self) -> list[Entry]:
         """The folder itself, then what is in it, each folder before its contents."""
-        top = {"path": "", "kind": "directory", "mode": self._entry.get("mode")}
+        top = {"path": "", "kind": "directory", "copied_mode": self._entry.get("copied_mode")}
         return [top, *sorted(self._entry["files"], key=lambda one: one["path"].split("/"))]
 
     def _at(self, one: Entry) -> str:
@@ -125,7 +129,7 @@ class Copy(Delivered):
             given = there and not one["path"] and self._entry["trailing_slash"]
             if given or (there and there["kind"] == "link" and os.path.isdir(self._at(one))):
                 return None
-            mode = one["mode"] if self.mode == "preserve" and not there else self.directory_mode
+            mode = self.directory_mode if there else self.directory_mode or one.get("copied_mode")
             wanted = {"kind": "directory", **mode_state(mode, there, "directory"), **self.owner_state(ctx, there)}
         elif one["kind"] == "link":
             wanted = {"kind": "link", "target": one["target"]}
@@ -133,6 +137,8 @@ class Copy(Delivered):
             return None
         else:
             wanted = self.entry_state(ctx, one, there)
+            if self.mode is None and there is None:
+                wanted.update(mode_state(one.get("copied_mode"), None, "file"))
         if there and all(there.get(key) == value for key, value in wanted.items()):
             return None
         return replacing(there, wanted)
@@ -154,16 +160,17 @@ class Copy(Delivered):
         if kind_of(info) != "directory":
             return {"name": name, "kind": "file", "from": source, "sha1": sha1_of(chunks_of(source)),
                     "size": info.st_size, "mode": octal(info.st_mode)}
-        return {"name": name, "folder": True, "trailing_slash": source.endswith("/"), "mode": octal(info.st_mode),
-                "files": list(self._walk(source.rstrip("/"), ""))}
+        return {"name": name, "folder": True, "trailing_slash": source.endswith("/"),
+                "copied_mode": octal(info.st_mode), "files": list(self._walk(source.rstrip("/"), ""))}
 
     def _walk(self, top: str, below: str) -> Any:
         for name in sorted(os.listdir(os.path.join(top, below))):
             path, full = os.path.join(below, name), os.path.join(top, below, name)
-            if os.path.islink(full) and not self.local_follow:
+            if os.path.islink(full):
                 yield {"path": path, "kind": "link", "target": os.readlink(full)}
             elif os.path.isdir(full):
-                yield {"path": path, "kind": "directory", "mode": octal(os.stat(full).st_mode)}
+                yield {"path": path, "kind": "directory", "copied_mode": octal(os.stat(full).st_mode)}
                 yield from self._walk(top, path)
             else:
-                yield {**self._on_host(full), "path": path}
+                entry = self._on_host(full)
+                yield {**entry, "path": path, "copied_mode": entry["mode"]}

@@ -20,7 +20,8 @@ PARTS = {"interfaces": "network", "default_ipv4": "network", "default_ipv6": "ne
          "virtualization_role": "virtual", "system": "platform", "architecture": "platform", "kernel": "platform",
          "fqdn": "platform", "hostname": "platform", "domain": "platform", "machine": "platform",
          "os_family": "distribution", "distribution_version": "distribution",
-         "distribution_major_version": "distribution", "distribution_release": "distribution", "user_id": "user", "user_dir": "user", "python_version": "python",
+         "distribution_major_version": "distribution", "distribution_release": "distribution",
+         "user_id": "user", "user_dir": "user", "python_version": "python",
          "is_chroot": "chroot", "date": "date_time"}
 
 

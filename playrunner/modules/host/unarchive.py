@@ -85,7 +85,7 @@ class Unarchive(Placed):
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
         if self._skipped:
-            return {"msg": f"skipped, since {self.creates} exists"}
+            return {"skipped": True, "msg": f"skipped, since {self.creates} exists"}
         source = self.src["name"] if isinstance(self.src, dict) else self.src
         shown = {"dest": self._folder(), "src": source, "handler": self._handler, **facts(self._folder())}
         if self.list_files:

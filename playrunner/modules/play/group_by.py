@@ -12,7 +12,7 @@ class GroupBy(Probe):
     """Hosts put into groups by a value of theirs, for the plays that follow."""
 
     key: str  # the group's name, usually with a template in it
-    parents: list[str] = ["all"]  # groups it belongs to  # noqa: RUF012
+    parents: list[str] = ["all"]  # groups it belongs to
 
     def look(self, ctx: Context) -> dict[str, Any]:
         group = self.key.replace(" ", "-")

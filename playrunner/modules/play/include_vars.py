@@ -26,7 +26,7 @@ class IncludeVars(Probe):
     name: str | None = None  # put everything under this one variable
     depth: int = 0  # how many folders down; 0 for all
     files_matching: str | None = None  # only files whose names match this expression
-    ignore_files: list[str] = []  # names (expressions) to leave out  # noqa: RUF012
+    ignore_files: list[str] = []  # names (expressions) to leave out
     extensions: list[str] = SUFFIXES  # which endings count
     ignore_unknown_extensions: bool = False  # pass over other files instead of failing
     hash_behaviour: str | None = None  # replace, or merge into what an earlier file gave

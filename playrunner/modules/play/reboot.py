@@ -23,7 +23,7 @@ class Reboot(Action):
     reboot_command: str | None = None  # instead of shutdown -r
     boot_time_command: str = "cat /proc/sys/kernel/random/boot_id"  # what differs from one start to the next
     msg: str = "Reboot initiated by Playrunner"  # shown to users of the host
-    search_paths: list[str] = ["/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/sbin"]  # noqa: RUF012
+    search_paths: list[str] = ["/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/sbin"]
 
     @property
     def foreseeable(self) -> bool:

@@ -86,6 +86,14 @@ def test_fetching_lists_alone_would_be_a_change_but_not_beside_packages() -> Non
 
 
 @needs_apt
+def test_a_name_that_an_installed_package_provides_is_there_already() -> None:
+    names = _apt_cache.provided(context(), ["awk", "c-compiler", "editor"])
+    if not names:
+        pytest.skip("nothing here provides another name")
+    assert not done(Apt(name=sorted(names)))["changed"]
+
+
+@needs_apt
 def test_a_package_not_installed_is_left_alone_when_only_upgrading() -> None:
     assert not done(Apt(name=["sl"], only_upgrade=True), check=True)["changed"] or \
         _apt_cache.installed(context(), ["sl"])["sl"]
