@@ -188,7 +188,7 @@ class Agent:
         while True:
             frame = self.wire.next()
             if frame["op"] == "code":
-                _load_code(json.loads(zlib.decompress(frame["bytes"])))
+                _load_code(frame["bytes"], frame["compiled"], frame["magic"])
             elif frame["op"] == "fence":
                 self._fence(frame["group"])
             else:
@@ -200,7 +200,8 @@ class Agent:
             return
         ctx = HostContext(self.wire, request)
         started = time.monotonic()
-        result = _start_async(request, ctx) if request.get("async") else _do(request, ctx)
+        with _environment(request.get("env")):
+            result = _start_async(request, ctx) if request.get("async") else _do(request, ctx)
         if result.get("failed") and request.get("halt", True):
             self._note_failure(request)
         if ctx.warnings:
@@ -223,8 +224,6 @@ def _do(request: dict[str, Any], ctx: HostContext) -> dict[str, Any]:
     from playrunner.module import Failed
 
     module = _module_class(request)(**request["args"])
-    saved = dict(os.environ)
-    os.environ.update(request.get("env", {}))
     try:
         with _deadline(request.get("timeout")):
             if "restore" in request:
@@ -234,13 +233,28 @@ def _do(request: dict[str, Any], ctx: HostContext) -> dict[str, Any]:
         return {"failed": True, "changed": False, "msg": str(failure), **failure.values}
     except Exception as error:  # the host's one broad catch: whatever a module raises is this step's failure, no more
         return {"failed": True, "changed": False, "msg": _explain(error), "exception": _trace()}
-    finally:
-        os.environ.clear()
-        os.environ.update(saved)
 
 
 def _module_class(request: dict[str, Any]) -> Any:
     return getattr(sys.modules[request["module"]], request["class"])
+
+
+class _environment:
+    """The step's own environment variables, for as long as it runs."""
+
+    def __init__(self, variables: Optional[dict[str, str]]) -> None:
+        self.variables = variables or {}
+
+    def __enter__(self) -> None:
+        self.before = {name: os.environ.get(name) for name in self.variables}
+        os.environ.update(self.variables)
+
+    def __exit__(self, *_: object) -> None:
+        for name, value in self.before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 class _deadline:
@@ -265,7 +279,8 @@ class _deadline:
 
 
 def async_folder() -> str:
-    return os.path.join(os.path.expanduser("~"), ".playrunner", "async")
+    given = os.environ.get("PLAYRUNNER_ASYNC_DIR")
+    return os.path.expanduser(given) if given else os.path.join(os.path.expanduser("~"), ".playrunner", "async")
 
 
 def _start_async(request: dict[str, Any], ctx: HostContext) -> dict[str, Any]:
@@ -297,16 +312,24 @@ def _write_whole(path: str, value: dict[str, Any]) -> None:
     os.replace(path + ".new", path)
 
 
-def _load_code(sources: list[list[str]]) -> None:
-    """Make modules of the sources, in the order given: each one's own imports come before it."""
-    for name, source in sources:
+def _load_code(body: bytes, compiled_size: int, magic: str) -> None:
+    """Make modules of what was sent, in the order given: each one's own imports come before it.
+
+    It comes twice, compiled and as source: compiling costs more than all else here, and is only needed when the
+    controller runs another Python than this host.
+    """
+    import marshal
+
+    same_python = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER.hex() == magic
+    packed = body[:compiled_size] if same_python else body[compiled_size:]
+    for name, code in marshal.loads(zlib.decompress(packed)):
         if name in sys.modules:
             continue
         parent, _, leaf = name.rpartition(".")
         module = type(sys)(name)
         module.__dict__["__path__"] = []
         sys.modules[name] = module
-        exec(compile(source, f"<{name}>", "exec"), module.__dict__)
+        exec(code if same_python else compile(code, f"<{name}>", "exec"), module.__dict__)
         if parent in sys.modules:
             setattr(sys.modules[parent], leaf, module)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import marshal
 import secrets
 import shlex
 import threading
 import zlib
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from playrunner import catalogue
@@ -20,6 +21,7 @@ from playrunner.targets import Become, Target
 SEND_AT_BYTES = 1 << 14  # small frames travel together
 _STARTED = b"playrunner-agent\n"
 _NO_PYTHON = 127
+MARSHAL_VERSION = 4  # what every Python from 3.4 on reads
 
 
 class ConnectionLost(Exception):
@@ -164,16 +166,15 @@ class Agents:
 
 
 def _start(seat: Seat, pool: Pool) -> Agent:
-    source = _agent_source()
     connection = pool.get(seat.target)
     marker = f"[playrunner {secrets.token_hex(6)}] password: "
-    channel = connection.start(_command(seat, len(source), marker))
+    channel = connection.start(_command(seat, marker))
     agent = Agent(seat, channel)
     if seat.become and seat.become.password:
         threading.Thread(target=_answer_prompt, args=(channel, seat.become, marker), daemon=True).start()
         agent.expect_start()
     try:
-        channel.send(source)
+        channel.send(b"".join(_agent_code()))
     except (OSError, EOFError):
         raise _did_not_start(seat, channel) from None
     return agent
@@ -210,10 +211,15 @@ def _last_lines(text: str) -> str:
     return "; ".join(lines[-3:]) or "it said nothing"
 
 
-def _command(seat: Seat, size: int, marker: str) -> str:
+def _command(seat: Seat, marker: str) -> str:
     python = shlex.quote(seat.target.python) if seat.target.python else "python3"
-    code = ("import sys,zlib;sys.version_info<(3,9) and sys.exit(\"needs Python 3.9 or later, not \"+sys.version[:6]);"
-            f"exec(compile(zlib.decompress(sys.stdin.buffer.read({size})),\"agent\",\"exec\"))")
+    compiled, source = _agent_code()
+    code = ("import sys,zlib,marshal;"
+            "sys.version_info<(3,9) and sys.exit(\"needs Python 3.9 or later, not \"+sys.version[:6]);"
+            f"b=sys.stdin.buffer.read({len(compiled) + len(source)});"
+            f"same=sys.modules[\"_frozen_importlib_external\"].MAGIC_NUMBER.hex()==\"{_MAGIC}\";"
+            f"exec(marshal.loads(zlib.decompress(b[:{len(compiled)}])) if same"
+            f" else compile(zlib.decompress(b[{len(compiled)}:]),\"agent\",\"exec\"))")
     start = f"echo {_STARTED.decode().strip()}; exec {python} -IS -c {shlex.quote(code)}"
     found = f"command -v {python} >/dev/null 2>&1 || exit {_NO_PYTHON}; {start}"
     inner = f"/bin/sh -c {shlex.quote(found)}"
@@ -227,13 +233,32 @@ def _command(seat: Seat, size: int, marker: str) -> str:
     return f"{become.exe or 'sudo'} {become.flags or '-H'} {ask} -u {user} {inner}"
 
 
-@cache
-def _agent_source() -> bytes:
-    return zlib.compress((Path(__file__).parent / "agent.py").read_bytes(), 6)
+_making = threading.Lock()
+_MAGIC = importlib.util.MAGIC_NUMBER.hex()  # compiled code runs on hosts whose Python has the same
 
 
 @cache
+def _agent_code() -> tuple[bytes, bytes]:
+    """The agent, compiled and as source."""
+    name = "playrunner.agent"
+    return (zlib.compress(marshal.dumps(catalogue.code_of(name), MARSHAL_VERSION)),
+            zlib.compress(catalogue.source_file(name).read_bytes()))
+
+
 def _code_frame(path: str, loaded: frozenset[str]) -> bytes:
-    """The sources a module needs and the agent does not have yet; the same for every host, so made once."""
-    body = zlib.compress(json.dumps([pair for pair in catalogue.sources(path) if pair[0] not in loaded]).encode(), 6)
-    return json.dumps({"op": "code", "body": len(body)}).encode() + b"\n" + body
+    """The code a module needs and the agent does not have yet; the same for every host, so made once."""
+    with _making:  # hosts ask at the same moment
+        return _packed_code(path, loaded)
+
+
+@cache
+def _packed_code(path: str, loaded: frozenset[str]) -> bytes:
+    wanted = [(name, text) for name, text in catalogue.sources(path) if name not in loaded]
+    compiled = _packed([(name, catalogue.code_of(name) if text else compile("", name, "exec")) for name, text in wanted])
+    sources = _packed(wanted)
+    head = {"op": "code", "magic": _MAGIC, "compiled": len(compiled), "body": len(compiled) + len(sources)}
+    return json.dumps(head).encode() + b"\n" + compiled + sources
+
+
+def _packed(value: Any) -> bytes:
+    return zlib.compress(marshal.dumps(value, MARSHAL_VERSION), 6)

@@ -39,7 +39,7 @@ class Batch:
         self.lockstep = lockstep
         self.failed: set[str] = set()
         self.unreachable: set[str] = set()
-        self.doomed = False
+        self.doomed_at: Position | None = None  # where a failure ended the play for everyone
         self.ended = False
         self._slots, self._going = slots, going
         self._progress: dict[str, Position] = dict.fromkeys(hosts, (-2,))
@@ -58,11 +58,11 @@ class Batch:
         with self._slots:
             yield
 
-    def check_going(self) -> None:
+    def check_going(self, position: Position | None = None) -> None:
         if not self._going.is_set():
             raise Interrupted("interrupted")
-        if self.doomed:
-            raise Doomed
+        if self.doomed_at is not None and position is not None and position > self.doomed_at:
+            raise Doomed  # the step that failed elsewhere is still done here, the next is not
         if self.ended:
             raise PlayEnded
 
@@ -78,14 +78,18 @@ class Batch:
 
     def meet(self, host: str, position: Position) -> str:
         """Wait until every host has come this far; the first of those still in the play is told."""
-        self.reached(host, position)
-        self._wait(lambda: all(reached >= position for reached in self._progress.values()))
+        self.wait_for_all(host, position)
         return next((name for name in self.hosts if self._progress[name] < END and name in self.active), host)
 
     def wait_for(self, host: str, position: Position) -> None:
         """Wait until another host has done everything before this position."""
         if host in self._progress:
             self._wait(lambda: self._progress[host] >= position)
+
+    def wait_for_all(self, host: str, position: Position) -> None:
+        """Wait until every other host has done everything before this position."""
+        self.reached(host, position)
+        self._wait(lambda: all(reached >= position for reached in self._progress.values()))
 
     def tell(self, position: Position, outcome: Outcome) -> None:
         with self._moved:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
 from difflib import get_close_matches
 from functools import cache
+from importlib.abc import InspectLoader
 from pathlib import Path
+from types import CodeType
 
 from playrunner.module import Module
 
@@ -15,7 +18,7 @@ MODULES = Path(__file__).parent / "modules"
 # Names Ansible users write, and where the thing lives here.
 _OTHER_NAMES = {"systemd_service": "systemd", "include": "include_tasks", "gather_facts": "setup"}
 _IMPORT = re.compile(r"^\s*from (playrunner[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
-_PREFIXES = ("ansible.builtin.", "ansible.legacy.", "ansible.posix.")
+_PREFIXES = ("ansible.builtin.", "ansible.legacy.", "ansible.posix.", "community.general.")
 
 
 @cache
@@ -65,11 +68,11 @@ def sources(path: str) -> tuple[tuple[str, str], ...]:
     def visit(name: str) -> None:
         if name in order or name == "playrunner.agent":  # the agent is already running there
             return
-        text = _source_file(name).read_text() if _source_file(name).is_file() else ""
+        text = source_file(name).read_text() if source_file(name).is_file() else ""
         for package, imported in _IMPORT.findall(text):
             visit(package)
             for leaf in re.findall(r"\w+", imported):
-                if _source_file(f"{package}.{leaf}").is_file():
+                if source_file(f"{package}.{leaf}").is_file():
                     visit(f"{package}.{leaf}")
         order[name] = text
 
@@ -78,7 +81,17 @@ def sources(path: str) -> tuple[tuple[str, str], ...]:
     return tuple(order.items())
 
 
-def _source_file(name: str) -> Path:
+@cache
+def code_of(name: str) -> CodeType:
+    """A module of ours, compiled; read from Python's own cache when it is there."""
+    spec = importlib.util.find_spec(name)
+    assert spec and isinstance(spec.loader, InspectLoader)
+    code = spec.loader.get_code(name)
+    assert code
+    return code
+
+
+def source_file(name: str) -> Path:
     return Path(__file__).parent.parent / (name.replace(".", "/") + ".py")
 
 

@@ -43,6 +43,14 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
 
+def prepare() -> None:
+    """Import what connections need before threads open them: a module half imported by one thread breaks another."""
+    import fabric
+    import paramiko
+
+    assert fabric and paramiko
+
+
 def connect(target: Target) -> Connection:
     """An open connection, or HostUnreachable with what to do about it."""
     return Local(target) if target.kind == "local" else Ssh(target)
@@ -187,13 +195,13 @@ def _socket(target: Target) -> socket.socket:
     return made
 
 
-@cache
 def _fabric_config() -> fabric.Config:
     import fabric
     import paramiko
 
-    # ssh's configuration has been applied to the target already; Fabric must not apply it again.
-    return fabric.Config(ssh_config=paramiko.SSHConfig())
+    # ssh's configuration has been applied to the target already; Fabric must not apply it again. One for each connection:
+    # Fabric writes into it, and connections are opened side by side.
+    return fabric.Config(ssh_config=paramiko.SSHConfig(), lazy=True)
 
 
 def _authentication(target: Target) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from playrunner import patterns
+from playrunner import connection, patterns
 from playrunner.agents import Agents
 from playrunner.batch import Batch
 from playrunner.connection import Pool
 from playrunner.errors import BadInput, Interrupted
 from playrunner.inventory import Inventory
 from playrunner.ledger import Ledger
-from playrunner.model import Play, Step
+from playrunner.model import Play, Position, Step
 from playrunner.options import Options
 from playrunner.plan import Plan, batches, ordered
 from playrunner.report import Report
@@ -40,6 +40,7 @@ class Execution:
         self.recap = Recap()
         self.changes: list[Undo] = []
         self.ended = False
+        self.stopped = False
         self.defects = 0
         self.play_number = 0
         self._slots = threading.Semaphore(options.forks)
@@ -55,6 +56,8 @@ class Execution:
     def play_all(self, plays: Sequence[Play]) -> Recap:
         try:
             for number, play in enumerate(plays):
+                if self.stopped:
+                    break
                 self.play_number, self.ended = number, False
                 self.plan = replace(self.plan, play_number=number)
                 self.play(play)
@@ -74,7 +77,8 @@ class Execution:
             self.world.inventory.variables(host)  # a bad vars file is found before any host is touched
         serial = [self.world.templar.render(size, scope) for size in play.serial]
         for group in batches(names, serial):
-            if not self._run_batch(play, variables, group) or self.ended:
+            self.stopped = not self._run_batch(play, variables, group)
+            if self.stopped or self.ended:
                 break
         self.report.flush()
 
@@ -105,9 +109,11 @@ class Execution:
         return self._gone | (batch.failed | batch.unreachable if batch else set())
 
     def _run_batch(self, play: Play, variables: PlayVariables, hosts: list[str]) -> bool:
-        """The hosts through the play; False when the play must not go on to the next batch."""
+        """The hosts through the play; False when none of them is left, which ends the run."""
         lockstep = bool(play.any_errors_fatal or play.max_fail_percentage is not None or play.strategy.endswith("linear"))
         batch = self._batch = Batch(hosts, self._slots, lockstep, self._going)
+        if any(self._needs_ssh(host) for host in hosts):
+            connection.prepare()
         threads = [threading.Thread(target=Strand(self, batch, variables, host).go, name=host, daemon=True)
                    for host in hosts]
         try:
@@ -123,7 +129,11 @@ class Execution:
                 thread.join(5)
             raise
         self._gone |= batch.failed | batch.unreachable
-        return not batch.doomed and len(batch.failed | batch.unreachable) < len(hosts)
+        return batch.doomed_at is None and len(batch.failed | batch.unreachable) < len(hosts)
+
+    def _needs_ssh(self, host: str) -> bool:
+        told = self.world.inventory.variables(host).get("ansible_connection")
+        return told is None or told.value != "local"
 
     def interrupt(self, batch: Batch) -> None:
         """Ctrl-C: remote work ends, hosts stop where they are."""
@@ -147,13 +157,12 @@ class Execution:
         self.ledger.hear(result)
         self.report.hear(result)
 
-    def judge(self, batch: Batch, play: Play) -> None:
-        """Whether a failed host ends the play for the others."""
-        if play.any_errors_fatal:
-            batch.doomed = True
+    def judge(self, batch: Batch, play: Play, position: Position, fatal: bool) -> None:
+        """Whether a failed host ends the play for the others, once they have done the step that failed."""
         limit = play.max_fail_percentage
-        if limit is not None and 100 * len(batch.failed) / len(batch.hosts) > float(limit):
-            batch.doomed = True
+        too_many = limit is not None and 100 * len(batch.failed) / len(batch.hosts) > float(limit)
+        if (fatal or too_many) and batch.doomed_at is None:
+            batch.doomed_at = position
 
     def clear_errors(self) -> None:
         self._gone.clear()

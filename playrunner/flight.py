@@ -55,6 +55,10 @@ class Flight:
         for turn in self.turns:
             turn.wait(courier)
 
+    def weight(self) -> int:
+        """How often it counts: an include counts once for each file or role it brings in."""
+        return max(1, sum(1 for turn in self.turns if "include" in (turn.values or {})))
+
     def values(self) -> dict[str, Any]:
         """What `register` gets: the one turn's values, or the loop's sum."""
         if not self.looped:

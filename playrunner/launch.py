@@ -177,10 +177,13 @@ class Launcher:
                 return
             self.strand.batch.sleep(poll)
             waited += poll
-            parcel = self.strand.courier.send(seat, "host.async_status", {"args": {"jid": job}, "halt": False})
-            turn.values = dict(self.strand.courier.wait(parcel))
-        cleanup = self.strand.courier.send(seat, "host.async_status", {"args": {"jid": job, "mode": "cleanup"}, "halt": False})
-        self.strand.courier.wait(cleanup)
+            turn.values = self._ask_job(turn, seat, {"jid": job})
+        self._ask_job(turn, seat, {"jid": job, "mode": "cleanup"})
+
+    def _ask_job(self, turn: Turn, seat: Seat, given: dict[str, Any]) -> dict[str, Any]:
+        assert turn.parcel
+        request = {"args": given, "halt": False, "env": turn.parcel.request.get("env", {})}
+        return dict(self.strand.courier.wait(self.strand.courier.send(seat, "host.async_status", request)))
 
     def judge(self, flight: Flight, turn: Turn) -> None:
         """What `changed_when` and `failed_when` make of a result."""

@@ -61,9 +61,7 @@ def _shipped(launcher: Launcher, cls: type[Module], given: dict[str, Any], step:
             first = words(name)[:1]
             if not first:
                 raise StepFailed("script needs the name of a file on this machine")
-            word, _, end = first[0]
-            given["script"] = shipments.of(scope.find(unquoted(word), "files"))
-            given[cls.ships] = name[end:].strip()
+            given["script"] = shipments.of(scope.find(unquoted(first[0][0]), "files"))
         elif "://" not in name:
             given[cls.ships] = shipments.of(scope.find(name, "files"), name.endswith("/"))
     return given
@@ -91,8 +89,12 @@ def request_of(launcher: Launcher, flight: Flight, scope: Scope, given: dict[str
         request["live"] = False
     if flight.looped:
         request["group"] = id(flight)
-    if words.environment:
-        request["env"] = _environment(step, scope)
+    environment = _environment(step, scope) if words.environment else {}
+    if step.async_seconds or step.module == "host.async_status":
+        folder = scope.lookup("ansible_async_dir")
+        environment.update({} if folder is MISSING else {"PLAYRUNNER_ASYNC_DIR": str(folder)})
+    if environment:
+        request["env"] = environment
     if words.timeout:
         request["timeout"] = float(scope.world.templar.render(words.timeout, scope))
     if step.async_seconds:
@@ -107,6 +109,8 @@ def _environment(step: Step, scope: Scope) -> dict[str, str]:
     for layer in step.keywords.environment:
         rendered = scope.world.templar.render(layer, scope)
         for part in rendered if isinstance(rendered, list) else [rendered]:
+            if part is OMIT:
+                continue
             if not isinstance(part, dict):
                 raise BadInput(f"environment takes a mapping of names to values, not {part!r}", step.place)
             found.update({str(name): str(value) for name, value in part.items() if value is not OMIT})

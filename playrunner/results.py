@@ -41,7 +41,7 @@ class Result:
     attempts: int = 1
     delegated_to: str = ""
     play: int = 0
-    quiet: bool = False  # counts, but has nothing to show (a debug message is its own line)
+    weight: int = 1  # how often it counts in the recap
 
     @property
     def changed(self) -> bool:
@@ -59,7 +59,7 @@ class Result:
             return {"rescued": 1}
         if self.status == "changed":
             return {"ok": 1, "changed": 1}
-        return {self.status: 1}
+        return {self.status: self.weight}
 
 
 @dataclass

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from playrunner import catalogue
 from playrunner.batch import Batch, Doomed, Outcome, PlayEnded
 from playrunner.courier import Courier
 from playrunner.documents import read_yaml
 from playrunner.errors import BadInput, HostUnreachable, Interrupted, PlayrunnerError, StepFailed
-from playrunner.flight import Flight
+from playrunner.flight import Flight, Turn
 from playrunner.handlers import Handlers
 from playrunner.includes import included_nodes
 from playrunner.launch import Launcher
@@ -82,8 +83,10 @@ class Strand(Waiter):
             return
         except HostGone:
             self.batch.unreachable.add(self.host)
-        except (StepStopped, Doomed):
-            self._fail()
+        except StepStopped as failure:
+            self._fail(failure.flight.step)
+        except Doomed:
+            self._fail(None)
         except Interrupted:
             pass
         except PlayrunnerError as error:
@@ -93,11 +96,11 @@ class Strand(Waiter):
             self.run.defects += 1
             self.batch.failed.add(self.host)
 
-    def _fail(self) -> None:
+    def _fail(self, step: Step | None) -> None:
         self.batch.failed.add(self.host)
+        self.run.judge(self.batch, self.play, self.position, fatal=bool(step and step.keywords.any_errors_fatal))
         if self.play.force_handlers or self.run.options.force_handlers:
             self._guarded_handlers()
-        self.run.judge(self.batch, self.play)
 
     def _guarded_handlers(self) -> None:
         try:
@@ -125,8 +128,10 @@ class Strand(Waiter):
             self.settle()
             self.flush_handlers()
             self.settle()
-        except (StepStopped, Doomed):
-            self._fail()
+        except StepStopped as failure:
+            self._fail(failure.flight.step)
+        except Doomed:
+            self._fail(None)
         except HostGone:
             self.batch.unreachable.add(self.host)
         except (PlayEnded, HostEnded, Interrupted):
@@ -203,14 +208,14 @@ class Strand(Waiter):
 
     def step(self, step: Step) -> None:
         """Start one step; returns at once when nothing about it has to be awaited."""
-        self.batch.check_going()
+        self.batch.check_going(step.position)
         if not self.run.plan.selects(step):
             return
         self.position = step.position
         if self._meets_others(step):
             self.settle()
             self.batch.meet(self.host, step.position)
-            self.batch.check_going()
+            self.batch.check_going(step.position)
         scope = self.scope(step)
         if step.module == "play.meta":
             self._meta(step, scope)
@@ -330,6 +335,10 @@ class Strand(Waiter):
         self.settle()
         self.batch.wait_for(host, self.position)
 
+    def wait_for_all_hosts(self) -> None:
+        self.settle()
+        self.batch.wait_for_all(self.host, self.position)
+
     # What comes back.
 
     def _collect(self, until: Flight | None) -> None:
@@ -350,14 +359,16 @@ class Strand(Waiter):
         step = flight.step
         for turn in flight.turns:
             self.launcher.judge(flight, turn)
+            self._name_facts(flight, turn)
         values = flight.values()
         if values.get("unknown") and not self.run.options.check:
             values.pop("unknown")  # check_mode on a step of an ordinary run: passed over, as asked
         if step.register:
+            values.setdefault("failed", False)
             self.memory.given[step.register] = UnknownValues(values) if values.get("unknown") else values
             if self._pending.get(step.register) is flight:
                 del self._pending[step.register]
-        self._learn(flight, values)
+        self._learn(flight)
         status = status_of(values)
         stops = status == "failed" and not flight.ignored
         self.run.hear(self._result(flight, values, status))
@@ -371,7 +382,7 @@ class Strand(Waiter):
             self._drop()
             raise StepStopped(flight, values)
 
-    def _learn(self, flight: Flight, values: Mapping[str, Any]) -> None:
+    def _learn(self, flight: Flight) -> None:
         """Facts a step gives join what is known of its host."""
         if self._pending.get("ansible_facts") is flight:
             del self._pending["ansible_facts"]
@@ -386,8 +397,14 @@ class Strand(Waiter):
                 elif flight.step.module == "play.include_vars":
                     memory.included.update(facts)
                 else:
-                    memory.facts.update({name if name.startswith("ansible_") else f"ansible_{name}": value
-                                         for name, value in facts.items()})
+                    memory.facts.update(facts)
+
+    def _name_facts(self, flight: Flight, turn: Turn) -> None:
+        """Facts a host gives carry the prefix that playbooks know them by."""
+        facts = (turn.values or {}).get("ansible_facts")
+        if turn.values and isinstance(facts, dict) and catalogue.runs_on_host(flight.step.module):
+            turn.values["ansible_facts"] = {name if name.startswith("ansible_") else f"ansible_{name}": value
+                                            for name, value in facts.items()}
 
     def _notify(self, flight: Flight) -> None:
         if not flight.step.notify:
@@ -423,6 +440,6 @@ class Strand(Waiter):
         return Result(self.host, flight.title, step.module, status, shown, round(seconds, 3), step.place, step.position,
                       items, rescued=status == "failed" and not flight.ignored and self._rescuers > 0,
                       ignored=flight.ignored, attempts=max((turn.attempts for turn in flight.turns), default=1),
-                      delegated_to=flight.delegated_to, play=self.run.play_number)
+                      delegated_to=flight.delegated_to, play=self.run.play_number, weight=flight.weight())
 
 

@@ -195,7 +195,11 @@ class Scope:
             return _MAGIC[name](self)
         if self.play and name in self.play.settings:
             value = self.play.settings[name]
-            return value() if callable(value) else value
+            if not callable(value):
+                return value
+            if self.waiter:  # which hosts are still in the play is only known once they are as far as this one
+                self.waiter.wait_for_all_hosts()
+            return value()
         return self.world.settings.get(name, MISSING)
 
     def _magic_names(self) -> Iterator[str]:
@@ -215,6 +219,9 @@ class Waiter:
 
     def wait_for(self, name: str) -> None:
         """Wait for the step that registers this name, if one is under way."""
+
+    def wait_for_all_hosts(self) -> None:
+        """Wait until every host has done the steps that stand before this one."""
 
     def wait_for_host(self, host: str) -> None:
         """Wait until another host has done the steps that stand before this one."""

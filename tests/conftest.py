@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.runner import Stage
-from tests.sshd import NodeSet
+
+if TYPE_CHECKING:  # imported by pytest below, which then explains failed assertions in it
+    from tests.sshd import NodeSet
 
 pytest_plugins = ["tests.sshd"]
 

@@ -22,6 +22,7 @@ from playrunner.filters.dates import now
 from playrunner.filters.guard import guarded
 from playrunner.filters.lookup_scope import LookupScope
 from playrunner.filters.missing import MISSING, Missing, Pending
+from playrunner.filters.plain import plain
 
 
 class Names(dict[str, Any]):
@@ -110,7 +111,7 @@ def native(parts: Iterable[Any]) -> Any:
     kept = [part for part in parts if part is not None]
     if len(kept) == 1:
         return kept[0]
-    return "".join([part if type(part) is str else str(part) for part in kept]) if kept else None
+    return "".join([part if type(part) is str else str(plain(part)) for part in kept]) if kept else None
 
 
 class PlayEnvironment(jinja2.Environment):

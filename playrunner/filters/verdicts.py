@@ -133,6 +133,9 @@ VALUE_TESTS: dict[str, Callable[..., Any]] = {
     "truthy": truthy,
     "falsy": falsy,
     **dict.fromkeys(("nan", "isnan"), nan),
+    "uri": is_uri,
+    "url": is_url,
+    "urn": is_urn,
     **dict.fromkeys(("abs", "is_abs"), os.path.isabs),
 }
 

@@ -99,7 +99,7 @@ class RoleList:
         self.roles: list[Role] = []
         self.nodes: list[Node] = []
         self.handlers: list[Node] = []
-        self._done: list[tuple[str, Any]] = []
+        self._done: list[tuple[Any, ...]] = []
 
     def add(self, entry: Any, place: Place, outer: Surroundings | None = None, chain: tuple[str, ...] = (),
             parts: Mapping[str, str] | None = None, again: bool = False) -> None:
@@ -112,14 +112,15 @@ class RoleList:
         meta = read_meta(role)
         allowed = again or bool(meta.get("allow_duplicates", False))
         inside = replace(around, keywords=keywords.under(around.keywords))
-        if (role.name, params) in self._done and not allowed:
+        mention = (role.name, params, keywords)
+        if mention in self._done and not allowed:
             return
         dependencies = meta.get("dependencies") or []
         if not isinstance(dependencies, list):
             raise BadInput("dependencies is a list of roles", meta.place("dependencies"))
         for dependency in dependencies:
             self.add(dependency, meta.place("dependencies"), replace(inside, role=role), (*chain, name))
-        self._done.append((role.name, params))
+        self._done.append(mention)
         self.roles.append(role)
         self.nodes += role_nodes(role, place, inside, (parts or {}).get("tasks_from", "main"))
         self.handlers += role_handlers(role, inside, (parts or {}).get("handlers_from", "main"))

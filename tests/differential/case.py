@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -63,8 +64,8 @@ class Case:
 
 def read_case(name: str) -> Case:
     options = CASES / name / "options.yaml"
-    given = yaml.safe_load(options.read_text()) if options.exists() else {}
-    return Case(name=name, **{key: tuple(value) if key == "needs" else value for key, value in given.items()})
+    given: dict[str, Any] = yaml.safe_load(options.read_text()) if options.exists() else {}
+    return Case(name=name, needs=tuple(given.pop("needs", ())), **given)
 
 
 def all_cases() -> list[Case]:

@@ -6,11 +6,14 @@ import base64
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.context import Context
 from playrunner.module import Failed, Module
-from playrunner.state import Change, State
+from playrunner.state import Change
+
+if TYPE_CHECKING:
+    from playrunner.state import State
 
 
 class Fetch(Module):
