@@ -106,6 +106,25 @@ def nan(value: Any) -> bool:
     return math.isnan(value)
 
 
+def is_uri(value: Any, schemes: Any = None) -> bool:
+    """A scheme and something after it, as in mailto:someone."""
+    from urllib.parse import urlsplit
+
+    found = urlsplit(str(value))
+    return bool(found.scheme) and bool(found.netloc or found.path) and (not schemes or found.scheme in schemes)
+
+
+def is_url(value: Any, schemes: Any = None) -> bool:
+    """A URI that names a server."""
+    from urllib.parse import urlsplit
+
+    return is_uri(value, schemes) and bool(urlsplit(str(value)).netloc)
+
+
+def is_urn(value: Any) -> bool:
+    return is_uri(value, ["urn"])
+
+
 RESULT_TESTS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("changed", "change"), changed),
     **dict.fromkeys(("failed", "failure"), failed),
@@ -138,25 +157,6 @@ VALUE_TESTS: dict[str, Callable[..., Any]] = {
     "urn": is_urn,
     **dict.fromkeys(("abs", "is_abs"), os.path.isabs),
 }
-
-def is_uri(value: Any, schemes: Any = None) -> bool:
-    """A scheme and something after it, as in mailto:someone."""
-    from urllib.parse import urlsplit
-
-    found = urlsplit(str(value))
-    return bool(found.scheme) and bool(found.netloc or found.path) and (not schemes or found.scheme in schemes)
-
-
-def is_url(value: Any, schemes: Any = None) -> bool:
-    """A URI that names a server."""
-    from urllib.parse import urlsplit
-
-    return is_uri(value, schemes) and bool(urlsplit(str(value)).netloc)
-
-
-def is_urn(value: Any) -> bool:
-    return is_uri(value, ["urn"])
-
 
 FILE_TESTS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("file", "is_file"), os.path.isfile),
