@@ -63,11 +63,12 @@ class Flight:
         """What `register` gets: the one turn's values, or the loop's sum."""
         if not self.looped:
             values = dict(self.turns[0].values or {})
-            if self.turns[0].attempts > 1 or self.step.until is not None:
+            if self.step.retries is not None or self.step.until is not None:
                 values["attempts"] = self.turns[0].attempts
             return values
         results = [dict(turn.values or {}) for turn in self.turns]
-        summed: dict[str, Any] = {"results": results, "changed": any(result.get("changed") for result in results)}
+        changed = any(result.get("changed") for result in results)
+        summed: dict[str, Any] = {"results": results, "changed": changed, "skipped": False}
         if not results:
             return {**summed, "skipped": True, "skipped_reason": "No items in the list"}
         for word, message in (("unreachable", "The host did not answer"), ("failed", "One or more items failed")):

@@ -14,7 +14,8 @@ from playrunner.loops import turns_of
 from playrunner.model import Step
 from playrunner.module import Failed
 from playrunner.request import delegate, hidden, rendered_arguments, request_of, seat_of
-from playrunner.targets import Target
+from playrunner.targets import CONNECTION_NAMES, Target
+from playrunner.templating import MISSING
 from playrunner.variables import Scope
 
 if TYPE_CHECKING:
@@ -208,6 +209,8 @@ class Launcher:
         step, scope = flight.step, turn.scope
         turn.judged = False
         try:
+            if step.keywords.delegate_to is not None:
+                scope = turn.scope = self._delegated(flight, scope)
             if not self.condition_holds(step, scope):
                 turn.values = {**SKIPPED, "false_condition": self._false_one(step, scope), **turn.local}
             elif catalogue.runs_on_host(step.module):
@@ -217,6 +220,18 @@ class Launcher:
         except PlayrunnerError as error:
             turn.values = {**self._problem(error, step, scope), **turn.local}
 
+    def _delegated(self, flight: Flight, scope: Scope) -> Scope:
+        """The step's variables with those of the connection taken from the host that does it."""
+        flight.delegated_to = delegate(flight.step, scope) or ""
+        if not flight.delegated_to:
+            return scope
+        if self.flag(flight.step.keywords.delegate_facts, scope):
+            flight.facts_for = flight.delegated_to
+        other = Scope(scope.world, flight.delegated_to)
+        found = {name: other.lookup(name) for name in CONNECTION_NAMES}
+        known = {"ansible_host": flight.delegated_to, **{name: value for name, value in found.items() if value is not MISSING}}
+        return scope.inner({**known, "ansible_delegated_vars": {flight.delegated_to: known}})
+
     def _false_one(self, step: Step, scope: Scope) -> Any:
         return next((one for one in step.keywords.when if not scope.world.templar.truth(one, scope)), None)
 
@@ -224,10 +239,6 @@ class Launcher:
         step, scope = flight.step, turn.scope
         given = rendered_arguments(self, step, scope)
         request = request_of(self, flight, scope, given)
-        target = delegate(step, scope)
-        flight.delegated_to = target or ""
-        if target and self.flag(step.keywords.delegate_facts, scope):
-            flight.facts_for = target
         turn.parcel = self.strand.courier.send(seat_of(self, step, scope), step.module, request)
 
     def _here(self, flight: Flight, turn: Turn) -> dict[str, Any]:
@@ -244,7 +255,7 @@ class Launcher:
             return {"changed": False, "failed": True, "msg": str(failure), **failure.values}
         if ctx.warnings:
             values["warnings"] = ctx.warnings
-        if step.module == "play.set_fact":
+        if step.module == "play.set_fact" and not flight.facts_for:
             self.strand.tentative.update(values.get("ansible_facts", {}))
             if any(name.startswith("ansible_") for name in values.get("ansible_facts", {})):
                 self.targets.clear()

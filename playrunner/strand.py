@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -78,14 +78,18 @@ class Strand(Waiter):
         try:
             walk()
             return
-        except (PlayEnded, HostEnded):
-            self._settle_quietly()
+        except PlayEnded:
+            self._end_quietly(self.flush_handlers)
+            return
+        except HostEnded:
+            self._end_quietly()
             return
         except HostGone:
             self.batch.unreachable.add(self.host)
         except StepStopped as failure:
             self._fail(failure.flight.step)
         except Doomed:
+            self._end_quietly()
             self._fail(None)
         except Interrupted:
             pass
@@ -123,18 +127,17 @@ class Strand(Waiter):
             self.flush_handlers()
         self.settle()
 
-    def _settle_quietly(self) -> None:
+    def _end_quietly(self, last: Callable[[], None] = lambda: None) -> None:
+        """Take in what is under way, and do what still belongs to it."""
         try:
             self.settle()
-            self.flush_handlers()
+            last()
             self.settle()
         except StepStopped as failure:
             self._fail(failure.flight.step)
-        except Doomed:
-            self._fail(None)
         except HostGone:
             self.batch.unreachable.add(self.host)
-        except (PlayEnded, HostEnded, Interrupted):
+        except (Doomed, PlayEnded, HostEnded, Interrupted):
             pass
 
     def _read_vars_files(self) -> None:
@@ -260,7 +263,8 @@ class Strand(Waiter):
             flight = self._start(step, scope)
             self.settle()
             values = flight.values()
-            outcome = Outcome(values, values.get("ansible_facts", {}) if step.module == "play.set_fact" else {})
+            shared = step.module == "play.set_fact" and not flight.facts_for
+            outcome = Outcome(values, values.get("ansible_facts", {}) if shared else {})
         finally:
             self.batch.tell(step.position, outcome)
 
@@ -364,7 +368,8 @@ class Strand(Waiter):
         if values.get("unknown") and not self.run.options.check:
             values.pop("unknown")  # check_mode on a step of an ordinary run: passed over, as asked
         if step.register:
-            values.setdefault("failed", False)
+            for known in (values, *values.get("results", ())):
+                known.setdefault("failed", False)
             self.memory.given[step.register] = UnknownValues(values) if values.get("unknown") else values
             if self._pending.get(step.register) is flight:
                 del self._pending[step.register]

@@ -18,6 +18,7 @@ from playrunner.variables import Scope
 if TYPE_CHECKING:
     from paramiko import SSHConfig
 
+CONNECTION_NAMES = ("ansible_connection", "ansible_host", "ansible_port", "ansible_user", "ansible_python_interpreter")
 MOST_HOPS = 8  # a longer chain of jump hosts is a circle
 
 

@@ -18,8 +18,14 @@ def to_json(value: Any, **options: Any) -> str:
     except TypeError:
         if not options.get("sort_keys"):
             raise
-        # Keys of several types have no order between them; they keep the one they came in.
-        return json.dumps(value, default=_simpler, **{**options, "sort_keys": False})
+        # Keys of several types have no order between them; as the texts they become, they have.
+        return json.dumps(_text_keys(value), default=_simpler, **options)
+
+
+def _text_keys(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key if isinstance(key, str) else json.dumps(key): _text_keys(each) for key, each in value.items()}
+    return [_text_keys(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def to_nice_json(value: Any, indent: int = 4, sort_keys: bool = True, **options: Any) -> str:

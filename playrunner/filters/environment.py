@@ -111,7 +111,12 @@ def native(parts: Iterable[Any]) -> Any:
     kept = [part for part in parts if part is not None]
     if len(kept) == 1:
         return kept[0]
-    return "".join([part if type(part) is str else str(plain(part)) for part in kept]) if kept else None
+    return "".join([part if type(part) is str else _as_text(part) for part in kept]) if kept else None
+
+
+def _as_text(part: Any) -> str:
+    # An undefined part says for itself whether it is a failure or, as an `if` without `else`, nothing.
+    return str(part) if isinstance(part, jinja2.Undefined) else str(plain(part))
 
 
 class PlayEnvironment(jinja2.Environment):

@@ -52,10 +52,10 @@ class Case:
         return words + (["--diff"] if self.diff else [])
 
     def digest(self) -> str:
-        """Changes when any file of the case changes: a recording carries it."""
-        found = hashlib.sha256()
+        """Changes when the playbook, a file beside it or the command line changes: a recording carries it."""
+        found = hashlib.sha256("\0".join(self.options()).encode())
         for path in sorted(self.folder.rglob("*")):
-            if path.is_file() or path.is_symlink():
+            if path.name != "options.yaml" and (path.is_file() or path.is_symlink()):
                 content = str(path.readlink()).encode() if path.is_symlink() else path.read_bytes()
                 executable = b"x" if path.stat().st_mode & 0o100 else b"-"
                 found.update(b"\0".join([str(path.relative_to(self.folder)).encode(), executable, content]) + b"\0")

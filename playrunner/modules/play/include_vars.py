@@ -17,7 +17,6 @@ SUFFIXES = ["yaml", "yml", "json"]
 class IncludeVars(Probe):
     """Variables from a file or a folder of files, read when the step runs."""
 
-    in_memory = True
     gives_facts = True
     free_form = "file"
 
