@@ -16,10 +16,7 @@ import zlib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NoReturn, Optional, Union
-
-LIVE_AFTER_SECONDS = 1.0  # shorter steps answer before anyone could read along
-PLAIN_LIMIT = 65536  # bytes of a command's output read at a time
+    from typing import Any, NoReturn, Optional
 
 
 class Wire:
@@ -71,109 +68,17 @@ class Wire:
 
     def end(self) -> NoReturn:
         """The controller is gone or done: whatever still runs for it ends, half-written files go."""
-        for group in list(self.children):
-            _kill_group(group)
+        if self.children:
+            from playrunner.host_context import kill_group
+
+            for group in list(self.children):
+                kill_group(group)
         for scrap in list(self.scraps):
             try:
                 os.unlink(scrap)
             except OSError:
                 pass
         os._exit(0)
-
-
-class Ran:
-    """What a command did."""
-
-    def __init__(self, rc: int, out: str, err: str, seconds: float) -> None:
-        self.rc, self.out, self.err, self.seconds = rc, out, err, seconds
-
-
-class HostContext:
-    """All a host module may use: how to look, how to run a program, how to get bytes from the controller."""
-
-    def __init__(self, wire: Wire, request: dict[str, Any]) -> None:
-        self._wire, self._step = wire, request["id"]
-        self.check: bool = request.get("check", False)  # look only
-        self.diff: bool = request.get("diff", False)  # states should hold file contents, for a diff or to take back
-        self.live: bool = request.get("live", True)  # false for no_log
-        self.warnings: list[str] = []
-        self.body = b""  # raw bytes that go back beside the result
-
-    def warn(self, text: str) -> None:
-        self.warnings.append(text)
-
-    def blob(self, shipment: dict[str, Any]) -> bytes:
-        """The bytes of a file shipped by the controller, asked for only when they are needed."""
-        if "text" in shipment:
-            text: str = shipment["text"]
-            return text.encode("latin-1")
-        return self._wire.blob(self._step, shipment["sha1"])
-
-    def scrap(self, path: str) -> None:
-        """A temporary file to remove should the work end early."""
-        self._wire.scraps.add(path)
-
-    def kept(self, path: str) -> None:
-        self._wire.scraps.discard(path)
-
-    def run(self, command: Union[str, list[str]], *, cwd: Optional[str] = None, stdin: Optional[str] = None,
-            env: Optional[dict[str, str]] = None, shell: Optional[str] = None, timeout: Optional[float] = None,
-            live: bool = False) -> Ran:
-        """Run a program (a list) or a shell line (a string) in a process group of its own and wait for it."""
-        import subprocess
-
-        started = time.monotonic()
-        process = subprocess.Popen(
-            command if isinstance(command, list) else [shell or "/bin/sh", "-c", command],
-            cwd=cwd, env={**os.environ, **env} if env else None, start_new_session=True,
-            stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self._wire.children.add(process.pid)
-        try:
-            out, err = self._follow(process, stdin, started, timeout, live and self.live)
-        except BaseException:
-            _kill_group(process.pid)
-            process.wait()
-            raise
-        finally:
-            self._wire.children.discard(process.pid)
-        return Ran(process.returncode, out, err, time.monotonic() - started)
-
-    def _follow(self, process: Any, stdin: Optional[str], started: float, timeout: Optional[float],
-                live: bool) -> tuple[str, str]:
-        import selectors
-
-        from playrunner.module import Failed
-
-        texts = {process.stdout: bytearray(), process.stderr: bytearray()}
-        shown = 0
-        with selectors.DefaultSelector() as selector:
-            for stream in texts:
-                selector.register(stream, selectors.EVENT_READ)
-            if stdin is not None:
-                # A thread feeds it: a program that answers while it reads would otherwise wait for us, and we for it.
-                threading.Thread(target=_feed, args=(process.stdin, stdin.encode("utf-8", "surrogateescape")),
-                                 daemon=True).start()
-            while selector.get_map():
-                for key, _ in selector.select(0.2 if live or timeout else None):
-                    data = os.read(key.fd, PLAIN_LIMIT)
-                    if data:
-                        texts[key.fileobj] += data
-                    else:
-                        selector.unregister(key.fileobj)
-                elapsed = time.monotonic() - started
-                if timeout and elapsed > timeout:
-                    raise Failed(f"timed out after {timeout:g} seconds", rc=124)
-                if live and elapsed > LIVE_AFTER_SECONDS:
-                    shown += self._show(bytes(texts[process.stdout][shown:]))
-        process.wait()
-        return _decoded(texts[process.stdout]), _decoded(texts[process.stderr])
-
-    def _show(self, fresh: bytes) -> int:
-        whole_lines = fresh[:fresh.rfind(b"\n") + 1]
-        if whole_lines:
-            self._wire.send({"id": self._step, "out": _decoded(whole_lines)})
-        return len(whole_lines)
 
 
 class Agent:
@@ -198,6 +103,8 @@ class Agent:
         if request["epoch"] <= self.halted_epoch:
             self.wire.send({"id": request["id"], "passed": True})
             return
+        from playrunner.host_context import HostContext
+
         ctx = HostContext(self.wire, request)
         started = time.monotonic()
         with _environment(request.get("env")):
@@ -219,7 +126,7 @@ class Agent:
         self.halted_epoch = max(self.halted_epoch, self.failed_groups.pop(group, -1))
 
 
-def _do(request: dict[str, Any], ctx: HostContext) -> dict[str, Any]:
+def _do(request: dict[str, Any], ctx: Any) -> dict[str, Any]:
     from playrunner.bring import perform, restore
     from playrunner.module import Failed
 
@@ -283,7 +190,7 @@ def async_folder() -> str:
     return os.path.expanduser(given) if given else os.path.join(os.path.expanduser("~"), ".playrunner", "async")
 
 
-def _start_async(request: dict[str, Any], ctx: HostContext) -> dict[str, Any]:
+def _start_async(request: dict[str, Any], ctx: Any) -> dict[str, Any]:
     """Do the step in a process that outlives this one; `async_status` reads what it leaves behind."""
     job = f"{int(time.time())}.{os.getpid()}.{request['id']}"
     folder = async_folder()
@@ -297,7 +204,7 @@ def _start_async(request: dict[str, Any], ctx: HostContext) -> dict[str, Any]:
     os.setsid()
     if os.fork():
         os._exit(0)
-    for fd in (0, 1, 2, ctx._wire.out):
+    for fd in (0, 1, 2, ctx.wire.out):
         os.dup2(os.open(os.devnull, os.O_RDWR), fd)
     try:
         result = _do({**request, "timeout": request["async"]}, ctx)
@@ -332,33 +239,6 @@ def _load_code(body: bytes, compiled_size: int, magic: str) -> None:
         exec(code if same_python else compile(code, f"<{name}>", "exec"), module.__dict__)
         if parent in sys.modules:
             setattr(sys.modules[parent], leaf, module)
-
-
-def _feed(pipe: Any, data: bytes) -> None:
-    try:
-        pipe.write(data)
-        pipe.close()
-    except OSError:
-        pass  # the program did not want all of it
-
-
-def _kill_group(leader: int) -> None:
-    for sign in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(leader, sign)
-        except OSError:
-            return
-        for _ in range(20):
-            try:
-                if os.waitpid(leader, os.WNOHANG)[0]:
-                    break
-            except OSError:
-                break
-            time.sleep(0.05)
-
-
-def _decoded(data: Union[bytes, bytearray]) -> str:
-    return bytes(data).decode("utf-8", "replace")
 
 
 def _explain(error: BaseException) -> str:

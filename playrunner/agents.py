@@ -14,8 +14,9 @@ from functools import cache
 from typing import Any
 
 from playrunner import catalogue
-from playrunner.connection import Channel, Pool
+from playrunner.connection import Channel
 from playrunner.errors import HostUnreachable, StepFailed
+from playrunner.pool import Pool
 from playrunner.targets import Become, Target
 
 SEND_AT_BYTES = 1 << 14  # small frames travel together

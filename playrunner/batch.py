@@ -34,14 +34,15 @@ class Outcome:
 class Batch:
     """Hosts run on their own; this is all they share while they do."""
 
-    def __init__(self, hosts: list[str], slots: threading.Semaphore, lockstep: bool, going: threading.Event) -> None:
+    def __init__(self, hosts: list[str], slots: threading.Semaphore, going: threading.Event, lockstep: bool = False,
+                 max_fail_percentage: float | None = None) -> None:
         self.hosts = hosts
         self.lockstep = lockstep
         self.failed: set[str] = set()
         self.unreachable: set[str] = set()
         self.doomed_at: Position | None = None  # where a failure ended the play for everyone
         self.ended = False
-        self._slots, self._going = slots, going
+        self._slots, self._going, self._most_failed = slots, going, max_fail_percentage
         self._progress: dict[str, Position] = dict.fromkeys(hosts, (-2,))
         self._moved = threading.Condition()
         self._outcomes: dict[Position, Outcome] = {}
@@ -90,6 +91,13 @@ class Batch:
         """Wait until every other host has done everything before this position."""
         self.reached(host, position)
         self._wait(lambda: all(reached >= position for reached in self._progress.values()))
+
+    def fail(self, host: str, position: Position, fatal: bool) -> None:
+        """A host is out; perhaps the play ends for the others, once they have done the step that failed."""
+        self.failed.add(host)
+        too_many = self._most_failed is not None and 100 * len(self.failed) / len(self.hosts) > float(self._most_failed)
+        if (fatal or too_many) and self.doomed_at is None:
+            self.doomed_at = position
 
     def tell(self, position: Position, outcome: Outcome) -> None:
         with self._moved:

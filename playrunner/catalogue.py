@@ -76,7 +76,8 @@ def sources(path: str) -> tuple[tuple[str, str], ...]:
                     visit(f"{package}.{leaf}")
         order[name] = text
 
-    for package in ("playrunner", "playrunner.modules", "playrunner.modules.host", "playrunner.bring", path):
+    for package in ("playrunner", "playrunner.modules", "playrunner.modules.host", "playrunner.bring",
+                    "playrunner.host_context", path):
         visit(package)
     return tuple(order.items())
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import socket
 import subprocess
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -269,37 +267,6 @@ def offered_key(target: Target) -> paramiko.PKey:
         raise HostUnreachable(f"{_place(target)}: {_reason(error)}") from None
 
 
-class Pool:
-    """Open connections by target, each opened once however many ask for it at the same time."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._doors: dict[Target, threading.Lock] = {}
-        self._open: dict[Target, Connection] = {}
-
-    def get(self, target: Target) -> Connection:
-        with self._lock:
-            door = self._doors.setdefault(target, threading.Lock())
-        with door:
-            if target not in self._open:
-                self._open[target] = connect(target)
-            return self._open[target]
-
-    def drop(self, target: Target) -> None:
-        """Forget a connection that broke, so that the next `get` opens another."""
-        with self._lock:
-            door = self._doors.setdefault(target, threading.Lock())
-        with door:
-            broken = self._open.pop(target, None)
-        if broken:
-            broken.close()
-
-    def close(self) -> None:
-        for connection in list(self._open.values()):
-            connection.close()
-        self._open.clear()
-
-
 def _place(target: Target) -> str:
     hop = f" via {target.via.name}" if target.via else ""
     return f"{target.name} ({target.user}@{target.address}:{target.port}{hop})"
@@ -324,6 +291,3 @@ def _quietly() -> Iterator[None]:
     except (OSError, EOFError, ValueError):
         pass
 
-
-def without_secrets(target: Target) -> Target:
-    return replace(target, password="")

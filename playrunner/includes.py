@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from playrunner.documents import Located
 from playrunner.flight import Turn
-from playrunner.load.roles import RoleList
-from playrunner.load.steps import Surroundings, find_step_file, load_step_file, role_parts
+from playrunner.load.roles import RoleList, bring_role, role_parts
+from playrunner.load.steps import Surroundings, find_step_file, load_step_file
 from playrunner.load.words import read_keywords
-from playrunner.model import Keywords, Node, Step
-
-if TYPE_CHECKING:
-    from playrunner.strand import Strand
+from playrunner.model import NONE, Keywords, Node, Play, Role, Step
+from playrunner.shared import Shared
 
 
 @dataclass(frozen=True)
@@ -23,32 +21,29 @@ class Brought:
 
     nodes: tuple[Node, ...]
     params: Mapping[str, Any]
+    handlers: tuple[Node, ...] = ()
+    roles: tuple[Role, ...] = ()  # whose variables stay visible after the include
 
 
-def included_nodes(strand: Strand, step: Step, turn: Turn, number: int) -> Brought:
+def included_nodes(shared: Shared, play: Play, step: Step, turn: Turn, number: int) -> Brought:
     """Load what an include names; its steps stand below its own position."""
     assert turn.values
     given: Mapping[str, Any] = turn.values["include"]
-    play = strand.play
-    keywords = _applied(given.get("apply")).under(step.outer or Keywords())
-    around = Surroundings(step.directory, play.directory, keywords, step.role, (*step.position, number))
+    keywords = _applied(given.get("apply")).under(step.outer or NONE)
+    around = Surroundings(step.directory, play.directory, keywords, step.role, (*step.position, number), bring_role=bring_role)
     params = {name: value for layer in step.keywords.vars for name, value in layer.items()}
     if step.module == "play.include_tasks":
         path = find_step_file(str(given["file"]), step.place, around)
-        return Brought(strand.run.cached((path, around.prefix, id(step)), lambda: load_step_file(path, around)), params)
+        return Brought(shared.cached((path, around.prefix, id(step)), lambda: load_step_file(path, around)), params)
     roles = RoleList(around)
     roles.add(str(given["name"]), step.place, parts=role_parts(given),
               again=bool(given.get("allow_duplicates", True)))
-    strand.handlers.add(tuple(roles.handlers))
-    if given.get("public"):
-        for role in roles.roles:
-            strand.variables.add_role(role)
-    return Brought(tuple(roles.nodes), params)
+    return Brought(tuple(roles.nodes), params, tuple(roles.handlers), tuple(roles.roles) if given.get("public") else ())
 
 
 def _applied(apply: Any) -> Keywords:
     if not apply:
-        return Keywords()
+        return NONE
     if isinstance(apply, Located):
         return read_keywords(apply)
     located = Located(apply)

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from playrunner import arguments, catalogue
+from playrunner import catalogue
+from playrunner.agents import Seat
+from playrunner.batch import Batch
 from playrunner.bring import perform
 from playrunner.context import Context
+from playrunner.courier import Courier
 from playrunner.errors import BadInput, HostUnreachable, NotYet, PlayrunnerError, StepFailed, UndefinedVariable
 from playrunner.flight import Flight, Turn
+from playrunner.judge import satisfied
 from playrunner.loops import turns_of
 from playrunner.model import Step
 from playrunner.module import Failed
-from playrunner.request import delegate, hidden, rendered_arguments, request_of, seat_of
-from playrunner.targets import CONNECTION_NAMES, Target
+from playrunner.request import Requests, delegate
+from playrunner.shared import Shared
+from playrunner.targets import CONNECTION_NAMES
 from playrunner.templating import MISSING
-from playrunner.variables import Scope
-
-if TYPE_CHECKING:
-    from playrunner.agents import Seat
-    from playrunner.strand import Strand
+from playrunner.variables import Scope, Waiter
 
 SKIPPED = {"changed": False, "skipped": True, "skip_reason": "Conditional result was False"}
 MOST_DELAY_SECONDS = 3600.0
@@ -29,9 +30,9 @@ MOST_DELAY_SECONDS = 3600.0
 class Launcher:
     """One strand's way of starting steps."""
 
-    def __init__(self, strand: Strand) -> None:
-        self.strand = strand
-        self.targets: dict[str, Target] = {}  # how each host is reached, worked out once a play
+    def __init__(self, shared: Shared, batch: Batch, courier: Courier, host: str, waiter: Waiter) -> None:
+        self.shared, self.batch, self.courier, self.host, self.waiter = shared, batch, courier, host, waiter
+        self.requests = Requests(shared)
 
     # What a step is like.
 
@@ -54,38 +55,25 @@ class Launcher:
     def gives_facts(self, step: Step) -> bool:
         return catalogue.module_class(step.module).gives_facts and step.module != "play.set_fact"
 
-    def flag(self, value: Any, scope: Scope) -> bool:
-        """A keyword that means yes or no, perhaps through a template."""
-        if value is None or isinstance(value, bool):
-            return bool(value)
-        rendered = scope.world.templar.render(value, scope)
-        try:
-            return arguments.as_bool(rendered)
-        except ValueError as error:
-            raise StepFailed(f"a keyword of this step {error}") from None
-
     def condition_holds(self, step: Step, scope: Scope) -> bool:
         return all(scope.world.templar.truth(condition, scope) for condition in step.keywords.when)
-
-    def seat(self, step: Step, scope: Scope) -> Seat:
-        return seat_of(self, step, scope)
 
     # Starting it.
 
     def launch(self, step: Step, scope: Scope) -> Flight:
         if self.is_awaited(step):
-            self.strand.settle()
+            self.waiter.settle()
         flight = Flight(step, _title(step, scope), looped=step.loop is not None)
         try:
-            flight.hidden = hidden(self, step, scope)
-            flight.ignored = self.flag(step.keywords.ignore_errors, scope)
-            flight.ignore_unreachable = self.flag(step.keywords.ignore_unreachable, scope)
+            flight.hidden = self.requests.flag(step.keywords.no_log, scope)
+            flight.ignored = self.requests.flag(step.keywords.ignore_errors, scope)
+            flight.ignore_unreachable = self.requests.flag(step.keywords.ignore_unreachable, scope)
             turns = self._turns(step, scope)
         except PlayrunnerError as error:
             flight.looped = False
             flight.turns = [Turn(scope, values=self._problem(error, step, scope))]
             return flight
-        self.strand.run.intend(self.strand.host, step, flight.title)
+        self.shared.intend(self.host, step, flight.title)
         for turn in turns:
             flight.turns.append(turn)
             self._launch_turn(flight, turn)
@@ -99,7 +87,7 @@ class Launcher:
         if step.loop is None:
             return iter([Turn(scope)])
         try:
-            return iter(turns_of(step.loop, scope, self.strand.batch.sleep))
+            return iter(turns_of(step.loop, scope, self.batch.sleep))
         except UndefinedVariable:
             # A loop over something that is only there when `when` holds must not fail when it does not.
             if step.keywords.when and not self.condition_holds(step, scope):
@@ -115,7 +103,7 @@ class Launcher:
             return
         limit = int(turn.scope.world.templar.render(step.keywords.throttle or 0, turn.scope))
         if limit:
-            with self.strand.batch.throttled(step.position, limit):
+            with self.batch.throttled(step.position, limit):
                 self._until_judged(flight, turn)
         else:
             self._until_judged(flight, turn)
@@ -129,33 +117,19 @@ class Launcher:
             turn.attempts, turn.values, turn.parcel = number, None, None
             self._attempt(flight, turn)
             self._wait(flight, turn)
-            if self.satisfied(flight, turn) or not repeats:
+            if satisfied(flight, turn) or not repeats:
                 return
             if number <= most:
                 delay = float(templar.render(step.delay, turn.scope))
-                self.strand.run.report.output(self.strand.host, f"{flight.title}: attempt {number} of {most + 1}\n")
-                self.strand.batch.sleep(min(max(delay, 0), MOST_DELAY_SECONDS))
+                self.shared.report.output(self.host, f"{flight.title}: attempt {number} of {most + 1}\n")
+                self.batch.sleep(min(max(delay, 0), MOST_DELAY_SECONDS))
         assert turn.values is not None
         turn.attempts = most
         turn.values["failed"] = True
 
-    def satisfied(self, flight: Flight, turn: Turn) -> bool:
-        assert turn.values is not None
-        if turn.values.get("skipped") or turn.values.get("unreachable") or turn.values.get("unknown"):
-            return True
-        self.judge(flight, turn)
-        if flight.step.until is None:
-            return not turn.values.get("failed")
-        scope = self._with_result(flight, turn)
-        try:
-            return scope.world.templar.truth(flight.step.until, scope)
-        except PlayrunnerError as error:
-            turn.values.update(failed=True, msg=str(error))
-            return False
-
     def _wait(self, flight: Flight, turn: Turn) -> None:
         try:
-            turn.wait(self.strand.courier)
+            turn.wait(self.courier)
         except (HostUnreachable, StepFailed) as error:
             turn.values = self._problem(error, flight.step, turn.scope)
         if flight.step.async_seconds and turn.values and turn.values.get("ansible_job_id"):
@@ -170,13 +144,13 @@ class Launcher:
             return
         job, waited = turn.values["ansible_job_id"], 0.0
         limit = float(render(step.async_seconds, turn.scope))
-        seat = self.seat(step, turn.scope)
+        seat = self.requests.seat_of(step, turn.scope)
         while not turn.values.get("finished"):
             if waited > limit + poll:
                 turn.values = {"failed": True, "changed": False, "msg": f"not finished within {limit:g} seconds",
                                "ansible_job_id": job, "started": True, "finished": False}
                 return
-            self.strand.batch.sleep(poll)
+            self.batch.sleep(poll)
             waited += poll
             turn.values = self._ask_job(turn, seat, {"jid": job})
         self._ask_job(turn, seat, {"jid": job, "mode": "cleanup"})
@@ -184,25 +158,7 @@ class Launcher:
     def _ask_job(self, turn: Turn, seat: Seat, given: dict[str, Any]) -> dict[str, Any]:
         assert turn.parcel
         request = {"args": given, "halt": False, "env": turn.parcel.request.get("env", {})}
-        return dict(self.strand.courier.wait(self.strand.courier.send(seat, "host.async_status", request)))
-
-    def judge(self, flight: Flight, turn: Turn) -> None:
-        """What `changed_when` and `failed_when` make of a result."""
-        step, values = flight.step, turn.values
-        if turn.judged or values is None or any(values.get(word) for word in ("skipped", "unreachable", "unknown", "passed")):
-            return
-        turn.judged = True
-        scope = self._with_result(flight, turn) if step.changed_when is not None or step.failed_when is not None else turn.scope
-        try:
-            if step.changed_when is not None:
-                values["changed"] = scope.world.templar.truth(step.changed_when, scope)
-            if step.failed_when is not None:
-                values["failed"] = values["failed_when_result"] = scope.world.templar.truth(step.failed_when, scope)
-        except PlayrunnerError as error:
-            values.update(failed=True, msg=str(error))
-
-    def _with_result(self, flight: Flight, turn: Turn) -> Scope:
-        return turn.scope.inner({flight.step.register: turn.values}) if flight.step.register else turn.scope
+        return dict(self.courier.wait(self.courier.send(seat, "host.async_status", request)))
 
     def _attempt(self, flight: Flight, turn: Turn) -> None:
         """Send it, or do it here; what cannot be started is a result too."""
@@ -225,7 +181,7 @@ class Launcher:
         flight.delegated_to = delegate(flight.step, scope) or ""
         if not flight.delegated_to:
             return scope
-        if self.flag(flight.step.keywords.delegate_facts, scope):
+        if self.requests.flag(flight.step.keywords.delegate_facts, scope):
             flight.facts_for = flight.delegated_to
         other = Scope(scope.world, flight.delegated_to)
         found = {name: other.lookup(name) for name in CONNECTION_NAMES}
@@ -237,15 +193,15 @@ class Launcher:
 
     def _send(self, flight: Flight, turn: Turn) -> None:
         step, scope = flight.step, turn.scope
-        given = rendered_arguments(self, step, scope)
-        request = request_of(self, flight, scope, given)
-        turn.parcel = self.strand.courier.send(seat_of(self, step, scope), step.module, request)
+        given = self.requests.arguments_of(step, scope)
+        request = self.requests.request_of(flight, scope, given)
+        turn.parcel = self.courier.send(self.requests.seat_of(step, scope), step.module, request)
 
     def _here(self, flight: Flight, turn: Turn) -> dict[str, Any]:
         """A module that runs on the controller."""
         step, scope = flight.step, turn.scope
         cls = catalogue.module_class(step.module)
-        given = rendered_arguments(self, step, scope)
+        given = self.requests.arguments_of(step, scope)
         if step.module in ("play.include_tasks", "play.include_role"):
             return {"changed": False, "include": given}
         ctx = self._context(step, scope)
@@ -256,32 +212,28 @@ class Launcher:
         if ctx.warnings:
             values["warnings"] = ctx.warnings
         if step.module == "play.set_fact" and not flight.facts_for:
-            self.strand.tentative.update(values.get("ansible_facts", {}))
+            self.waiter.tentative.update(values.get("ansible_facts", {}))
             if any(name.startswith("ansible_") for name in values.get("ansible_facts", {})):
-                self.targets.clear()
+                self.requests.forget_targets()
         return values
 
     def _context(self, step: Step, scope: Scope) -> Context:
-        strand, run = self.strand, self.strand.run
+        shared = self.shared
 
         def on_host(module: str, given: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-            parcel = strand.courier.send(seat_of(self, step, scope), module, {"args": given, "halt": False})
-            return strand.courier.wait(parcel), parcel.body
+            parcel = self.courier.send(self.requests.seat_of(step, scope), module, {"args": given, "halt": False})
+            return self.courier.wait(parcel), parcel.body
 
         return Context(
-            strand.host, scope, run.world.inventory, self.checks(step, scope), run.options.diff,
-            connection=lambda: run.pool.get(seat_of(self, step, scope).target),
-            reset_connection=lambda: strand.courier.reset(seat_of(self, step, scope)), on_host=on_host,
-            sleep=strand.batch.sleep, show=lambda text: run.report.output(strand.host, text), ask=run.report.ask)
-
-    def checks(self, step: Step, scope: Scope) -> bool:
-        own = step.keywords.check_mode
-        return self.strand.run.options.check if own is None else self.flag(own, scope)
+            self.host, scope, shared.world.inventory, self.requests.checks(step, scope), shared.options.diff,
+            connection=lambda: shared.pool.get(self.requests.seat_of(step, scope).target),
+            reset_connection=lambda: self.courier.reset(self.requests.seat_of(step, scope)), on_host=on_host,
+            sleep=self.batch.sleep, show=lambda text: shared.report.output(self.host, text), ask=shared.report.ask)
 
     def _problem(self, error: PlayrunnerError, step: Step, scope: Scope) -> dict[str, Any]:
         if isinstance(error, HostUnreachable):
             return {"unreachable": True, "changed": False, "msg": str(error)}
-        if isinstance(error, NotYet) and self.strand.run.options.check:
+        if isinstance(error, NotYet) and self.shared.options.check:
             return {"unknown": True, "changed": False, "msg": str(error)}
         if isinstance(error, (BadInput, UndefinedVariable, StepFailed, NotYet)):
             return {"failed": True, "changed": False, "msg": str(error)}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from playrunner.documents import Located, parse_yaml
 from playrunner.errors import Place
+from playrunner.load.roles import bring_role
 from playrunner.load.steps import Surroundings, load_node
 from playrunner.model import Keywords, Play
 
@@ -17,5 +18,5 @@ def one_step_play(pattern: str, module: str, args: str, become: bool) -> Play:
     task = Located({module: value})
     task.file, task.key_lines = str(place), {}
     words = Keywords(become=become or None)
-    nodes = load_node(task, place, Surroundings(Path.cwd(), Path.cwd(), words))
+    nodes = load_node(task, place, Surroundings(Path.cwd(), Path.cwd(), words, bring_role=bring_role))
     return Play(module, pattern, place, Path.cwd(), words, (nodes,), (), (), {}, gather_facts=False)

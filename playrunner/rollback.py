@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from playrunner.agents import Agents, Seat
-from playrunner.connection import Pool
 from playrunner.courier import Courier
 from playrunner.errors import PlayrunnerError
+from playrunner.pool import Pool
 from playrunner.shipments import Shipments
 
 

@@ -24,6 +24,7 @@ from playrunner.plan import make_plan
 from playrunner.report import Report
 from playrunner.results import Recap
 from playrunner.rollback import roll_back
+from playrunner.shared import Shared
 
 DEFAULT_INVENTORY = "inventories/local.yaml"
 
@@ -42,24 +43,24 @@ def run_plays(plays: Sequence[Play], options: Options, command: str) -> int:
     with inventory_lock(inventory.files, command, not options.no_wait, report.say_aside):
         started = time.monotonic()
         ledger = Ledger(command)
-        execution = Execution(inventory, extra, options, plan, report, ledger, templar)
+        shared = Shared(inventory, extra, options, plan, report, ledger, templar)
         code = 1
         try:
             with _terminated_as_interrupt():
-                execution.play_all(plays)
-            code = 1 if execution.defects else exit_code(execution.recap, options)
+                Execution(shared).play_all(plays)
+            code = 1 if shared.defects else exit_code(shared.recap, options)
         except Interrupted:
             code = Interrupted.exit_code
         except BadInput as error:
             code = BadInput.exit_code
             report.say_error(error)
         finally:
-            execution.close()
-            if code and options.rollback and execution.changes:
+            shared.close()
+            if code and options.rollback and shared.changes:
                 report.flush()
-                roll_back(execution.changes, report.say_restored)
-            ledger.close(execution.recap, code, time.monotonic() - started)
-            report.finish(execution.recap, ledger.run_id, str(ledger.folder), code)
+                roll_back(shared.changes, report.say_restored)
+            ledger.close(shared.recap, code, time.monotonic() - started)
+            report.finish(shared.recap, ledger.run_id, str(ledger.folder), code)
     return code
 
 

@@ -2,66 +2,47 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from playrunner import catalogue
 from playrunner.batch import Batch, Doomed, Outcome, PlayEnded
 from playrunner.courier import Courier
 from playrunner.documents import read_yaml
-from playrunner.errors import BadInput, HostUnreachable, Interrupted, PlayrunnerError, StepFailed
-from playrunner.flight import Flight, Turn
+from playrunner.errors import BadInput, HostUnreachable, Interrupted, PlayrunnerError
+from playrunner.flight import Flight
 from playrunner.handlers import Handlers
 from playrunner.includes import included_nodes
 from playrunner.launch import Launcher
-from playrunner.model import Block, Keywords, Node, Position, Step
-from playrunner.results import CENSORED, Item, Result, status_of
-from playrunner.rollback import Undo
-from playrunner.variables import PlayVariables, Scope, UnknownValues, Waiter
-
-if TYPE_CHECKING:
-    from playrunner.execute import Execution
-
-BEFORE_ALL: Position = (-1,)
-
-
-class StepStopped(Exception):
-    """A step failed on this host, and nothing around it ignores that."""
-
-    def __init__(self, flight: Flight, values: Mapping[str, Any]) -> None:
-        super().__init__(str(values.get("msg", "")))
-        self.flight, self.values = flight, values
-
-
-class HostGone(Exception):
-    """The host does not answer any more."""
+from playrunner.model import Block, Keywords, Node, Step
+from playrunner.results import Result
+from playrunner.shared import Shared
+from playrunner.under_way import BEFORE_ALL, HostGone, StepStopped, UnderWay
+from playrunner.variables import Scope
+from playrunner.world import PlayVariables
 
 
 class HostEnded(Exception):
     """`meta: end_host`."""
 
 
-class Strand(Waiter):
+class Strand:
     """One host in one play; runs in a thread of its own."""
 
-    def __init__(self, run: Execution, batch: Batch, variables: PlayVariables, host: str) -> None:
-        self.run, self.batch, self.variables, self.host = run, batch, variables, host
+    def __init__(self, shared: Shared, batch: Batch, variables: PlayVariables, host: str) -> None:
+        self.shared, self.batch, self.variables, self.host = shared, batch, variables, host
         self.play = variables.play
-        self.memory = run.world.memory(host)
-        self.position: Position = BEFORE_ALL
-        self.tentative: dict[str, Any] = {}  # facts set by steps that are not confirmed yet
-        self.courier = Courier(run.agents, run.shipments, lambda text: run.report.output(host, text))
-        self.launcher = Launcher(self)
+        self.memory = shared.world.memory(host)
         self.handlers = Handlers(self.play.handlers)
-        self._under_way: deque[Flight] = deque()
-        self._pending: dict[str, Flight] = {}
-        self._rescuers = 0
+        self.courier = Courier(shared.agents, shared.shipments, lambda text: shared.report.output(host, text))
+        self.under_way = UnderWay(shared, batch, host, self.courier, self.handlers)
+        self.launcher = Launcher(shared, batch, self.courier, host, self.under_way)
+        self.flag = self.launcher.requests.flag
+        self.settle = self.under_way.settle
         self._meet_next = False
         self._data: tuple[Mapping[str, Any], ...] = ()  # loop variables of includes, outermost first
         self._params: tuple[Mapping[str, Any], ...] = ()  # vars of includes, outermost first
-        self._files: Mapping[str, Any] = {}
+        self._files: Mapping[str, Any] = {}  # vars_files
 
     # The way through the play.
 
@@ -96,14 +77,13 @@ class Strand(Waiter):
         except PlayrunnerError as error:
             self._report_error(error, 4 if isinstance(error, HostUnreachable) else 2)
         except Exception as error:  # the controller's one broad catch: a defect fails this host, the others go on
-            self.run.report.defect(self.host, error)
-            self.run.defects += 1
+            self.shared.report.defect(self.host, error)
+            self.shared.defects += 1
             self.batch.failed.add(self.host)
 
     def _fail(self, step: Step | None) -> None:
-        self.batch.failed.add(self.host)
-        self.run.judge(self.batch, self.play, self.position, fatal=bool(step and step.keywords.any_errors_fatal))
-        if self.play.force_handlers or self.run.options.force_handlers:
+        self.batch.fail(self.host, self.under_way.position, fatal=bool(step and step.keywords.any_errors_fatal))
+        if self.play.force_handlers or self.shared.options.force_handlers:
             self._guarded_handlers()
 
     def _guarded_handlers(self) -> None:
@@ -117,7 +97,7 @@ class Strand(Waiter):
         word = "unreachable" if code == 4 else "failed"
         (self.batch.unreachable if code == 4 else self.batch.failed).add(self.host)
         step = self.play.name
-        self.run.hear(Result(self.host, step, "", word, {word: True, "msg": str(error)}, place=self.play.place))
+        self.shared.hear(Result(self.host, step, "", word, {word: True, "msg": str(error)}, place=self.play.place))
 
     def _all_sections(self) -> None:
         self._read_vars_files()
@@ -144,10 +124,10 @@ class Strand(Waiter):
         found: dict[str, Any] = {}
         for entry in self.play.vars_files:
             names = entry if isinstance(entry, list) else [entry]
-            scope = Scope(self.run.world, self.host, self.variables, files=found, waiter=self)
+            scope = Scope(self.shared.world, self.host, self.variables, files=found, waiter=self.under_way)
             for last, name in zip([False] * (len(names) - 1) + [True], names, strict=True):
                 try:
-                    path = scope.find(str(self.run.world.templar.render(name, scope)), "vars")
+                    path = scope.find(str(self.shared.world.templar.render(name, scope)), "vars")
                 except BadInput:
                     if last:
                         raise
@@ -160,8 +140,8 @@ class Strand(Waiter):
         self._files = found
 
     def _gather(self) -> None:
-        scope = Scope(self.run.world, self.host, self.variables, files=self._files, waiter=self)
-        if not self.launcher.flag(self.play.gather_facts, scope):
+        scope = Scope(self.shared.world, self.host, self.variables, files=self._files, waiter=self.under_way)
+        if not self.flag(self.play.gather_facts, scope):
             return
         subset = {"gather_subset": self.play.gather_subset} if self.play.gather_subset else {}
         words = Keywords(tags=frozenset({"always"})).under(self.play.keywords)
@@ -187,7 +167,7 @@ class Strand(Waiter):
         self._always(block)
 
     def _body(self, block: Block) -> None:
-        self._rescuers += bool(block.rescue)
+        self.under_way.rescuers += bool(block.rescue)
         try:
             self.nodes(block.body)
             self.settle()
@@ -199,7 +179,7 @@ class Strand(Waiter):
             self.memory.given["ansible_failed_task"] = {"name": failed.name, "action": failed.module.rpartition(".")[2]}
             self.memory.given["ansible_failed_result"] = dict(failure.values)
         finally:
-            self._rescuers -= bool(block.rescue)
+            self.under_way.rescuers -= bool(block.rescue)
         self.nodes(block.rescue)
         self.settle()
         for name in ("ansible_failed_task", "ansible_failed_result"):
@@ -212,9 +192,9 @@ class Strand(Waiter):
     def step(self, step: Step) -> None:
         """Start one step; returns at once when nothing about it has to be awaited."""
         self.batch.check_going(step.position)
-        if not self.run.plan.selects(step):
+        if not self.shared.plan.selects(step):
             return
-        self.position = step.position
+        self.under_way.position = step.position
         if self._meets_others(step):
             self.settle()
             self.batch.meet(self.host, step.position)
@@ -224,7 +204,7 @@ class Strand(Waiter):
             self._meta(step, scope)
         elif step.module in ("play.include_tasks", "play.include_role"):
             self._include(step, scope)
-        elif self.launcher.once_for_all(step) or self.launcher.flag(step.keywords.run_once, scope):
+        elif self.launcher.once_for_all(step) or self.flag(step.keywords.run_once, scope):
             self._once(step, scope)
         else:
             self._start(step, scope)
@@ -239,11 +219,7 @@ class Strand(Waiter):
 
     def _start(self, step: Step, scope: Scope) -> Flight:
         flight = self.launcher.launch(step, scope)
-        self._under_way.append(flight)
-        if step.register:
-            self._pending[step.register] = flight
-        if self.launcher.gives_facts(step):
-            self._pending["ansible_facts"] = flight
+        self.under_way.add(flight, self.launcher.gives_facts(step))
         if flight.known_failure() or self.launcher.is_awaited(step):
             self.settle()
         return flight
@@ -278,25 +254,28 @@ class Strand(Waiter):
             self.flush_handlers()
         elif action in ("end_play", "end_batch"):
             self.batch.ended = True
-            self.run.ended = self.run.ended or action == "end_play"
+            self.shared.play_ended = self.shared.play_ended or action == "end_play"
             raise PlayEnded
         elif action == "end_host":
             raise HostEnded
         elif action == "clear_facts":
             self.memory.facts.clear()
         elif action == "reset_connection":
-            self.courier.reset(self.launcher.seat(step, scope))
+            self.courier.reset(self.launcher.requests.seat_of(step, scope))
         elif action == "clear_host_errors":
-            self.run.clear_errors()
+            self.shared.gone.clear()
 
     def _include(self, step: Step, scope: Scope) -> None:
         flight = self.launcher.launch(step, scope)
-        self._under_way.append(flight)
+        self.under_way.add(flight)
         if flight.known_failure():
             self.settle()
         for number, turn in enumerate(flight.turns):
             if turn.values and turn.values.get("include") is not None:
-                brought = included_nodes(self, step, turn, number)
+                brought = included_nodes(self.shared, self.play, step, turn, number)
+                self.handlers.add(brought.handlers)
+                for role in brought.roles:
+                    self.variables.add_role(role)
                 with self._inside(turn.local, brought.params):
                     self.nodes(brought.nodes)
 
@@ -316,135 +295,8 @@ class Strand(Waiter):
             self.step(handler)
             self.settle()
 
-    # What scopes ask for.
-
     def scope(self, step: Step | None) -> Scope:
         local = {name: value for layer in self._data for name, value in layer.items()}
         params = {name: value for layer in self._params for name, value in layer.items()}
-        return Scope(self.run.world, self.host, self.variables, step, local=local, params=params, files=self._files,
-                     waiter=self)
-
-    def settle(self) -> None:
-        self._collect(None)
-        self.batch.reached(self.host, self.position)
-
-    def wait_for(self, name: str) -> None:
-        flight = self._pending.get(name)
-        if flight is None and name.startswith("ansible_"):
-            flight = self._pending.get("ansible_facts")
-        if flight is not None and name not in self.tentative:
-            self._collect(flight)
-
-    def wait_for_host(self, host: str) -> None:
-        self.settle()
-        self.batch.wait_for(host, self.position)
-
-    def wait_for_all_hosts(self) -> None:
-        self.settle()
-        self.batch.wait_for_all(self.host, self.position)
-
-    # What comes back.
-
-    def _collect(self, until: Flight | None) -> None:
-        """Take in the results of steps under way, in order, up to one of them or all."""
-        while self._under_way:
-            flight = self._under_way.popleft()
-            try:
-                flight.wait(self.courier)
-            except (HostUnreachable, StepFailed) as error:
-                word = "unreachable" if isinstance(error, HostUnreachable) else "failed"
-                for turn in flight.turns:
-                    turn.values = turn.values or {word: True, "changed": False, "msg": str(error)}
-            self._conclude(flight)
-            if flight is until:
-                return
-
-    def _conclude(self, flight: Flight) -> None:
-        step = flight.step
-        for turn in flight.turns:
-            self.launcher.judge(flight, turn)
-            self._name_facts(flight, turn)
-        values = flight.values()
-        if values.get("unknown") and not self.run.options.check:
-            values.pop("unknown")  # check_mode on a step of an ordinary run: passed over, as asked
-        if step.register:
-            for known in (values, *values.get("results", ())):
-                known.setdefault("failed", False)
-            self.memory.given[step.register] = UnknownValues(values) if values.get("unknown") else values
-            if self._pending.get(step.register) is flight:
-                del self._pending[step.register]
-        self._learn(flight)
-        status = status_of(values)
-        stops = status == "failed" and not flight.ignored
-        self.run.hear(self._result(flight, values, status))
-        if values.get("changed") and status not in ("failed", "unreachable"):
-            self._notify(flight)
-            self._remember(flight)
-        if status == "unreachable" and not flight.ignore_unreachable:
-            self._drop()
-            raise HostGone
-        if stops:
-            self._drop()
-            raise StepStopped(flight, values)
-
-    def _learn(self, flight: Flight) -> None:
-        """Facts a step gives join what is known of its host."""
-        if self._pending.get("ansible_facts") is flight:
-            del self._pending["ansible_facts"]
-        for turn in flight.turns:
-            facts = (turn.values or {}).get("ansible_facts")
-            if isinstance(facts, dict) and not (turn.values or {}).get("failed"):
-                memory = self.run.world.memory(flight.facts_for or self.host)
-                if flight.step.module == "play.set_fact":
-                    memory.given.update(facts)
-                    for name in facts:
-                        self.tentative.pop(name, None)
-                elif flight.step.module == "play.include_vars":
-                    memory.included.update(facts)
-                else:
-                    memory.facts.update(facts)
-
-    def _name_facts(self, flight: Flight, turn: Turn) -> None:
-        """Facts a host gives carry the prefix that playbooks know them by."""
-        facts = (turn.values or {}).get("ansible_facts")
-        if turn.values and isinstance(facts, dict) and catalogue.runs_on_host(flight.step.module):
-            turn.values["ansible_facts"] = {name if name.startswith("ansible_") else f"ansible_{name}": value
-                                            for name, value in facts.items()}
-
-    def _notify(self, flight: Flight) -> None:
-        if not flight.step.notify:
-            return
-        for turn in flight.turns:
-            if (turn.values or {}).get("changed"):
-                names = self.run.world.templar.render(list(flight.step.notify), turn.scope)
-                self.handlers.notify(names, flight.step.place)
-
-    def _remember(self, flight: Flight) -> None:
-        """Under --rollback: what this change would take to be taken back."""
-        if not self.run.options.rollback or self.run.options.check:
-            return
-        for turn in flight.turns:
-            if turn.parcel and turn.parcel.may_be_repeated and turn.values and turn.values.get("diff"):
-                parcel = turn.parcel
-                self.run.changes.append(Undo(self.host, flight.title, parcel.agent.seat, parcel.module, parcel.request,
-                                             turn.values["diff"].get("before")))
-
-    def _drop(self) -> None:
-        """What was sent ahead of a failure is passed over by the agent; nobody waits for it."""
-        self._under_way.clear()
-        self._pending.clear()
-        self.tentative.clear()
-        self.courier.forget()
-
-    def _result(self, flight: Flight, values: Mapping[str, Any], status: str) -> Result:
-        step = flight.step
-        items = tuple(Item(turn.label, status_of(turn.values or {}), CENSORED if flight.hidden else turn.values or {})
-                      for turn in flight.turns) if flight.looped else ()
-        shown = {**CENSORED, "changed": values.get("changed", False)} if flight.hidden else values
-        seconds = sum(turn.parcel.seconds for turn in flight.turns if turn.parcel)
-        return Result(self.host, flight.title, step.module, status, shown, round(seconds, 3), step.place, step.position,
-                      items, rescued=status == "failed" and not flight.ignored and self._rescuers > 0,
-                      ignored=flight.ignored, attempts=max((turn.attempts for turn in flight.turns), default=1),
-                      delegated_to=flight.delegated_to, play=self.run.play_number, weight=flight.weight())
-
-
+        return Scope(self.shared.world, self.host, self.variables, step, local=local, params=params, files=self._files,
+                     waiter=self.under_way)

@@ -12,7 +12,8 @@ from playrunner.errors import BadInput
 from playrunner.inventory import Inventory
 from playrunner.load.words import templar
 from playrunner.targets import target_of
-from playrunner.variables import Scope, World
+from playrunner.variables import Scope
+from playrunner.world import World
 
 
 def trust_host(inventory: Inventory, host: str, yes: bool) -> dict[str, Any]:

@@ -9,65 +9,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from playrunner.documents import Unsafe
-from playrunner.errors import BadInput, NotYet, StepFailed
+from playrunner.errors import BadInput, StepFailed
 from playrunner.inventory import Inventory
-from playrunner.model import Play, Role, Step
-from playrunner.templating import MISSING, Templar, is_template
-
-SEARCHED = ("files", "templates", "vars", "tasks")
-
-
-class Omit:
-    """What `omit` stands for: an argument with this value is left out."""
-
-    def __str__(self) -> str:
-        return ""
+from playrunner.model import Role, Step
+from playrunner.templating import MISSING, is_template
+from playrunner.views import HostVars, View
+from playrunner.world import OMIT, PlayVariables, World
 
 
-OMIT = Omit()
+class Waiter:
+    """How a scope waits for values that are still on their way; a strand of the executor is one."""
 
+    tentative: dict[str, Any]  # values of steps that are not confirmed yet
 
-@dataclass
-class Memory:
-    """What a run has learnt about one host; it lasts from play to play."""
+    def settle(self) -> None:
+        """Wait for every step this host has under way."""
 
-    facts: dict[str, Any] = field(default_factory=dict)
-    given: dict[str, Any] = field(default_factory=dict)  # set_fact and register: data, never rendered again
-    included: dict[str, Any] = field(default_factory=dict)  # include_vars
+    def wait_for(self, name: str) -> None:
+        """Wait for the step that registers this name, if one is under way."""
 
+    def wait_for_all_hosts(self) -> None:
+        """Wait until every host has done the steps that stand before this one."""
 
-@dataclass
-class World:
-    """What all hosts share: the inventory, the command line's variables, and every host's memory."""
-
-    inventory: Inventory
-    templar: Templar
-    extra: Mapping[str, Any]
-    settings: Mapping[str, Any]  # magic variables that are the same everywhere
-    memories: dict[str, Memory] = field(default_factory=dict)
-
-    def memory(self, host: str) -> Memory:
-        return self.memories.setdefault(host, Memory())
-
-
-@dataclass
-class PlayVariables:
-    """The layers a play brings; `files` are its vars_files, read for each host."""
-
-    play: Play
-    settings: Mapping[str, Any]
-    prompted: Mapping[str, Any] = field(default_factory=dict)
-    role_vars: dict[str, Any] = field(default_factory=dict)
-    role_defaults: dict[str, Any] = field(default_factory=dict)
-
-    def add_role(self, role: Role) -> None:
-        self.role_vars.update(role.vars)
-        self.role_defaults.update(role.defaults)
+    def wait_for_host(self, host: str) -> None:
+        """Wait until another host has done the steps that stand before this one."""
 
 
 class Scope:
@@ -88,6 +57,12 @@ class Scope:
         """The same, with names of a loop or a result added."""
         return Scope(self.world, self.host, self.play, step or self.step, local={**self.local, **local},
                      params=self.params, files=self.files, waiter=self.waiter)
+
+    def beside(self, host: str) -> Scope:
+        """What another host's variables are, once it is as far as this one."""
+        if self.waiter and host != self.host:
+            self.waiter.wait_for_host(host)
+        return Scope(self.world, host, waiter=self.waiter if host == self.host else None)
 
     # What templates ask for.
 
@@ -209,24 +184,6 @@ class Scope:
             yield from self.play.settings
 
 
-class Waiter:
-    """How a scope waits for values that are still on their way; a strand of the executor is one."""
-
-    tentative: Mapping[str, Any] = {}  # values of steps that are not confirmed yet
-
-    def settle(self) -> None:
-        """Wait for every step this host has under way."""
-
-    def wait_for(self, name: str) -> None:
-        """Wait for the step that registers this name, if one is under way."""
-
-    def wait_for_all_hosts(self) -> None:
-        """Wait until every host has done the steps that stand before this one."""
-
-    def wait_for_host(self, host: str) -> None:
-        """Wait until another host has done the steps that stand before this one."""
-
-
 class _Values(Mapping[str, Any]):
     """The inventory's variables of a host without their origins."""
 
@@ -244,59 +201,6 @@ class _Values(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._values)
-
-
-class View(Mapping[str, Any]):
-    """A scope as a mapping: `vars`, and each entry of `hostvars`."""
-
-    def __init__(self, scope: Scope) -> None:
-        self._scope = scope
-
-    def __getitem__(self, name: str) -> Any:
-        value = self._scope.lookup(name)
-        if value is MISSING:
-            raise KeyError(name)
-        return value
-
-    def __contains__(self, name: object) -> bool:
-        return self._scope.lookup(str(name)) is not MISSING
-
-    def __iter__(self) -> Iterator[str]:
-        return self._scope.names()
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-class UnknownValues(dict[str, Any]):
-    """The result of a step that --check could not foresee: what it would have returned is not known yet."""
-
-    def __missing__(self, name: str) -> Any:
-        raise NotYet(f'"{name}" is only known once the step has run')
-
-
-class HostVars(Mapping[str, Any]):
-    """Every host's variables; reading another host's waits until it is as far as the reader."""
-
-    def __init__(self, scope: Scope) -> None:
-        self._scope = scope
-
-    def __getitem__(self, host: str) -> View:
-        world, waiter = self._scope.world, self._scope.waiter
-        if host not in world.inventory.hosts and host != "localhost":
-            raise KeyError(host)
-        if waiter and host != self._scope.host:
-            waiter.wait_for_host(host)
-        return View(Scope(world, host, waiter=waiter if host == self._scope.host else None))
-
-    def __contains__(self, host: object) -> bool:
-        return host in self._scope.world.inventory.hosts
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._scope.world.inventory.hosts)
-
-    def __len__(self) -> int:
-        return len(self._scope.world.inventory.hosts)
 
 
 def contains_template(value: Any) -> bool:

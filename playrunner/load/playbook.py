@@ -10,7 +10,7 @@ from playrunner import arguments
 from playrunner.documents import Located, read_yaml
 from playrunner.errors import BadInput, Place
 from playrunner.load import words
-from playrunner.load.roles import RoleList
+from playrunner.load.roles import RoleList, bring_role
 from playrunner.load.steps import Imported, Surroundings, load_nodes
 from playrunner.model import Keywords, Play
 from playrunner.templating import is_template
@@ -61,7 +61,7 @@ def _load_play(entry: Located, directory: Path, outer: Keywords) -> Play:
     variables = {name: value for layer in (*outer.vars, *own.vars) for name, value in layer.items()}
     keywords = replace(own.under(outer), vars=())
     imported = Imported([], [])
-    around = Surroundings(directory, directory, keywords, imported=imported)
+    around = Surroundings(directory, directory, keywords, imported=imported, bring_role=bring_role)
     roles = RoleList(around)
     before = load_nodes(entry.get("pre_tasks"), entry.place("pre_tasks"), around)
     for role in _list(entry, "roles"):

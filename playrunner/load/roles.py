@@ -11,7 +11,7 @@ from typing import Any
 from playrunner.documents import Located, read_yaml
 from playrunner.errors import BadInput, Place
 from playrunner.load import words
-from playrunner.load.steps import Surroundings, load_step_file, role_parts
+from playrunner.load.steps import Surroundings, load_step_file
 from playrunner.model import Keywords, Node, Role
 from playrunner.templating import is_template
 
@@ -126,14 +126,20 @@ class RoleList:
         self.handlers += role_handlers(role, inside, (parts or {}).get("handlers_from", "main"))
 
 
-def import_role(given: Mapping[str, Any], place: Place, around: Surroundings) -> tuple[Node, ...]:
-    """The steps of a role where `import_role` stands; its handlers come along as steps to notify."""
+def bring_role(given: Mapping[str, Any], place: Place, around: Surroundings) -> tuple[Node, ...]:
+    """The steps of a role where a task names it; its handlers and variables belong to the whole play."""
     found = RoleList(around)
     found.add(str(given["name"]), place, parts=role_parts(given), again=True)
     if around.imported is not None:
         around.imported.roles.extend(found.roles)
         around.imported.handlers.extend(found.handlers)
     return tuple(found.nodes)
+
+
+def role_parts(given: Mapping[str, Any]) -> dict[str, str]:
+    """Which files of a role are asked for instead of main."""
+    parts = ("tasks_from", "vars_from", "defaults_from", "handlers_from")
+    return {part: str(given[part]) for part in parts if given.get(part)}
 
 
 def _role_entry(entry: Any, place: Place) -> tuple[str, dict[str, Any], Keywords]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from playrunner import arguments, catalogue
 from playrunner.documents import Located, read_yaml
@@ -20,6 +20,12 @@ from playrunner.templating import is_template
 IMPORTS = ("import_tasks", "import_role")
 INCLUDES = ("include_tasks", "include_role")
 _LOOP_CONTROL = frozenset(["loop_var", "index_var", "label", "pause", "extended", "extended_allitems", "break_when"])
+
+
+class BringRole(Protocol):
+    """Loads the steps of a role that a task names."""
+
+    def __call__(self, given: Mapping[str, Any], place: Place, around: Surroundings) -> tuple[Node, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,7 @@ class Surroundings:
     counter: Iterator[int] = field(default_factory=count)
     handlers: bool = False
     imported: Imported | None = None
+    bring_role: BringRole | None = None  # how a role's steps are loaded; given from above, since roles are made of steps
     inside: frozenset[tuple[str, str]] = frozenset()  # includes being looked into; one may include itself
 
     def position(self) -> Position:
@@ -181,8 +188,6 @@ def _load_step(task: Located, module: str, given: Mapping[str, Any], around: Sur
 
 def _look_inside(module: str, given: Mapping[str, Any], place: Place, around: Surroundings) -> None:
     """Find what is wrong in a plainly named include before a host is touched; a missing one may never be reached."""
-    from playrunner.load.roles import RoleList
-
     name = str(given["file" if module == "play.include_tasks" else "name"])
     if is_template(name) or (module, name) in around.inside or any(map(is_template, map(str, given.values()))):
         return
@@ -193,14 +198,8 @@ def _look_inside(module: str, given: Mapping[str, Any], place: Place, around: Su
         except BadInput:
             return
         load_step_file(path, apart)
-    else:
-        RoleList(apart).add(name, place, parts=role_parts(given))
-
-
-def role_parts(given: Mapping[str, Any]) -> dict[str, str]:
-    """Which files of a role are asked for instead of main."""
-    parts = ("tasks_from", "vars_from", "defaults_from", "handlers_from")
-    return {part: str(given[part]) for part in parts if given.get(part)}
+    elif around.bring_role:
+        around.bring_role(given, place, apart)
 
 
 def _with_defaults(given: Mapping[str, Any], module: str, keywords: Keywords, around: Surroundings) -> Mapping[str, Any]:
@@ -279,8 +278,6 @@ def _lookup_names() -> frozenset[str]:
 
 def _import(task: Located, module: str, given: dict[str, Any], around: Surroundings) -> tuple[Node, ...]:
     """What an import stands for: its own keywords hold for every step that comes in."""
-    from playrunner.load import roles
-
     if "loop" in task or any(str(word).startswith("with_") for word in task):
         raise BadInput(f'an import cannot be looped; use "include_{module.rpartition("_")[2]}"', task.place())
     cls = catalogue.module_class(module)
@@ -290,7 +287,8 @@ def _import(task: Located, module: str, given: dict[str, Any], around: Surroundi
         if is_template(named["name"]):
             raise BadInput('an imported role needs a plain name; use "include_role" for a name from a template',
                            task.place())
-        return roles.import_role(named, task.place(), inside)
+        assert around.bring_role
+        return around.bring_role(named, task.place(), inside)
     file = str(named["file"])
     if is_template(file):
         raise BadInput('an imported file needs a plain name; use "include_tasks" for a name from a template',

@@ -43,7 +43,7 @@ class _Handler(SimpleHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
         self._answer(200, {
             "method": self.command, "path": self.path, "body": body,
-            "sent_as": self.headers.get("Content-Type"), "token": self.headers.get("X-Token"),
+            "type": self.headers.get("Content-Type"), "token": self.headers.get("X-Token"),
             "authorization": self.headers.get("Authorization"),
         })
 

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional, Union
 
-    from playrunner.agent import Ran
+    from playrunner.host_context import Ran
 
 
 class Guarded(Action):

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from playrunner.agent import HostContext, Wire
+from playrunner.agent import Wire
+from playrunner.host_context import HostContext
 
 
 @pytest.fixture

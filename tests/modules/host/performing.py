@@ -6,8 +6,9 @@ import io
 import os
 from typing import Any
 
-from playrunner.agent import HostContext, Wire
+from playrunner.agent import Wire
 from playrunner.bring import perform, restore
+from playrunner.host_context import HostContext
 from playrunner.module import Failed, Module
 
 

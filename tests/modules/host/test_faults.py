@@ -53,7 +53,8 @@ def test_a_folder_without_permission_is_named(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
-        from playrunner.agent import HostContext, Wire
+        from playrunner.agent import Wire
+        from playrunner.host_context import HostContext
 
         os.chdir("/")
         os.setresuid(65534, 65534, 65534)

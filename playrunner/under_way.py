@@ -1,0 +1,182 @@
+"""Under way: the steps of one host that were started and not yet heard of, taken in one after another, in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from playrunner import catalogue
+from playrunner.batch import Batch
+from playrunner.courier import Courier
+from playrunner.errors import HostUnreachable, StepFailed
+from playrunner.flight import Flight, Turn
+from playrunner.handlers import Handlers
+from playrunner.judge import judge
+from playrunner.model import Position
+from playrunner.results import CENSORED, Item, Result, status_of
+from playrunner.rollback import Undo
+from playrunner.shared import Shared
+from playrunner.variables import Waiter
+from playrunner.world import UnknownValues
+
+BEFORE_ALL: Position = (-1,)
+
+
+class StepStopped(Exception):
+    """A step failed on this host, and nothing around it ignores that."""
+
+    def __init__(self, flight: Flight, values: Mapping[str, Any]) -> None:
+        super().__init__(str(values.get("msg", "")))
+        self.flight, self.values = flight, values
+
+
+class HostGone(Exception):
+    """The host does not answer any more."""
+
+
+class UnderWay(Waiter):
+    """One host's flights; reading a value that one of them will give waits for it."""
+
+    def __init__(self, shared: Shared, batch: Batch, host: str, courier: Courier, handlers: Handlers) -> None:
+        self.shared, self.batch, self.host, self.courier, self.handlers = shared, batch, host, courier, handlers
+        self.memory = shared.world.memory(host)
+        self.position: Position = BEFORE_ALL  # of the step that was started last
+        self.rescuers = 0  # blocks around the current step that would rescue it
+        self.tentative = {}  # facts set by steps that are not confirmed yet
+        self._flights: deque[Flight] = deque()
+        self._pending: dict[str, Flight] = {}  # by the name each will register
+
+    def add(self, flight: Flight, gives_facts: bool = False) -> None:
+        self._flights.append(flight)
+        if flight.step.register:
+            self._pending[flight.step.register] = flight
+        if gives_facts:
+            self._pending["ansible_facts"] = flight
+
+    # What scopes ask for.
+
+    def settle(self) -> None:
+        self._collect(None)
+        self.batch.reached(self.host, self.position)
+
+    def wait_for(self, name: str) -> None:
+        flight = self._pending.get(name)
+        if flight is None and name.startswith("ansible_"):
+            flight = self._pending.get("ansible_facts")
+        if flight is not None and name not in self.tentative:
+            self._collect(flight)
+
+    def wait_for_host(self, host: str) -> None:
+        self.settle()
+        self.batch.wait_for(host, self.position)
+
+    def wait_for_all_hosts(self) -> None:
+        self.settle()
+        self.batch.wait_for_all(self.host, self.position)
+
+    # What comes back.
+
+    def _collect(self, until: Flight | None) -> None:
+        """Take in the results of steps under way, in order, up to one of them or all."""
+        while self._flights:
+            flight = self._flights.popleft()
+            try:
+                flight.wait(self.courier)
+            except (HostUnreachable, StepFailed) as error:
+                word = "unreachable" if isinstance(error, HostUnreachable) else "failed"
+                for turn in flight.turns:
+                    turn.values = turn.values or {word: True, "changed": False, "msg": str(error)}
+            self._conclude(flight)
+            if flight is until:
+                return
+
+    def _conclude(self, flight: Flight) -> None:
+        step = flight.step
+        for turn in flight.turns:
+            judge(flight, turn)
+            self._name_facts(flight, turn)
+        values = flight.values()
+        if values.get("unknown") and not self.shared.options.check:
+            values.pop("unknown")  # check_mode on a step of an ordinary run: passed over, as asked
+        if step.register:
+            for known in (values, *values.get("results", ())):
+                known.setdefault("failed", False)
+            self.memory.given[step.register] = UnknownValues(values) if values.get("unknown") else values
+            if self._pending.get(step.register) is flight:
+                del self._pending[step.register]
+        self._learn(flight)
+        status = status_of(values)
+        stops = status == "failed" and not flight.ignored
+        self.shared.hear(self._result(flight, values, status))
+        if values.get("changed") and status not in ("failed", "unreachable"):
+            self._notify(flight)
+            self._remember(flight)
+        if status == "unreachable" and not flight.ignore_unreachable:
+            self._drop()
+            raise HostGone
+        if stops:
+            self._drop()
+            raise StepStopped(flight, values)
+
+    def _learn(self, flight: Flight) -> None:
+        """Facts a step gives join what is known of its host."""
+        if self._pending.get("ansible_facts") is flight:
+            del self._pending["ansible_facts"]
+        for turn in flight.turns:
+            facts = (turn.values or {}).get("ansible_facts")
+            if isinstance(facts, dict) and not (turn.values or {}).get("failed"):
+                memory = self.shared.world.memory(flight.facts_for or self.host)
+                if flight.step.module == "play.set_fact":
+                    memory.given.update(facts)
+                    for name in facts:
+                        self.tentative.pop(name, None)
+                elif flight.step.module == "play.include_vars":
+                    memory.included.update(facts)
+                else:
+                    memory.facts.update(facts)
+
+    def _name_facts(self, flight: Flight, turn: Turn) -> None:
+        """Facts a host gives carry the prefix that playbooks know them by."""
+        facts = (turn.values or {}).get("ansible_facts")
+        if turn.values and isinstance(facts, dict) and catalogue.runs_on_host(flight.step.module):
+            turn.values["ansible_facts"] = {name if name.startswith("ansible_") else f"ansible_{name}": value
+                                            for name, value in facts.items()}
+
+    def _notify(self, flight: Flight) -> None:
+        if not flight.step.notify:
+            return
+        for turn in flight.turns:
+            if (turn.values or {}).get("changed"):
+                names = self.shared.world.templar.render(list(flight.step.notify), turn.scope)
+                self.handlers.notify(names, flight.step.place)
+
+    def _remember(self, flight: Flight) -> None:
+        """Under --rollback: what this change would take to be taken back."""
+        if not self.shared.options.rollback or self.shared.options.check:
+            return
+        for turn in flight.turns:
+            if turn.parcel and turn.parcel.may_be_repeated and turn.values and turn.values.get("diff"):
+                parcel = turn.parcel
+                self.shared.changes.append(Undo(self.host, flight.title, parcel.agent.seat, parcel.module, parcel.request,
+                                             turn.values["diff"].get("before")))
+
+    def _drop(self) -> None:
+        """What was sent ahead of a failure is passed over by the agent; nobody waits for it."""
+        self._flights.clear()
+        self._pending.clear()
+        self.tentative.clear()
+        self.courier.forget()
+
+    def _result(self, flight: Flight, values: Mapping[str, Any], status: str) -> Result:
+        step = flight.step
+        items = tuple(Item(turn.label, status_of(turn.values or {}), CENSORED if flight.hidden else turn.values or {})
+                      for turn in flight.turns) if flight.looped else ()
+        shown = {**CENSORED, "changed": values.get("changed", False)} if flight.hidden else values
+        seconds = sum(turn.parcel.seconds for turn in flight.turns if turn.parcel)
+        return Result(self.host, flight.title, step.module, status, shown, round(seconds, 3), step.place, step.position,
+                      items, rescued=status == "failed" and not flight.ignored and self.rescuers > 0,
+                      ignored=flight.ignored, attempts=max((turn.attempts for turn in flight.turns), default=1),
+                      delegated_to=flight.delegated_to, play=self.shared.play_number, weight=flight.weight())
+
+
