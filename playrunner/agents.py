@@ -73,6 +73,7 @@ class Agent:
             try:
                 self._channel.send(data)
             except (OSError, EOFError) as error:
+                self.expect_start()  # an agent that never started says why, and nothing was done
                 raise ConnectionLost(str(error)) from None
 
     def receive(self) -> tuple[dict[str, Any], bytes]:

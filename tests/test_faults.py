@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,8 @@ def cut_sessions(nodes: NodeSet, name: str) -> None:
     cut = [int(line.split()[0]) for line in listed.splitlines()[1:] if int(line.split()[1]) == listener]
     assert cut, "nobody is logged in"
     for pid in cut:
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # one that was just ending
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture
