@@ -28,6 +28,7 @@ $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) pip install -q --upgrade pip
 	$(RUN) pip install -q -e ".[dev]"
+	$(RUN) compileall -q playrunner sandbox roles tasks.py
 	touch $(READY)
 
 packages:  ## what tests and the sandbox need from Debian; only root can install it

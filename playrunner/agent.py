@@ -236,7 +236,8 @@ def _load_code(body: bytes, compiled_size: int, magic: str) -> None:
         module = type(sys)(name)
         module.__dict__["__path__"] = []
         sys.modules[name] = module
-        exec(code if same_python else compile(code, f"<{name}>", "exec"), module.__dict__)
+        if code:
+            exec(marshal.loads(code) if same_python else compile(code, f"<{name}>", "exec"), module.__dict__)
         if parent in sys.modules:
             setattr(sys.modules[parent], leaf, module)
 

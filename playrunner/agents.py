@@ -243,8 +243,7 @@ _MAGIC = importlib.util.MAGIC_NUMBER.hex()  # compiled code runs on hosts whose 
 def _agent_code() -> tuple[bytes, bytes]:
     """The agent, compiled and as source."""
     name = "playrunner.agent"
-    return (zlib.compress(marshal.dumps(catalogue.code_of(name), MARSHAL_VERSION)),
-            zlib.compress(catalogue.source_file(name).read_bytes()))
+    return zlib.compress(catalogue.compiled(name)), zlib.compress(catalogue.source_file(name).read_bytes(), 1)
 
 
 def _code_frame(path: str, loaded: frozenset[str]) -> bytes:
@@ -256,11 +255,11 @@ def _code_frame(path: str, loaded: frozenset[str]) -> bytes:
 @cache
 def _packed_code(path: str, loaded: frozenset[str]) -> bytes:
     wanted = [(name, text) for name, text in catalogue.sources(path) if name not in loaded]
-    compiled = _packed([(name, catalogue.code_of(name) if text else compile("", name, "exec")) for name, text in wanted])
-    sources = _packed(wanted)
+    compiled = _packed([(name, catalogue.compiled(name) if text else b"") for name, text in wanted], 6)
+    sources = _packed(wanted, 1)
     head = {"op": "code", "magic": _MAGIC, "compiled": len(compiled), "body": len(compiled) + len(sources)}
     return json.dumps(head).encode() + b"\n" + compiled + sources
 
 
-def _packed(value: Any) -> bytes:
-    return zlib.compress(marshal.dumps(value, MARSHAL_VERSION), 6)
+def _packed(value: Any, effort: int) -> bytes:
+    return zlib.compress(marshal.dumps(value, MARSHAL_VERSION), effort)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -163,12 +164,13 @@ def without_omitted(value: Any) -> Any:
     return value
 
 
+@cache
 def _template_names(path: Path) -> dict[str, Any]:
+    """What a template can say about itself."""
     import os
 
-    status = path.stat()
     return {"template_path": str(path), "template_fullpath": str(path.absolute()), "template_host": os.uname().nodename,
-            "template_uid": getpass.getuser(), "template_destpath": None, "template_mtime": status.st_mtime,
+            "template_uid": getpass.getuser(), "template_destpath": None, "template_mtime": path.stat().st_mtime,
             "template_run_date": None, "ansible_managed": "Ansible managed"}
 
 

@@ -105,9 +105,14 @@ class Scope:
             if not wanted.exists():
                 raise BadInput(f'there is no file "{wanted}" on this machine')
             return wanted
+        key = (path, folder, self.step.role.path if self.step and self.step.role else None,
+               self.step.directory if self.step else None, self.play.play.directory if self.play else None)
+        if key in self.world.files:
+            return self.world.files[key]
         tried = [place / wanted for place in self.search_path(folder)]
         for candidate in tried:
             if candidate.exists():
+                self.world.files[key] = candidate
                 return candidate
         raise BadInput(f'there is no file "{path}"; looked for {", ".join(map(str, tried))}')
 

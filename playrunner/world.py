@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from playrunner.errors import NotYet
@@ -40,6 +41,7 @@ class World:
     extra: Mapping[str, Any]
     settings: Mapping[str, Any]  # magic variables that are the same everywhere
     memories: dict[str, Memory] = field(default_factory=dict)
+    files: dict[Any, Path] = field(default_factory=dict)  # files of the controller that were looked for and found
 
     def memory(self, host: str) -> Memory:
         return self.memories.setdefault(host, Memory())
