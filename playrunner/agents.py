@@ -15,7 +15,7 @@ from typing import Any
 
 from playrunner import catalogue
 from playrunner.connection import Channel
-from playrunner.errors import HostUnreachable, StepFailed
+from playrunner.errors import HostUnreachable, PlayrunnerError, StepFailed
 from playrunner.pool import Pool
 from playrunner.targets import Become, Target
 
@@ -125,17 +125,26 @@ class Agents:
     """Agents that are free to take; a run starts with none and leaves none behind."""
 
     def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+        self.pool = pool
         self._lock = threading.Lock()
         self._free: dict[Seat, list[Agent]] = {}
         self._all: list[Agent] = []
+        self._starting: dict[Seat, threading.Event] = {}
+        self._failed: dict[Seat, PlayrunnerError] = {}
         self._closed = False
 
     def take(self, seat: Seat) -> Agent:
         with self._lock:
+            starting = self._starting.get(seat)
+        if starting:
+            starting.wait()  # it was called ahead
+        with self._lock:
             if self._free.get(seat):
                 return self._free[seat].pop()
-        agent = _start(seat, self._pool)
+            failed = self._failed.pop(seat, None)
+        if failed:
+            raise failed
+        agent = _start(seat, self.pool)
         with self._lock:
             self._all.append(agent)
             closed = self._closed
@@ -143,6 +152,28 @@ class Agents:
             agent.close()
             raise ConnectionLost("the run is ending")
         return agent
+
+    def start_ahead(self, seat: Seat) -> None:
+        """Start an agent before anyone asks for it; whoever asks meanwhile waits for this one."""
+        ready = threading.Event()
+        with self._lock:
+            self._starting[seat] = ready
+
+        def start() -> None:
+            try:
+                agent = _start(seat, self.pool)
+                with self._lock:
+                    self._all.append(agent)
+                    self._free.setdefault(seat, []).append(agent)
+            except PlayrunnerError as error:
+                with self._lock:
+                    self._failed[seat] = error  # for the first step that needs the host to tell
+            finally:
+                with self._lock:
+                    self._starting.pop(seat, None)
+                ready.set()
+
+        threading.Thread(target=start, daemon=True).start()
 
     def give(self, agent: Agent) -> None:
         agent.go_on()
@@ -156,7 +187,7 @@ class Agents:
             if agent in self._all:
                 self._all.remove(agent)
         if agent.seat.target.kind == "ssh":
-            self._pool.drop(agent.seat.target)
+            self.pool.drop(agent.seat.target)
 
     def close(self) -> None:
         """End every agent and whatever it still runs."""

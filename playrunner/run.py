@@ -10,21 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from playrunner import patterns
+from playrunner.agents import Agents
+from playrunner.ahead import call_ahead
 from playrunner.errors import BadInput, Interrupted
-from playrunner.execute import Execution
 from playrunner.extra_vars import read_extra_vars
 from playrunner.inventory import Inventory, read_inventory
-from playrunner.ledger import Ledger
 from playrunner.load import load_playbook
 from playrunner.load.words import templar
-from playrunner.locking import inventory_lock
 from playrunner.model import Play, steps_of
 from playrunner.options import Options
-from playrunner.plan import make_plan
-from playrunner.report import Report
+from playrunner.plan import Plan, make_plan
+from playrunner.pool import Pool
 from playrunner.results import Recap
-from playrunner.rollback import roll_back
-from playrunner.shared import Shared
 
 DEFAULT_INVENTORY = "inventories/local.yaml"
 
@@ -39,11 +36,27 @@ def run_plays(plays: Sequence[Play], options: Options, command: str) -> int:
     extra = read_extra_vars(options.extra_vars)
     plan = make_plan(plays, options.tags, options.skip_tags, options.start_at_task)
     _check_limit(inventory, options)
+    agents = Agents(Pool())
+    if plays:
+        call_ahead(agents, inventory, plays[0], extra, options)
+    return _run(plays, inventory, extra, plan, agents, options, command)
+
+
+def _run(plays: Sequence[Play], inventory: Inventory, extra: dict[str, Any], plan: Plan, agents: Agents, options: Options,
+         command: str) -> int:
+    # Loaded only now: the hosts answer meanwhile.
+    from playrunner.execute import Execution
+    from playrunner.ledger import Ledger
+    from playrunner.locking import inventory_lock
+    from playrunner.report import Report
+    from playrunner.rollback import roll_back
+    from playrunner.shared import Shared
+
     report = Report(options)
     with inventory_lock(inventory.files, command, not options.no_wait, report.say_aside):
         started = time.monotonic()
         ledger = Ledger(command)
-        shared = Shared(inventory, extra, options, plan, report, ledger, templar)
+        shared = Shared(inventory, extra, options, plan, report, ledger, templar, agents)
         code = 1
         try:
             with _terminated_as_interrupt():

@@ -15,7 +15,6 @@ from playrunner.ledger import Ledger
 from playrunner.model import Step
 from playrunner.options import Options
 from playrunner.plan import Plan
-from playrunner.pool import Pool
 from playrunner.report import Report
 from playrunner.results import Recap, Result
 from playrunner.rollback import Undo
@@ -28,11 +27,10 @@ class Shared:
     """One run, as its hosts see it."""
 
     def __init__(self, inventory: Inventory, extra: dict[str, Any], options: Options, plan: Plan, report: Report,
-                 ledger: Ledger, templar: Templar) -> None:
+                 ledger: Ledger, templar: Templar, agents: Agents) -> None:
         self.options, self.plan, self.report, self.ledger = options, plan, report, ledger
         self.world = World(inventory, templar, extra, _settings(options, inventory))
-        self.pool, self.shipments = Pool(), Shipments()
-        self.agents = Agents(self.pool)
+        self.agents, self.pool, self.shipments = agents, agents.pool, Shipments()
         self.recap = Recap()
         self.changes: list[Undo] = []  # under --rollback: what was changed, and the way back
         self.gone: set[str] = set()  # hosts that failed or fell silent: later plays go on without them

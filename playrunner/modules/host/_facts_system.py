@@ -178,7 +178,7 @@ def _full_name(name: str) -> str:
 
     def ask() -> None:
         try:
-            known, others, _ = _socket.gethostbyaddr(name)
+            known, others, _ = _socket.gethostbyaddr(name.encode())  # type: ignore[arg-type]  # a str would load the tables of IDNA first
             found.append(next((each for each in (known, *others) if "." in each), known))
         except OSError:
             pass
