@@ -4,17 +4,22 @@ VENV := .venv
 RUN := $(VENV)/bin/python -m
 READY := $(VENV)/.ready
 
-.PHONY: quickstart test test-differential lint bench packages clean
+TRAINS := $(VENV)/.trains
+
+.PHONY: quickstart test test-differential test-trainer lint bench bench-trainer packages clean
 
 quickstart: $(READY) packages  ## set up, and run the first playbook on two SSH nodes of this machine
 	$(RUN) invoke sandbox.up --nodes 2
 	$(RUN) invoke play playbooks/hello-nodes.yaml
 
 test: $(READY) packages  ## everything that is quick
-	$(RUN) pytest -n 2 --dist loadgroup
+	$(RUN) pytest -n 2 --ignore tests/trainer
+
+test-trainer: $(TRAINS)  ## the trainer, with real processes that train; takes some minutes
+	OMP_NUM_THREADS=1 $(RUN) pytest tests/trainer --confcutdir tests/trainer
 
 test-differential: $(READY) packages  ## the same playbooks by ansible-core, side by side instead of recorded
-	$(RUN) pytest tests/differential -n 2 --live-ansible
+	PLAYRUNNER_DIFFERENTIAL=live $(RUN) pytest tests/differential -n 2
 
 lint: $(READY)
 	$(RUN) ruff check .
@@ -23,6 +28,13 @@ lint: $(READY)
 
 bench: $(READY) packages  ## against the tools people use today; takes about a quarter of an hour
 	$(RUN) benchmarks.runner
+
+bench-trainer: $(TRAINS)  ## the trainer against a hand-written loop, on this machine's CPU
+	OMP_NUM_THREADS=1 $(RUN) benchmarks.trainer_cpu
+
+$(TRAINS): $(READY)
+	$(RUN) pip install -q -e ".[train,train-test]"
+	touch $(TRAINS)
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -1,7 +1,11 @@
 """Playrunner's verbs: `invoke --list` shows them, `invoke --help VERB` explains one."""
 
-from pathlib import Path
+import gc
 
-from playrunner.verbs import namespace
+gc.disable()  # nothing is worth collecting while the program loads; a run turns it on again
+
+from pathlib import Path  # noqa: E402
+
+from playrunner.verbs import namespace  # noqa: E402
 
 ns = namespace(Path(__file__).parent / "roles")

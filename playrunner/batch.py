@@ -46,6 +46,7 @@ class Batch:
         self._progress: dict[str, Position] = dict.fromkeys(hosts, (-2,))
         self._moved = threading.Condition()
         self._outcomes: dict[Position, Outcome] = {}
+        self._leaders: dict[Position, str] = {}
         self._throttles: dict[Position, threading.Semaphore] = {}
 
     @property
@@ -78,9 +79,14 @@ class Batch:
         self.reached(host, END)
 
     def meet(self, host: str, position: Position) -> str:
-        """Wait until every host has come this far; the first of those still in the play is told."""
+        """Wait until every host has come this far; the first of those that stand here is told."""
         self.wait_for_all(host, position)
-        return next((name for name in self.hosts if self._progress[name] < END and name in self.active), host)
+        with self._moved:
+            # Decided by whoever gets here first, while all who take part still stand here.
+            if position not in self._leaders:
+                here = (name for name in self.active if self._progress[name] == position)
+                self._leaders[position] = next(here, host)
+            return self._leaders[position]
 
     def wait_for(self, host: str, position: Position) -> None:
         """Wait until another host has done everything before this position."""

@@ -14,6 +14,8 @@ from pathlib import Path
 from playrunner.module import Module
 
 MODULES = Path(__file__).parent / "modules"
+HOST_PACKAGE = "playrunner.modules.host"
+PACKAGES = ("playrunner", "playrunner.modules", HOST_PACKAGE)
 
 # Names Ansible users write, and where the thing lives here.
 _OTHER_NAMES = {"systemd_service": "systemd", "include": "include_tasks", "gather_facts": "setup"}
@@ -68,17 +70,16 @@ def sources(path: str) -> tuple[tuple[str, str], ...]:
     def visit(name: str) -> None:
         if name in order or name == "playrunner.agent":  # the agent is already running there
             return
-        text = source_file(name).read_text() if source_file(name).is_file() else ""
+        text = "" if name in PACKAGES else source_file(name).read_text()
         for package, imported in _IMPORT.findall(text):
             visit(package)
-            for leaf in re.findall(r"\w+", imported):
-                if source_file(f"{package}.{leaf}").is_file():
+            if package == HOST_PACKAGE:  # what is imported from a package are its modules
+                for leaf in re.findall(r"\w+", imported):
                     visit(f"{package}.{leaf}")
         order[name] = text
 
-    for package in ("playrunner", "playrunner.modules", "playrunner.modules.host", "playrunner.bring",
-                    "playrunner.host_context", path):
-        visit(package)
+    for name in (*PACKAGES, "playrunner.bring", "playrunner.host_context", path):
+        visit(name)
     return tuple(order.items())
 
 

@@ -33,15 +33,15 @@ class Handlers:
                     raise BadInput(f'there is no handler "{name}"{hint}', place)
                 self._notified += [step for step in found if step not in self._notified]
 
-    def notified(self, scope_of: Callable[[Step], Scope]) -> Iterator[Step]:
-        """Those to run now; one that a handler notifies in its turn is run as well."""
+    def notified(self, scope_of: Callable[[Step], Scope]) -> Iterator[tuple[int, Step]]:
+        """Those to run now, with their number; one that a handler notifies in its turn is run as well."""
         for step in self._known:
             if is_template(step.name):
                 self._rendered(step, scope_of)
         while self._notified:
             step = min(self._notified, key=self._known.index)
             self._notified.remove(step)
-            yield step
+            yield self._known.index(step), step
 
     def _answering(self, name: str) -> list[Step]:
         listening = [step for step in self._known if name in step.listen]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from playrunner.documents import Located
@@ -30,6 +30,8 @@ def included_nodes(shared: Shared, play: Play, step: Step, turn: Turn, number: i
     assert turn.values
     given: Mapping[str, Any] = turn.values["include"]
     keywords = _applied(given.get("apply")).under(step.outer or NONE)
+    if step.keywords.run_once is not None:
+        keywords = replace(keywords, run_once=step.keywords.run_once)
     around = Surroundings(step.directory, play.directory, keywords, step.role, (*step.position, number), bring_role=bring_role)
     params = {name: value for layer in step.keywords.vars for name, value in layer.items()}
     if step.module == "play.include_tasks":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import time
@@ -52,6 +53,8 @@ def _run(plays: Sequence[Play], inventory: Inventory, extra: dict[str, Any], pla
     from playrunner.rollback import roll_back
     from playrunner.shared import Shared
 
+    gc.freeze()  # what is loaded stays; only what the run itself makes is worth looking through
+    gc.enable()
     report = Report(options)
     with inventory_lock(inventory.files, command, not options.no_wait, report.say_aside):
         started = time.monotonic()

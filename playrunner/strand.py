@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from playrunner.batch import Batch, Doomed, Outcome, PlayEnded
 from playrunner.courier import Courier
 from playrunner.documents import read_yaml
 from playrunner.errors import BadInput, HostUnreachable, Interrupted, PlayrunnerError
-from playrunner.flight import Flight
+from playrunner.flight import Flight, Turn
 from playrunner.handlers import Handlers
-from playrunner.includes import included_nodes
+from playrunner.includes import Brought, included_nodes
 from playrunner.launch import Launcher
-from playrunner.model import Block, Keywords, Node, Step
+from playrunner.model import Block, Keywords, Node, Position, Step, steps_of
 from playrunner.results import Result
 from playrunner.shared import Shared
 from playrunner.under_way import BEFORE_ALL, HostGone, StepStopped, UnderWay
 from playrunner.variables import Scope
 from playrunner.world import PlayVariables
+
+AFTER_ITS_INCLUDES = 1 << 20  # handlers flushed after a step stand behind whatever that step included
 
 
 class HostEnded(Exception):
@@ -60,7 +63,7 @@ class Strand:
             walk()
             return
         except PlayEnded:
-            self._end_quietly(self.flush_handlers)
+            self._end_quietly(lambda: self.flush_handlers(self.under_way.position))
             return
         except HostEnded:
             self._end_quietly()
@@ -88,7 +91,7 @@ class Strand:
 
     def _guarded_handlers(self) -> None:
         try:
-            self.flush_handlers()
+            self.flush_handlers(self.under_way.position)
             self.settle()
         except (StepStopped, HostGone, PlayEnded, HostEnded, Doomed, PlayrunnerError):
             pass
@@ -102,9 +105,11 @@ class Strand:
     def _all_sections(self) -> None:
         self._read_vars_files()
         self._gather()
+        last = BEFORE_ALL
         for section in self.play.sections:
             self.nodes(section)
-            self.flush_handlers()
+            last = max((step.position for step in steps_of(section)), default=last)
+            self.flush_handlers(last)
         self.settle()
 
     def _end_quietly(self, last: Callable[[], None] = lambda: None) -> None:
@@ -251,7 +256,7 @@ class Strand:
         if action in ("end_play", "end_batch", "end_host", "clear_facts", "clear_host_errors", "reset_connection"):
             self.settle()
         if action == "flush_handlers":
-            self.flush_handlers()
+            self.flush_handlers(step.position)
         elif action in ("end_play", "end_batch"):
             self.batch.ended = True
             self.shared.play_ended = self.shared.play_ended or action == "end_play"
@@ -272,12 +277,20 @@ class Strand:
             self.settle()
         for number, turn in enumerate(flight.turns):
             if turn.values and turn.values.get("include") is not None:
-                brought = included_nodes(self.shared, self.play, step, turn, number)
+                brought = self._bring(step, turn, number)
                 self.handlers.add(brought.handlers)
                 for role in brought.roles:
                     self.variables.add_role(role)
                 with self._inside(turn.local, brought.params):
                     self.nodes(brought.nodes)
+
+    def _bring(self, step: Step, turn: Turn, number: int) -> Brought:
+        try:
+            return included_nodes(self.shared, self.play, step, turn, number)
+        except PlayrunnerError as error:
+            turn.values = {"failed": True, "changed": False, "msg": str(error), **turn.local}
+            self.settle()  # says so, and stops this host or is rescued
+            raise
 
     @contextmanager
     def _inside(self, data: Mapping[str, Any], params: Mapping[str, Any]) -> Iterator[None]:
@@ -288,11 +301,11 @@ class Strand:
         finally:
             self._data, self._params = before
 
-    def flush_handlers(self) -> None:
-        """Run the handlers that changed steps have notified, in the order they are written."""
+    def flush_handlers(self, after: Position) -> None:
+        """Run the handlers that changed steps have notified, in the order they are written; they stand after a step."""
         self.settle()
-        for handler in self.handlers.notified(self.scope):
-            self.step(handler)
+        for number, handler in self.handlers.notified(self.scope):
+            self.step(replace(handler, position=(*after, AFTER_ITS_INCLUDES, number)))
             self.settle()
 
     def scope(self, step: Step | None) -> Scope:

@@ -77,6 +77,8 @@ def look(ctx: Any, path: str, content: bool = True, data: Optional[bytes] = None
                     "group": group_name(info.st_gid)}
     if kind == "link":
         state["target"] = os.readlink(path)
+    elif kind == "directory" and ctx.diff:
+        state["entries"] = len(os.listdir(path))
     elif kind == "file" and content:
         if data is None and info.st_size <= CHUNK:
             data = read_bytes(path)
@@ -124,6 +126,8 @@ def bring(ctx: Any, path: str, change: Change, chunks: Optional[Iterable[bytes]]
             _write_as(ctx, path, after, found, chunks, validate, unsafe)
         elif after["kind"] == "directory" and new:
             make_folders(path, after)
+            if after.get("entries"):
+                raise Failed(f"{path} is back, but empty: the {after['entries']} entries it held were not kept")
         elif after["kind"] == "link" and (new or (found and after["target"] != found["target"])):
             _swap_in(ctx, path, lambda scrap: os.symlink(after["target"], scrap))
             set_attributes(path, after)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from playrunner.bring import perform
+from playrunner.bring import perform, restore
 from playrunner.module import Failed
 from playrunner.modules.host.file import File
 
@@ -153,3 +153,13 @@ def test_what_cannot_be_done_is_said(ctx: Any, folder: Path, monkeypatch: pytest
 
 def test_an_unknown_owner_of_a_file_to_come_is_no_failure_under_check(host: Host, folder: Path) -> None:
     assert perform(File(path=str(folder / "d"), state="directory", owner="made-later"), host(check=True))["changed"]
+
+
+def test_a_removed_tree_cannot_be_taken_back_and_says_so(host: Host, folder: Path) -> None:
+    (folder / "tree").mkdir()
+    (folder / "tree" / "file").write_text("x")
+    ctx = host(diff=True)
+    module = File(path=str(folder / "tree"), state="absent")
+    removed = perform(module, ctx)
+    with pytest.raises(Failed, match="1 entries it held were not kept"):
+        restore(module, removed["diff"]["before"], ctx)

@@ -1,0 +1,181 @@
+"""Training speed on one GPU, side by side in one run: `python benchmarks/trainer_gpu.py [--only NAME ...] [--json FILE]`.
+
+Each row is a process of its own, so that none inherits another's memory. Rows on GPT-2's 124M shape (batch 64 x 1024, bf16,
+random tokens): a plain compiled model with nanoGPT's choices, Hugging Face's Trainer with and without compile, and
+`python -m trainer` as a user runs it. On a 1.3B Llama shape: the compiled Hugging Face model, and ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.trainer_gpu_peers import (  # noqa: E402
+    BATCH,
+    LENGTH,
+    LLAMA,
+    VOCAB,
+    WARMUP,
+    flops_per_token,
+    hf_llama,
+    hf_trainer,
+    matmul,
+    plain,
+)
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+OURS = _words("""
+    train.steps=100 train.batch_size=64 train.device_batch_size=64 train.device=cuda train.precision=bf16-master
+    train.strategy.name=ddp train.model.dropout=0.0 train.model.upcast_attention=false train.fast.compile=model
+    train.fast.cuda_graphs=true train.fast.padded_vocab=128 train.fast.fused_loss=true train.checkpoint.schedule=[]
+    train.checkpoint.every=0 train.checkpoint.at_start=false
+    train.data.source=tokens train.data.validation_fraction=0 train.log.every=20
+    train.log.style=plain train.schedule.warmup_steps=10
+""")
+OURS_LLAMA = OURS + _words("""
+    train.log.every=10 train.batch_size={batch} train.device_batch_size={batch} train.model.layers={layers}
+    train.model.heads={heads} train.model.width={width} train.model.mlp_width={mlp} train.model.context={length}
+    train.model.vocab_size={vocab} train.strategy.activation_checkpointing=false train.strategy.activation_offload=false
+    train.data.stream=false train.evaluate.every=0
+""".format(**LLAMA))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*", default=list(ROWS), choices=list(ROWS))
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--row", help=argparse.SUPPRESS)
+    parser.add_argument("--set", action="append", default=[], help="further settings for our rows")
+    options = parser.parse_args()
+    if options.row:
+        print("ROW " + json.dumps(ROWS[options.row](options.set)))
+        return
+    rows = {}
+    for name in options.only:
+        command = [sys.executable, __file__, "--row", name, *(part for each in options.set for part in ("--set", each))]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        found = [line for line in done.stdout.splitlines() if line.startswith("ROW ")]
+        rows[name] = json.loads(found[0][4:]) if found else {"error": (done.stdout + done.stderr)[-1500:]}
+        _show(name, rows)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1))
+
+
+def _show(name: str, rows: dict[str, Any]) -> None:
+    row = rows[name]
+    if "tokens_per_second" not in row:
+        print(f"{name:24s} {row}", flush=True)
+        return
+    rate = rows.get("matmul", {}).get("flops")
+    mfu = f"{100 * row['tokens_per_second'] * row['flops_per_token'] / rate:5.1f} %" if rate else "    ?"
+    print(
+        f"{name:24s} {row['tokens_per_second']:>10,.0f} tokens/s  {mfu} of matmul  {row['memory_gb']:6.1f} GB"
+        f"  loss {row['loss']:.4f}",
+        flush=True,
+    )
+
+
+def ours(settings: list[str]) -> dict[str, Any]:
+    return _ours("gpt2-small", [*OURS, *settings], LENGTH, VOCAB, BATCH) | {
+        "flops_per_token": flops_per_token(124_439_808, 12, 768, LENGTH)
+    }
+
+
+def ours_without_biases(settings: list[str]) -> dict[str, Any]:
+    """The same shape as the plain row, which has no biases either."""
+    return _ours("gpt2-small", [*OURS, "train.model.bias=false", *settings], LENGTH, VOCAB, BATCH) | {
+        "flops_per_token": flops_per_token(124_337_664, 12, 768, LENGTH)
+    }
+
+
+def ours_llama(settings: list[str]) -> dict[str, Any]:
+    count = 2 * LLAMA["vocab"] * LLAMA["width"] + LLAMA["layers"] * (
+        4 * LLAMA["width"] ** 2 + 3 * LLAMA["width"] * LLAMA["mlp"]
+    )
+    return _ours("llama2-7b", [*OURS_LLAMA, *settings], LLAMA["length"], LLAMA["vocab"], LLAMA["batch"]) | {
+        "flops_per_token": flops_per_token(count, LLAMA["layers"], LLAMA["width"], LLAMA["length"])
+    }
+
+
+def _ours(profile: str, settings: list[str], length: int, vocab: int, batch: int) -> dict[str, Any]:
+    """The trainer as a user starts it; its own metrics tell the rest."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = _random_store(Path(folder) / "store", vocab, length, 64 * batch)
+        output = Path(folder) / "run"
+        command = [sys.executable, "-m", "trainer", "--profile", profile, "--output", str(output)]
+        for setting in [*settings, f"train.data.path={store}"]:
+            command += ["--set", setting]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return {"error": (done.stdout + done.stderr)[-3000:]}
+        records = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+    # The first windows hold compilation and warm-up; the peers' warm-up is as long.
+    rates = [each["tokens_per_second"] for each in records if each["step"] > WARMUP]
+    return {
+        "tokens_per_second": statistics.median(rates),
+        "memory_gb": records[-1]["memory_mib"] * 2**20 / 1e9,
+        "loss": records[-1]["loss"],
+    }
+
+
+def correctness(settings: list[str]) -> dict[str, Any]:
+    """The fast path beside plain fp32 for 100 steps of 8 x 1024 learnable tokens: the largest relative difference of losses."""
+    small = _words("train.batch_size=8 train.device_batch_size=8 train.steps=100 train.log.every=1 train.data.source=synthetic")
+    slow = _words("""train.precision=fp32 train.fast.compile=off train.fast.cuda_graphs=false train.fast.padded_vocab=1
+        train.fast.fused_loss=false train.fast.fused_optimizer=false""")
+    curves = []
+    for extra in ([], slow):
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-m", "trainer", "--profile", "gpt2-small", "--output", folder]
+            for setting in [*OURS, *small, *extra, *settings]:
+                command += ["--set", setting]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+            if done.returncode:
+                return {"error": (done.stdout + done.stderr)[-3000:]}
+            records = [json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text().splitlines()]
+            curves.append([each["loss"] for each in records if "loss" in each])
+    worst = max(abs(fast - exact) / exact for fast, exact in zip(*curves, strict=True))
+    return {"largest_relative_difference": worst, "first_loss": curves[1][0], "last_loss": curves[1][-1]}
+
+
+def _random_store(folder: Path, vocab: int, length: int, rows: int) -> Path:
+    import numpy as np
+
+    from trainer.data.prepare import write_store
+
+    class Numbers:
+        size, end = vocab, vocab - 1
+
+    folder.mkdir()
+    tokens = np.random.default_rng(0).integers(0, vocab, rows * length + 1).tolist()
+    write_store(folder, [tokens], Numbers(), "packed", length, 1 << 30)  # type: ignore[arg-type]
+    return folder
+
+
+ROWS = {
+    "matmul": matmul,
+    "plain, compiled": plain,
+    "HF Trainer": hf_trainer,
+    "HF Trainer, compiled": lambda settings: hf_trainer(settings, compiled=True),
+    "ours": ours,
+    "ours, no biases": ours_without_biases,
+    "fast path against fp32": correctness,
+    "HF Llama, compiled": hf_llama,
+    "ours, Llama": ours_llama,
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Training runs as real processes, and what they wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+_PATIENCE_SECONDS = 300  # a busy two-core machine imports for half a minute
+
+
+@dataclass
+class Ended:
+    code: int
+    text: str  # what all ranks printed
+
+
+def launch(profile: str, output: Path, *settings: str, processes: int = 1, environment: dict[str, str] | None = None) -> Ended:
+    """Run to the end."""
+    started = start(profile, output, *settings, processes=processes, environment=environment)
+    try:
+        texts = [process.communicate(timeout=_PATIENCE_SECONDS)[0] for process in started]
+    finally:
+        for process in started:
+            process.kill()  # one that hangs is a failure, not a leftover
+    return Ended(max(abs(process.returncode) for process in started), "".join(texts))
+
+
+def start(profile: str, output: Path, *settings: str, processes: int = 1,
+          environment: dict[str, str] | None = None) -> list[subprocess.Popen[str]]:
+    arguments = [sys.executable, "-m", "trainer", "--profile", profile, "--output", str(output)]
+    for setting in settings:
+        arguments += ["--set", setting]
+    shared = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **(environment or {})}
+    if processes > 1:
+        shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "GLOO_SOCKET_IFNAME": "lo",
+                   "WORLD_SIZE": str(processes), "LOCAL_WORLD_SIZE": str(processes)}
+    return [
+        subprocess.Popen(arguments, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         env={**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} if processes > 1 else shared)
+        for rank in range(processes)
+    ]
+
+
+def records(output: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+
+
+def losses(output: Path) -> dict[int, float]:
+    return {each["step"]: each["loss"] for each in records(output) if "loss" in each}
+
+
+def steps_saved(output: Path) -> list[int]:
+    return sorted(int(path.name.removeprefix("step-")) for path in (output / "checkpoints").glob("step-*"))
+
+
+def worst_difference(one: dict[int, float], other: dict[int, float]) -> float:
+    assert one.keys() == other.keys(), (sorted(one), sorted(other))
+    return max(abs(one[step] - other[step]) for step in one)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,86 @@
+"""Sums that must come out even before anything starts; every complaint shows the numbers."""
+
+from __future__ import annotations
+
+from trainer.config import Profile, Train
+from trainer.errors import BadInput
+
+
+def accumulation(train: Train, world_size: int) -> int:
+    """Micro-batches per optimizer step on each rank."""
+    together = train.device_batch_size * world_size
+    if together < 1 or train.batch_size < together or train.batch_size % together:
+        raise BadInput(
+            f"batch_size {train.batch_size} is not a multiple of device_batch_size {train.device_batch_size}"
+            f" x {world_size} processes = {together}; set train.batch_size to {_suggestion(train.batch_size, together)}"
+            f" or change train.device_batch_size"
+        )
+    return train.batch_size // together
+
+
+def check(profile: Profile, world_size: int) -> None:
+    """Refuse settings that contradict one another or the number of processes."""
+    train = profile.train
+    accumulation(train, world_size)
+    _check_model(train)
+    _check_schedules(train)
+    _check_strategy(train, world_size)
+
+
+def padded_vocab(train: Train) -> int:
+    multiple = max(1, train.fast.padded_vocab)
+    return -(-train.model.vocab_size // multiple) * multiple
+
+
+def sequence_length(train: Train) -> int:
+    return train.data.sequence or train.model.context
+
+
+def _suggestion(given: int, together: int) -> int:
+    return max(together, given // together * together)
+
+
+def _check_model(train: Train) -> None:
+    model = train.model
+    if model.kind == "mlp":
+        return
+    if model.width % model.heads:
+        raise BadInput(f"model.width {model.width} is not a multiple of model.heads {model.heads}")
+    kv_heads = model.kv_heads or model.heads
+    if model.heads % kv_heads:
+        raise BadInput(f"model.heads {model.heads} is not a multiple of model.kv_heads {kv_heads}")
+    if sequence_length(train) > model.context:
+        raise BadInput(f"data.sequence {train.data.sequence} is longer than model.context {model.context}")
+    if train.distill.teacher and model.kind != "gpt2":
+        raise BadInput(f"distill.teacher needs model.kind gpt2, not {model.kind}")
+    if train.fast.cuda_graphs and model.dropout:
+        raise BadInput(f"fast.cuda_graphs needs model.dropout 0, not {model.dropout}: a replayed step would drop the same units")
+
+
+def _check_schedules(train: Train) -> None:
+    untils = [until for _, until in train.checkpoint.schedule]
+    if untils != sorted(set(untils)):
+        raise BadInput(f"checkpoint.schedule: each `until` must be larger than the one before, not {untils}")
+    if any(every < 1 for every, _ in train.checkpoint.schedule):
+        raise BadInput("checkpoint.schedule: each `every` must be 1 or more")
+    if train.steps < 1:
+        raise BadInput(f"steps {train.steps}: must be 1 or more")
+    if train.schedule.warmup_steps > (train.schedule.decay_steps or train.steps):
+        raise BadInput(f"schedule.warmup_steps {train.schedule.warmup_steps} is more than the steps to decay over"
+                       f" {train.schedule.decay_steps or train.steps}")
+
+
+def _check_strategy(train: Train, world_size: int) -> None:
+    strategy = train.strategy
+    if strategy.zero_offload == "parameters" and strategy.zero_stage != 3:
+        raise BadInput(f"strategy.zero_offload parameters needs zero_stage 3, not {strategy.zero_stage}")
+    if train.precision == "bf16-master" and strategy.name != "ddp":
+        raise BadInput(f"precision bf16-master is for ddp; {strategy.name} keeps its own master weights: use bf16")
+    if train.guard.spike_factor and strategy.name == "deepspeed":
+        raise BadInput("guard.spike_factor is for ddp, fsdp and neuron: deepspeed's engine cannot turn a step down")
+    if train.precision == "fp16" and strategy.name == "fsdp":
+        raise BadInput("precision fp16 with fsdp is not supported; use bf16")
+    if train.fast.cuda_graphs and (world_size > 1 or strategy.name != "ddp"):
+        raise BadInput(f"fast.cuda_graphs is for one process with strategy ddp, not {world_size} with {strategy.name}")
+    if train.model.kind == "mlp" and strategy.name != "ddp":
+        raise BadInput(f"model.kind mlp trains with strategy ddp, not {strategy.name}")

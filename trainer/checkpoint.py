@@ -1,0 +1,185 @@
+"""Checkpoints that are whole or not there: written beside, checked, renamed; found again by what can be verified.
+
+A checkpoint is a folder `step-00000100` with the strategy's files, `state.json` and last of all `complete.json`, which
+lists every other file with its size and checksum. Until that is written the folder has another name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from trainer.config import Checkpoint
+from trainer.distributed import Place
+from trainer.errors import BadInput
+
+MARKER, STATE = "complete.json", "state.json"
+
+
+class Checkpoints:
+    """The checkpoints of one run; every rank holds one of these."""
+
+    def __init__(self, folder: Path, settings: Checkpoint, place: Place) -> None:
+        self.folder, self.settings, self.place = folder, settings, place
+        self._thread: threading.Thread | None = None
+        self._failure: BaseException | None = None
+
+    def find(self) -> Path | None:
+        """The checkpoint to resume from: the one asked for, or the newest that is complete and undamaged."""
+        return Path(found) if (found := self.place.agreed(self._find() if self.place.first else None)) else None
+
+    def save(self, step: int, begin: Callable[[Path], Callable[[], None]], state: dict[str, Any], wait: bool = False) -> None:
+        """Start a checkpoint; `begin` does what must be done now and answers what is left for the thread."""
+        self.wait()
+        final = self.folder / f"step-{step:08d}"
+        partial = self.folder / f".{final.name}.partial"
+        partial.mkdir(parents=True, exist_ok=True)
+        finish = begin(partial)
+        self._thread = threading.Thread(target=self._complete, args=(finish, partial, final, state), name="checkpoint")
+        self._thread.start()
+        if wait or not self.settings.asynchronous:
+            self.wait()
+
+    def wait(self) -> None:
+        """Until the checkpoint under way is on disk."""
+        if self._thread:
+            self._thread.join()
+            self._thread = None
+        if self._failure:
+            raise self._failure
+
+    def _complete(self, finish: Callable[[], None], partial: Path, final: Path, state: dict[str, Any]) -> None:
+        try:
+            finish()
+            if self.place.first:
+                _write_json(partial / STATE, state)
+            self._meet()
+            names = sorted(str(path.relative_to(partial)) for path in partial.rglob("*") if path.is_file())
+            mine = {name: _fingerprint(partial / name) for name in names[self.place.rank :: self.place.world_size]}
+            parts = self._gather(mine)
+            if self.place.first:
+                _write_json(partial / MARKER, {"step": state["step"], "files": {k: v for part in parts for k, v in part.items()}})
+                _rename(partial, final)
+                self._prune()
+                if self.settings.upload:
+                    self._upload(final)
+        except BaseException as error:  # raised again by the training thread, in wait()
+            self._failure = error
+
+    def _upload(self, folder: Path) -> None:
+        """A store that cannot be reached does not end the run: the checkpoint is safe here."""
+        try:
+            upload(folder, self.settings.upload)
+        except (OSError, ImportError, ValueError) as error:
+            self.place.say(f"{folder}: not copied to {self.settings.upload}: {error}")
+
+    def _meet(self) -> None:
+        if self.place.world_size > 1:
+            import torch
+
+            torch.distributed.barrier(group=self.place.quiet_group)
+
+    def _gather(self, mine: dict[str, Any]) -> list[dict[str, Any]]:
+        if self.place.world_size == 1:
+            return [mine]
+        import torch
+
+        parts: list[Any] = [None] * self.place.world_size
+        torch.distributed.all_gather_object(parts, mine, group=self.place.quiet_group)
+        return parts
+
+    def _find(self) -> str | None:
+        for leftover in self.folder.glob(".step-*.partial"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        if self.settings.resume == "never":
+            return None
+        if self.settings.resume != "auto":
+            asked = Path(self.settings.resume)
+            if complaint := damage(asked, self.settings.verify):
+                raise BadInput(f"checkpoint.resume {asked}: {complaint}")
+            return str(asked)
+        for path in sorted(self.folder.glob("step-*"), reverse=True):
+            complaint = damage(path, self.settings.verify)
+            if not complaint:
+                return str(path)
+            self.place.say(f"{path}: passed over: {complaint}")
+        return None
+
+    def _prune(self) -> None:
+        if self.settings.keep:
+            for old in sorted(self.folder.glob("step-*"))[: -self.settings.keep]:
+                # Without its marker first: a removal cut short must not look like a checkpoint.
+                (old / MARKER).unlink(missing_ok=True)
+                shutil.rmtree(old, ignore_errors=True)
+
+
+def damage(folder: Path, checksums: bool = True) -> str:
+    """What is wrong with a checkpoint, or nothing."""
+    try:
+        files = json.loads((folder / MARKER).read_text())["files"]
+    except FileNotFoundError:
+        return f"incomplete, it has no {MARKER}"
+    except (ValueError, KeyError):
+        return f"its {MARKER} is cut short"
+    for name, (size, crc32) in files.items():
+        path = folder / name
+        if not path.is_file():
+            return f"{name} is missing"
+        if path.stat().st_size != size:
+            return f"{name} has {path.stat().st_size} bytes, not {size}"
+        if checksums and _fingerprint(path)[1] != crc32:
+            return f"{name} is damaged: its checksum differs"
+    return ""
+
+
+def read_state(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / STATE).read_text())  # type: ignore[no-any-return]
+
+
+def upload(folder: Path, target: str) -> None:
+    """Copy a checkpoint to an object store, its marker last, so that it is complete there only when it is."""
+    import fsspec
+
+    files, base = fsspec.core.url_to_fs(target.rstrip("/") + f"/{folder.name}")
+    names = sorted((path for path in folder.rglob("*") if path.is_file()), key=lambda path: path.name == MARKER)
+    for path in names:
+        there = f"{base}/{path.relative_to(folder)}"
+        files.makedirs(there.rsplit("/", 1)[0], exist_ok=True)
+        files.put_file(str(path), there)
+
+
+def _fingerprint(path: Path) -> list[int]:
+    size = crc = 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 22):
+            size, crc = size + len(block), zlib.crc32(block, crc)
+    return [size, crc]
+
+
+def _write_json(path: Path, value: Any) -> None:
+    with path.open("w") as file:
+        json.dump(value, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _rename(partial: Path, final: Path) -> None:
+    _sync_folder(partial)
+    if final.exists():  # the same step again, after a damaged one was passed over
+        shutil.rmtree(final)
+    os.rename(partial, final)
+    _sync_folder(final.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

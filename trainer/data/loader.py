@@ -1,0 +1,115 @@
+"""Batches for one rank, made ready ahead of the model by a thread."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from trainer.config import Train
+from trainer.data.order import Order
+from trainer.distributed import Place
+
+Batch = dict[str, Tensor]
+Ready = tuple[list[Batch], tuple[float, float]]  # a step's micro-batches, and the labels and samples in them
+
+
+def open_loader(samples: Any, train: Train, place: Place, position: int, resume: dict[str, Any] | None) -> Loader:
+    if train.data.stream:
+        from trainer.data.stream import StreamLoader
+
+        return StreamLoader(samples, train, place, position, resume)
+    return Loader(samples, train, place, position)
+
+
+class Loader:
+    """The micro-batches of each optimizer step, from a position in the stream of samples onwards.
+
+    Micro-batch k of a step holds the same samples whatever the number of ranks; rank r of w takes k = r, r + w, ...
+    """
+
+    def __init__(self, samples: Any, train: Train, place: Place, position: int, resume: dict[str, Any] | None = None) -> None:
+        self.samples, self.train, self.device = samples, train, place.device
+        self.rank, self.world_size, self.position = place.rank, place.world_size, position
+        self.begin(resume)
+        self._ready: queue.Queue[Ready | BaseException] = queue.Queue(maxsize=max(1, train.data.prefetch))
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._fill, name="loader", daemon=True)
+        self._thread.start()
+
+    def begin(self, resume: dict[str, Any] | None) -> None:
+        """Samples that have numbers need nothing but the position."""
+        group = self.train.device_batch_size if self.train.data.group_by_size else 0
+        self.order = Order(self.samples, self.train.seed, self.train.data.shuffle, group)
+
+    def state(self, position: int) -> dict[str, Any] | None:
+        """What a checkpoint must hold besides the position."""
+        return None
+
+    def __iter__(self) -> Iterator[Ready]:
+        while True:
+            found = self._ready.get()
+            if isinstance(found, BaseException):
+                raise found
+            batches, totals = found
+            yield [self._moved(batch) for batch in batches], totals
+
+    def close(self) -> None:
+        self._stopping.set()
+        while not self._ready.empty():
+            self._ready.get_nowait()
+        self._thread.join(timeout=5)
+
+    def numbers(self, position: int, micro_batch: int) -> np.ndarray:
+        size = self.train.device_batch_size
+        return self.order.numbers(position + micro_batch * size + np.arange(size))
+
+    def where(self, position: int, micro_batch: int) -> str:
+        return self.samples.where(int(self.numbers(position, micro_batch)[0]))  # type: ignore[no-any-return]
+
+    def _fill(self) -> None:
+        position = self.position
+        try:
+            while not self._stopping.is_set():
+                batches = self._step(position)
+                # Counted here, on the host: on a GPU the loop would have to wait for the answer.
+                self._put((batches, counts(batches, self.samples.equal)))
+                position += self.train.batch_size
+        except BaseException as error:  # handed to the thread that waits for batches, which raises it
+            self._put(error)
+
+    def _put(self, found: Ready | BaseException) -> None:
+        while not self._stopping.is_set():
+            try:
+                return self._ready.put(found, timeout=0.2)
+            except queue.Full:
+                continue
+
+    def _step(self, position: int) -> list[Batch]:
+        micro_batches = self.train.batch_size // self.train.device_batch_size
+        return [self._batch(self.numbers(position, each)) for each in range(self.rank, micro_batches, self.world_size)]
+
+    def _batch(self, numbers: np.ndarray) -> Batch:
+        return {name: torch.from_numpy(np.ascontiguousarray(values)) for name, values in self.samples.take(numbers).items()}
+
+    def _moved(self, batch: Batch) -> Batch:
+        """On its way to the device, while the device still works on the batch before.
+
+        Pinned here and not in the thread: no other thread may speak to the GPU while the first step is recorded.
+        """
+        if self.device.type != "cuda":
+            return batch
+        return {name: tensor.pin_memory().to(self.device, non_blocking=True) for name, tensor in batch.items()}
+
+
+def counts(batches: list[Batch], equal: bool) -> tuple[float, float]:
+    """Labels that carry loss, and samples, in these batches."""
+    samples = sum(batch["label"].shape[0] for batch in batches)
+    if equal:
+        return float(sum(batch["label"].numel() for batch in batches)), float(samples)
+    return float(sum(int((batch["label"] != -100).sum()) for batch in batches)), float(samples)

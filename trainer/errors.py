@@ -1,0 +1,29 @@
+"""Named errors, each with the exit code its run ends with."""
+
+from __future__ import annotations
+
+
+class TrainerError(Exception):
+    """Anything this program says on purpose; what escapes as another type is a defect."""
+
+    exit_code = 1
+
+
+class BadInput(TrainerError):
+    """A profile, flag, data file or setting that cannot be used; found before training starts."""
+
+    exit_code = 5
+
+
+class Unhealthy(TrainerError):
+    """Training cannot go on: the loss is no longer a number."""
+
+    exit_code = 6
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """`; did you mean "x"?` when something known is close enough, else what there is."""
+    import difflib
+
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f'; did you mean "{close[0]}"?' if close else f"; known are {', '.join(sorted(known))}"

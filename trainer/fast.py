@@ -1,0 +1,97 @@
+"""The GPU's fast path: compiled models, and whole micro-batches replayed as one CUDA graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from trainer.config import Train
+from trainer.data.loader import Batch
+
+
+def compiled(module: Any, train: Train) -> Any:
+    """The model with its blocks or its whole trunk compiled in place, so that names stay as they are."""
+    for part in module.modules():
+        if hasattr(part, "keeps_activation"):
+            import trainer.models.gelu  # noqa: F401 - registers the operator before the compiler meets it
+
+            part.keeps_activation = True
+    if train.fast.compile == "blocks":
+        for _, _, block in module.blocks():
+            block.compile()
+        return module
+    trunk = getattr(module, "transformer", getattr(module, "model", None))
+    if train.fast.fused_loss and trunk is not None:
+        # The fused loss brings its own kernels; the compiler gets everything before it.
+        trunk.compile()
+    else:
+        module.compile()
+    return module
+
+
+class Replayed:
+    """Forward and backward recorded once, then replayed: the host launches one graph instead of hundreds of kernels."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+        self.graph: Any = None
+
+    def accumulate(self, batches: list[Batch], counts: dict[str, float]) -> list[Tensor]:
+        if self.graph is None:
+            self._record(batches[0])
+        session, losses = self.session, []
+        self.scale.fill_(1.0 / counts[session.module.normalisers[0]])
+        for turn, batch in enumerate(batches):
+            for name, tensor in batch.items():
+                self.inputs[name].copy_(tensor, non_blocking=True)
+            self.graph.replay()
+            self._hand_over(turn == 0)
+            losses.append(self.loss.clone())
+        return losses
+
+    def _record(self, batch: Batch) -> None:
+        """Warm up on a side stream, as capture asks for, then capture one micro-batch."""
+        self.inputs = {name: tensor.clone() for name, tensor in batch.items()}
+        self.scale = torch.ones((), device=self.session.place.device)
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                self._forget()
+                self._forward_backward()
+        torch.cuda.current_stream().wait_stream(side)
+        self._forget()
+        torch.cuda.empty_cache()
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.loss = self._forward_backward()
+        self.gradients = [each.grad for each in self.session.weights.parameters.values()]
+        several = self.session.train.batch_size > self.session.train.device_batch_size and not self.session.weights.mastered
+        self.totals = [torch.empty_like(each) for each in self.gradients] if several else []
+        self._forget()
+
+    def _forward_backward(self) -> Tensor:
+        from trainer.strategies.session import autocast
+
+        # Autocast may not keep its cast weights from one replay to the next.
+        with autocast(self.session):
+            loss = self.session.call(self.inputs)[0] * self.scale
+        loss.backward()
+        return loss.detach()  # type: ignore[no-any-return]
+
+    def _hand_over(self, first: bool) -> None:
+        """The graph overwrites its gradients each time: several micro-batches are added up outside it."""
+        weights = self.session.weights
+        alone = weights.mastered or len(self.totals) == 0
+        for number, (parameter, source) in enumerate(zip(weights.parameters.values(), self.gradients, strict=True)):
+            if alone:
+                parameter.grad = source
+            else:
+                parameter.grad = self.totals[number].copy_(source) if first else self.totals[number].add_(source)
+        weights.collect()
+
+    def _forget(self) -> None:
+        for parameter in self.session.weights.parameters.values():
+            parameter.grad = None

@@ -1,0 +1,159 @@
+"""GPT-2: parameter names, initialisation and arithmetic of Hugging Face's GPT2LMHeadModel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor, nn
+
+from trainer.config import Fast, Model
+from trainer.models.loss import head_loss
+
+
+class GPT2(nn.Module):
+    normalisers = ("tokens",)
+
+    def __init__(self, settings: Model, fast: Fast, padded_vocab: int) -> None:
+        super().__init__()
+        self.settings = settings
+        self.loss_chunk = fast.loss_chunk if fast.fused_loss else 0
+        self.transformer = _Transformer(settings, padded_vocab)
+        self.real_rows = {"transformer.wte.weight": settings.vocab_size}
+        if settings.freeze_positions:
+            self.transformer.wpe.weight.requires_grad_(False)
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        hidden = self.transformer(batch["input"])
+        weight = self.transformer.wte.weight
+        return head_loss(hidden, weight, batch["label"], self.settings.vocab_size, self.loss_chunk).reshape(1)
+
+    def logits(self, tokens: Tensor) -> Tensor:
+        hidden = self.transformer(tokens)
+        return functional.linear(hidden, self.transformer.wte.weight)[..., : self.settings.vocab_size]
+
+    def blocks(self) -> Iterator[tuple[nn.Module, str, nn.Module]]:
+        for name, block in self.transformer.h.named_children():
+            yield self.transformer.h, name, block
+
+    def fresh(self, name: str, shape: torch.Size) -> tuple[str, float]:
+        if name.endswith("bias"):
+            return "zeros", 0
+        if ".ln_" in name:
+            return "ones", 0
+        if name.endswith("c_proj.weight"):
+            # Each block adds twice to the residual stream; this keeps its variance at the depth's end.
+            return "normal", self.settings.initializer_range / math.sqrt(2 * self.settings.layers)
+        return "normal", self.settings.initializer_range
+
+    @torch.no_grad()
+    def attention_extremes(self, batch: dict[str, Tensor]) -> dict[str, float]:
+        """The largest and smallest scaled score of each layer before the causal mask: one more forward pass."""
+        attentions: list[Any] = [block.attn for _, _, block in self.blocks()]
+        for attention in attentions:
+            attention.extremes = []
+        self(batch)
+        found = {}
+        for layer, attention in enumerate(attentions):
+            low, high = attention.extremes
+            found[f"activations/layer{layer}_attention_weight_max"] = float(high)
+            found[f"activations/layer{layer}_attention_weight_min"] = float(low)
+            attention.extremes = None
+        return found
+
+
+class _Transformer(nn.Module):
+    def __init__(self, settings: Model, padded_vocab: int) -> None:
+        super().__init__()
+        self.wte = nn.Embedding(padded_vocab, settings.width)
+        self.wpe = nn.Embedding(settings.context, settings.width)
+        self.drop = nn.Dropout(settings.dropout)
+        self.h = nn.ModuleList(_Block(settings, layer) for layer in range(settings.layers))
+        self.ln_f = nn.LayerNorm(settings.width, eps=settings.norm_eps, bias=settings.bias)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        hidden = self.drop(self.wte(tokens) + self.wpe.weight[: tokens.shape[1]])
+        for block in self.h:
+            hidden = block(hidden)
+        return self.ln_f(hidden)
+
+
+class _Block(nn.Module):
+    def __init__(self, settings: Model, layer: int) -> None:
+        super().__init__()
+        self.ln_1 = nn.LayerNorm(settings.width, eps=settings.norm_eps, bias=settings.bias)
+        self.attn = _Attention(settings, layer)
+        self.ln_2 = nn.LayerNorm(settings.width, eps=settings.norm_eps, bias=settings.bias)
+        self.mlp = _Mlp(settings)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        hidden = hidden + self.attn(self.ln_1(hidden))
+        return hidden + self.mlp(self.ln_2(hidden))
+
+
+class _Attention(nn.Module):
+    def __init__(self, settings: Model, layer: int) -> None:
+        super().__init__()
+        self.heads, self.dropout, self.upcast = settings.heads, settings.dropout, settings.upcast_attention
+        self.c_attn = _Conv1D(settings.width, 3 * settings.width, settings.bias)
+        self.c_proj = _Conv1D(settings.width, settings.width, settings.bias)
+        self.resid_dropout = nn.Dropout(settings.dropout)
+        self.scale = (settings.width // settings.heads) ** -0.5 / (layer + 1 if self.upcast else 1)
+        self.extremes: list[Tensor] | None = None
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        batch, length, width = hidden.shape
+        # Left as (batch, length, heads, size) in memory: flash attention takes the transposed view without a copy.
+        query, key, value = self.c_attn(hidden).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        if self.extremes is not None:
+            scores = (query.float() @ key.float().transpose(-1, -2)) * self.scale
+            self.extremes = [scores.min(), scores.max()]
+        dropout = self.dropout if self.training else 0.0
+        if self.upcast:
+            mixed = self._upcast(query, key, value, dropout)
+        else:
+            mixed = functional.scaled_dot_product_attention(query, key, value, None, dropout, is_causal=True, scale=self.scale)
+        mixed = mixed.transpose(1, 2).reshape(batch, length, width)
+        return self.resid_dropout(self.c_proj(mixed))
+
+    def _upcast(self, query: Tensor, key: Tensor, value: Tensor, dropout: float) -> Tensor:
+        """Scores in fp32 whatever the autocast, where fp16 would overflow."""
+        length = query.shape[2]
+        with torch.autocast(query.device.type, enabled=False):
+            scores = (query.float() @ key.float().transpose(-1, -2)) * self.scale
+            future = torch.ones(length, length, dtype=torch.bool, device=query.device).triu(1)
+            weights = scores.masked_fill(future, torch.finfo(torch.float32).min).softmax(-1).to(value.dtype)
+        return functional.dropout(weights, dropout) @ value
+
+
+class _Mlp(nn.Module):
+    def __init__(self, settings: Model) -> None:
+        super().__init__()
+        inner = settings.mlp_width or 4 * settings.width
+        self.c_fc = _Conv1D(settings.width, inner, settings.bias)
+        self.c_proj = _Conv1D(inner, settings.width, settings.bias)
+        self.dropout = nn.Dropout(settings.dropout)
+        self.keeps_activation = False  # the compiled path trades a little memory for less traffic: see gelu.py
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        inner = self.c_fc(hidden)
+        if self.keeps_activation:
+            from trainer.models.gelu import gelu
+
+            return self.dropout(self.c_proj(gelu(inner)))
+        return self.dropout(self.c_proj(functional.gelu(inner, approximate="tanh")))
+
+
+class _Conv1D(nn.Module):
+    """A linear layer whose weight is stored (inputs, outputs), as GPT-2's checkpoints have it."""
+
+    def __init__(self, inputs: int, outputs: int, bias: bool) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(inputs, outputs))
+        self.bias = nn.Parameter(torch.empty(outputs)) if bias else None
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return functional.linear(hidden, self.weight.t(), self.bias)

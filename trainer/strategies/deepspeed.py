@@ -1,0 +1,171 @@
+"""deepspeed: ZeRO stages 1 to 3, its JSON rendered from the profile so that nothing is said twice."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from trainer.arithmetic import accumulation
+from trainer.checkpoint import read_state
+from trainer.config import Train
+from trainer.data.loader import Batch
+from trainer.distributed import Place
+from trainer.errors import BadInput
+from trainer.models import build, fresh_values, initialise, write
+from trainer.optimizer import Weights, decay_groups
+from trainer.schedule import learning_rate
+from trainer.strategies.session import Accept, Outcome, Session, normalised, seed_micro_batch
+
+TAG = "deepspeed"
+
+
+def rendered(train: Train, world_size: int, on_cpu: bool) -> dict[str, Any]:
+    """The JSON DeepSpeed reads. The learning rate is not in it: the loop sets it from the profile's schedule."""
+    optimizer, strategy = train.optimizer, train.strategy
+    parameters: dict[str, Any] = {"lr": optimizer.lr, "betas": list(optimizer.betas), "eps": optimizer.eps,
+                                  "weight_decay": optimizer.weight_decay}
+    if on_cpu:
+        parameters["torch_adam"] = True  # its own kernel would be compiled first, for minutes
+    zero: dict[str, Any] = {
+        "stage": strategy.zero_stage, "allgather_partitions": True, "allgather_bucket_size": strategy.bucket_size,
+        "reduce_scatter": True, "reduce_bucket_size": strategy.bucket_size, "overlap_comm": not on_cpu,
+        "contiguous_gradients": True,
+    }
+    if strategy.zero_offload != "none":
+        zero["offload_optimizer"] = {"device": "cpu", "pin_memory": True}
+    if strategy.zero_offload == "parameters":
+        zero["offload_param"] = {"device": "cpu", "pin_memory": True}
+    return {
+        "train_batch_size": train.batch_size,
+        "train_micro_batch_size_per_gpu": train.device_batch_size,
+        "gradient_accumulation_steps": accumulation(train, world_size),
+        "gradient_clipping": optimizer.grad_clip,
+        "optimizer": {"type": "AdamW", "params": parameters},
+        "zero_optimization": zero,
+        "fp16": {"enabled": train.precision == "fp16"},
+        "bf16": {"enabled": train.precision == "bf16"},
+        "zero_allow_untested_optimizer": True,
+        "steps_per_print": 1_000_000_000,  # the loop does the talking
+    }
+
+
+def wrap(train: Train, place: Place) -> Session:
+    on_cpu = place.device.type == "cpu"
+    deepspeed = _import(on_cpu)
+    settings = rendered(train, place.world_size, on_cpu)
+    os.environ.setdefault("LOCAL_RANK", str(place.local_rank))  # it reads the environment, which one process need not have
+    deepspeed.init_distributed(dist_init_required=False)
+    if train.strategy.zero_stage == 3:
+        with deepspeed.zero.Init(config_dict_or_path=settings):
+            module = build(train)
+        _initialise_in_pieces(deepspeed, module, train.seed, place)
+    else:
+        with place.device:
+            module = build(train)
+        initialise(module, train.seed)
+    if train.model.initial_weights:
+        raise BadInput("model.initial_weights is for ddp and fsdp; use one of them")
+    if train.strategy.activation_checkpointing:
+        from trainer.strategies.activations import recompute_blocks
+
+        recompute_blocks(module, train.strategy.activation_offload)
+    weights = Weights(module, train)
+    groups = decay_groups(weights.parameters, train.optimizer.weight_decay)
+    engine, optimizer, _, _ = deepspeed.initialize(
+        model=module, model_parameters=groups, config=settings, dist_init_required=False)
+    return Session(train, place, module, engine, weights, optimizer, extra={"engine": engine, "own_precision": True})
+
+
+def step(session: Session, batches: list[Batch], counts: dict[str, float], number: int, accept: Accept | None = None) -> Outcome:
+    engine = session.extra["engine"]
+    rate = learning_rate(session.train, session.taken)
+    for group in engine.optimizer.param_groups:
+        group["lr"] = rate
+    losses, skipped = [], engine.skipped_steps
+    for turn, batch in enumerate(batches):
+        seed_micro_batch(session, number, turn)
+        loss = normalised(session, engine(batch).float(), counts)
+        # The engine divides by ranks and micro-batches; the loss is a share of the whole already.
+        engine.backward(loss * session.place.world_size * len(batches))
+        engine.step()
+        losses.append(loss.detach())
+    missed = engine.skipped_steps - skipped
+    session.taken, session.skipped = session.taken + (not missed), session.skipped + missed
+    norm = engine.get_global_grad_norm()
+    return Outcome(sum(losses[1:], losses[0]), norm, losses=tuple(losses))
+
+
+def save(session: Session, folder: Path) -> Callable[[], None]:
+    """Written at once: the engine has no way to copy its state aside."""
+    session.extra["engine"].save_checkpoint(str(folder), tag=TAG)
+    return lambda: None
+
+
+def load(session: Session, folder: Path) -> None:
+    if not (folder / TAG).is_dir():
+        raise BadInput(f"{folder}: not written by deepspeed; resume it with the strategy it was written with, or export it")
+    engine, place = session.extra["engine"], session.place
+    if read_state(folder)["world_size"] == place.world_size:
+        engine.load_checkpoint(str(folder), tag=TAG)
+        return
+    universal = folder.parent / f".universal-{folder.name}"
+    if place.first:
+        _convert(folder, universal)
+    place.agreed(None)  # the others wait for it here
+    engine._config.load_universal_checkpoint = True
+    decays = [group["weight_decay"] for group in engine.optimizer.param_groups]
+    engine.load_checkpoint(str(universal), tag=TAG)
+    engine._config.load_universal_checkpoint = False
+    place.agreed(None)  # all have read it
+    if place.first:
+        shutil.rmtree(universal, ignore_errors=True)
+    _mend(engine, decays)
+
+
+def _mend(engine: Any, decays: list[float]) -> None:
+    """Stage 3 loads every group with the settings of the first, decay included, and one step counter for all of them,
+    which each group then advances."""
+    for group, decay in zip(engine.optimizer.param_groups, decays, strict=True):
+        group["weight_decay"] = decay
+    for state in engine.optimizer.optimizer.state.values():
+        if hasattr(state.get("step"), "clone"):
+            state["step"] = state["step"].clone()
+
+
+def _convert(folder: Path, universal: Path) -> None:
+    """ZeRO's pieces belong to a number of ranks; the universal form to none."""
+    if not (universal / TAG / "zero").exists():
+        command = [sys.executable, "-m", "deepspeed.checkpoint.ds_to_universal", "--input_folder", str(folder / TAG),
+                   "--output_folder", str(universal / TAG), "--inject_missing_state"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            reason = done.stderr.strip().splitlines()[-1]
+            raise BadInput(f"{folder}: cannot be converted for another number of processes: {reason}")
+    (universal / "latest").write_text(TAG)
+
+
+def _import(on_cpu: bool) -> Any:
+    if on_cpu:
+        os.environ.setdefault("DS_ACCELERATOR", "cpu")
+    try:
+        import deepspeed
+        import deepspeed.ops
+    except ImportError:
+        raise BadInput('strategy deepspeed needs the deepspeed library: pip install "deepspeed>=0.19"') from None
+    if on_cpu:
+        # Kernels would be compiled at first use, which takes minutes and a compiler; none is needed here.
+        deepspeed.ops.__compatible_ops__ = {}
+    deepspeed.utils.logger.setLevel("ERROR")
+    return deepspeed
+
+
+def _initialise_in_pieces(deepspeed: Any, module: Any, seed: int, place: Place) -> None:
+    for name, parameter in module.named_parameters():
+        with deepspeed.zero.GatheredParameters([parameter], modifier_rank=0):
+            if place.first:
+                write(parameter.data, fresh_values(module, name, parameter.shape, parameter.device, seed))

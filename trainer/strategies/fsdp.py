@@ -1,0 +1,85 @@
+"""fsdp: every tensor in pieces over the ranks (FSDP2), gathered block by block as the computation reaches it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from trainer.config import Train
+from trainer.data.loader import Batch
+from trainer.distributed import Place
+from trainer.errors import BadInput
+from trainer.models import build, initialise
+from trainer.strategies.session import Accept, Outcome, Session, accumulate, finish, open_session
+from trainer.strategies.state import load_tensors, save_tensors
+
+
+def wrap(train: Train, place: Place) -> Session:
+    # On the meta device a model has shapes but no storage: not even one rank ever holds all of it.
+    with torch.device("meta"):
+        module = build(train)
+    if train.strategy.activation_checkpointing:
+        from trainer.strategies.activations import recompute_blocks
+
+        recompute_blocks(module, train.strategy.activation_offload)
+    if train.fast.compile != "off":
+        for _, _, block in module.blocks():
+            block.compile()
+    _shard(module, train, place)
+    module.to_empty(device="cpu" if train.strategy.cpu_offload else place.device)
+    initialise(module, train.seed)
+    if train.model.initial_weights:
+        from trainer.models.pretrained import load_folder
+
+        load_folder(module, train.model.initial_weights)
+    session = open_session(train, place, module, module)
+    session.extra["own_precision"] = True  # the sharding casts, at the moment of gathering
+    return session
+
+
+def step(session: Session, batches: list[Batch], counts: dict[str, float], number: int, accept: Accept | None = None) -> Outcome:
+    return finish(session, accumulate(session, batches, counts, number, lambda last: _syncing(session, last)), accept)
+
+
+def save(session: Session, folder: Path) -> Callable[[], None]:
+    return save_tensors(session, folder)
+
+
+def load(session: Session, folder: Path) -> None:
+    load_tensors(session, folder)
+
+
+def _shard(module: Any, train: Train, place: Place) -> None:
+    from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy, fully_shard
+
+    low = torch.bfloat16 if train.precision == "bf16" else None
+    how = {
+        "mesh": _mesh(train, place),
+        # Gradients are summed over ranks in fp32: bf16 would lose the small ones of many ranks.
+        "mp_policy": MixedPrecisionPolicy(param_dtype=low, reduce_dtype=torch.float32 if low else None),
+        "offload_policy": CPUOffloadPolicy() if train.strategy.cpu_offload else OffloadPolicy(),
+    }
+    for _, _, block in module.blocks():
+        fully_shard(block, **how)
+    fully_shard(module, **how)
+
+
+def _mesh(train: Train, place: Place) -> Any:
+    from torch.distributed.device_mesh import init_device_mesh
+
+    if train.strategy.sharding == "full":
+        return init_device_mesh(place.device.type, (place.world_size,))
+    nodes, left = divmod(place.world_size, place.local_world_size)
+    if left:
+        raise BadInput(f"hybrid sharding needs as many processes on every node: {place.world_size} over nodes"
+                       f" of {place.local_world_size}")
+    return init_device_mesh(place.device.type, (nodes, place.local_world_size), mesh_dim_names=("replicate", "shard"))
+
+
+def _syncing(session: Session, last: bool) -> AbstractContextManager[Any]:
+    session.module.set_requires_gradient_sync(last)
+    return nullcontext()

@@ -1,0 +1,143 @@
+"""What a wrapped model consists of, and the parts of a step that ddp and fsdp share."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from trainer.config import Train
+from trainer.data.loader import Batch
+from trainer.distributed import Place
+from trainer.optimizer import MasterAdamW, Weights, make_optimizer
+from trainer.schedule import learning_rate
+
+_DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+@dataclass
+class Session:
+    train: Train
+    place: Place
+    module: Any  # the bare model: names and state
+    call: Callable[[Batch], Tensor]  # the model as it is run: wrapped, compiled
+    weights: Weights
+    optimizer: Any
+    scaler: Any = None
+    taken: int = 0  # optimizer steps actually taken: the schedule's clock, which skipped steps do not move
+    skipped: int = 0
+    extra: dict[str, Any] = field(default_factory=dict)  # what one strategy keeps for itself
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One step's results, still on the device: reading them waits for the step."""
+
+    loss: Tensor  # this rank's share; shares of all ranks add up to the global batch's mean loss
+    grad_norm: Tensor | None
+    rejected: bool = False
+    losses: tuple[Tensor, ...] = ()  # per micro-batch, to say which one went wrong
+
+
+Accept = Callable[[Tensor], bool]  # decides on the rank's share of the loss whether the step is taken
+
+
+def open_session(train: Train, place: Place, module: nn.Module, call: Callable[[Batch], Tensor]) -> Session:
+    weights = Weights(module, train, place.world_size)
+    optimizer = make_optimizer(weights, train, place.device)
+    scaler = torch.amp.GradScaler(place.device.type) if train.precision == "fp16" else None
+    return Session(train, place, module, call, weights, optimizer, scaler)
+
+
+def accumulate(session: Session, batches: list[Batch], counts: dict[str, float], step: int,
+               syncing: Callable[[bool], AbstractContextManager[Any]]) -> list[Tensor]:
+    """Forward and backward over a step's micro-batches; `syncing(last)` says when gradients are exchanged."""
+    losses = []
+    for turn, batch in enumerate(batches):
+        seed_micro_batch(session, step, turn)
+        with syncing(turn == len(batches) - 1):
+            with autocast(session):
+                sums = session.call(batch)
+            loss = normalised(session, sums, counts)
+            # Ranks average their gradients; the loss is already a share of the whole, so the average is undone here.
+            scaled = loss * session.place.world_size
+            (session.scaler.scale(scaled) if session.scaler else scaled).backward()
+        session.weights.collect()
+        losses.append(loss.detach())
+    return losses
+
+
+def normalised(session: Session, sums: Tensor, counts: dict[str, float]) -> Tensor:
+    divisors = [counts[name] for name in session.module.normalisers]
+    if len(divisors) == 1:
+        return sums[0] / divisors[0]
+    return (sums / torch.tensor(divisors, device=sums.device)).sum()
+
+
+def finish(session: Session, losses: list[Tensor], accept: Accept | None) -> Outcome:
+    """Clip, and move the weights unless the step is turned down."""
+    total = torch.stack(losses).sum()
+    if accept is not None and not accept(total):
+        session.weights.forget_gradients()
+        session.skipped += 1
+        return Outcome(total, None, rejected=True, losses=tuple(losses))
+    if session.scaler:
+        session.scaler.unscale_(session.optimizer)
+    norm = gradient_norm(session)
+    limit = session.train.optimizer.grad_clip
+    shrink = torch.clamp(limit / (norm + 1e-6), max=1.0) if limit else torch.ones_like(norm)
+    rate = learning_rate(session.train, session.taken)
+    for group in session.optimizer.param_groups:
+        group["lr"] = rate
+    moved = _move(session, shrink)
+    session.weights.forget_gradients()
+    session.taken += moved
+    session.skipped += not moved
+    return Outcome(total, norm, losses=tuple(losses))
+
+
+def _move(session: Session, shrink: Tensor) -> bool:
+    if isinstance(session.optimizer, MasterAdamW):
+        session.optimizer.move(shrink)
+        return True
+    # A pass over all gradients, left out when it would change nothing; only a CPU knows that without waiting.
+    if session.train.optimizer.grad_clip and (shrink.device.type != "cpu" or shrink.item() != 1.0):
+        torch._foreach_mul_([_local(each) for each in session.weights.gradients()], shrink)
+    if not session.scaler:
+        session.optimizer.step()
+        return True
+    before = session.scaler.get_scale()
+    session.scaler.step(session.optimizer)
+    session.scaler.update()
+    return bool(session.scaler.get_scale() >= before)
+
+
+def gradient_norm(session: Session) -> Tensor:
+    """Of all gradients of all ranks together, in fp32."""
+    gradients = session.weights.gradients()
+    if hasattr(gradients[0], "full_tensor"):
+        return nn.utils.get_total_norm(gradients).full_tensor()  # type: ignore[no-any-return, attr-defined]
+    return torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients, 2, dtype=torch.float32)))
+
+
+def _local(gradient: Any) -> Tensor:
+    return gradient.to_local() if hasattr(gradient, "to_local") else gradient  # type: ignore[no-any-return]
+
+
+def autocast(session: Session) -> AbstractContextManager[Any]:
+    kind = _DTYPES.get(session.train.precision)
+    if kind is None or session.extra.get("own_precision"):
+        return nullcontext()
+    return torch.autocast(session.place.device.type, dtype=kind)
+
+
+def seed_micro_batch(session: Session, step: int, turn: int) -> None:
+    """Dropout follows from (seed, step, micro-batch) alone: a resumed or resized run drops the same units."""
+    if session.train.model.dropout:
+        number = turn * session.place.world_size + session.place.rank
+        torch.manual_seed(zlib.crc32(f"{session.train.seed} {step} {number}".encode()))

@@ -1,0 +1,91 @@
+"""A session's tensors as sharded files: each rank writes its part, any number of ranks can read them back.
+
+Names are the model's own, so a state saved by ddp can be loaded by fsdp and the other way round.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from trainer.errors import BadInput
+from trainer.strategies.session import Session
+
+
+def save_tensors(session: Session, folder: Path) -> Callable[[], None]:
+    """Copy the state aside now; write the copy when the answer is called."""
+    held = {name: _copied(value) for name, value in _named(session).items()}
+
+    def write() -> None:
+        import torch.distributed.checkpoint as sharded
+
+        writer = sharded.FileSystemWriter(folder, single_file_per_rank=True, sync_files=True)
+        group = session.place.quiet_group
+        with quietly():
+            sharded.save(held, storage_writer=writer, process_group=group, no_dist=group is None)
+
+    return write
+
+
+def load_tensors(session: Session, folder: Path) -> None:
+    import torch.distributed.checkpoint as sharded
+
+    _make_room(session)
+    state = _named(session)
+    group = session.place.quiet_group
+    try:
+        with quietly():
+            sharded.load(state, checkpoint_id=folder, process_group=group, no_dist=group is None)
+    except (RuntimeError, ValueError, sharded.CheckpointException) as error:
+        if "ize mismatch" in str(error) or "Missing key" in str(error):
+            raise BadInput(f"{folder}: holds another model than the profile describes: {str(error).splitlines()[0]}") from None
+        raise
+    session.weights.publish()
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """The library warns of running without a process group, which is what one process does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _named(session: Session) -> dict[str, Tensor]:
+    found = {f"model.{name}": each.detach() for name, each in session.weights.masters.items()}
+    for name, parameter in session.module.named_parameters():
+        if name not in session.weights.masters:  # frozen
+            found[f"model.{name}"] = parameter.detach()
+    for name, parameter in session.weights.masters.items():
+        for key, value in session.optimizer.state.get(parameter, {}).items():
+            if isinstance(value, Tensor):
+                found[f"optimizer.{name}.{key}"] = value
+    return found
+
+
+def _make_room(session: Session) -> None:
+    """The optimizer's state as it will be after its first step: zeros, to be overwritten."""
+    adam = isinstance(session.optimizer, torch.optim.AdamW)
+    for parameter in session.weights.masters.values():
+        state = session.optimizer.state[parameter]
+        if adam:
+            fused = session.optimizer.param_groups[0]["fused"]
+            state["step"] = torch.zeros((), dtype=torch.float32, device=parameter.device if fused else "cpu")
+            state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
+        elif session.train.optimizer.momentum:
+            state["momentum_buffer"] = torch.zeros_like(parameter)
+
+
+def _copied(value: Tensor) -> Tensor:
+    if not hasattr(value, "to_local"):
+        return value.detach().to("cpu", copy=True)
+    from torch.distributed.tensor import DTensor
+
+    local = value.to_local().detach().to("cpu", copy=True)
+    return DTensor.from_local(local, value.device_mesh, value.placements, run_check=False, shape=value.shape,
+                              stride=value.stride())
