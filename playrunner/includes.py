@@ -33,11 +33,11 @@ def included_nodes(shared: Shared, play: Play, step: Step, turn: Turn, number: i
     if step.keywords.run_once is not None:
         keywords = replace(keywords, run_once=step.keywords.run_once)
     around = Surroundings(step.directory, play.directory, keywords, step.role, (*step.position, number), bring_role=bring_role)
-    params = {name: value for layer in step.keywords.vars for name, value in layer.items()}
+    params = step.params
     if step.module == "play.include_tasks":
         path = find_step_file(str(given["file"]), step.place, around)
         return Brought(shared.cached((path, around.prefix, id(step)), lambda: load_step_file(path, around)), params)
-    roles = RoleList(around)
+    roles = RoleList(around, list(play.mentions))
     roles.add(str(given["name"]), step.place, parts=role_parts(given),
               again=bool(given.get("allow_duplicates", True)))
     return Brought(tuple(roles.nodes), params, tuple(roles.handlers), tuple(roles.roles) if given.get("public") else ())

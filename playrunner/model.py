@@ -104,6 +104,7 @@ class Step:
     poll: Any = 15
     directory: Path = Path()  # of the file it is written in
     outer: Keywords | None = None  # what an include hands down: its surroundings' keywords, not its own
+    params: Mapping[str, Any] = field(default_factory=dict)  # and its own variables
     implicit: bool = False  # the runner's own (gathering facts)
 
     @property
@@ -141,6 +142,7 @@ class Play:
     handlers: tuple[Node, ...]
     roles: tuple[Role, ...]
     vars: Mapping[str, Any]
+    mentions: tuple[tuple[Any, ...], ...] = ()  # the roles it names, each with its parameters and keywords
     vars_files: tuple[Any, ...] = ()
     vars_prompt: tuple[Mapping[str, Any], ...] = ()
     gather_facts: Any = True

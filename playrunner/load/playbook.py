@@ -60,9 +60,9 @@ def _load_play(entry: Located, directory: Path, outer: Keywords) -> Play:
     # A play's variables rank below its roles'; what an importing playbook passes down is the play's too.
     variables = {name: value for layer in (*outer.vars, *own.vars) for name, value in layer.items()}
     keywords = replace(own.under(outer), vars=())
-    imported = Imported([], [])
+    imported = Imported([], [], [])
     around = Surroundings(directory, directory, keywords, imported=imported, bring_role=bring_role)
-    roles = RoleList(around)
+    roles = RoleList(around, imported.done)
     before = load_nodes(entry.get("pre_tasks"), entry.place("pre_tasks"), around)
     for role in _list(entry, "roles"):
         roles.add(role, entry.place("roles"))
@@ -72,7 +72,7 @@ def _load_play(entry: Located, directory: Path, outer: Keywords) -> Play:
         name=str(entry.get("name") or _hosts_text(entry["hosts"])), hosts=entry["hosts"], place=entry.place(),
         directory=directory, keywords=keywords, sections=(before, tuple(roles.nodes) + tasks, after),
         handlers=(*roles.handlers, *imported.handlers, *handlers), roles=(*roles.roles, *imported.roles),
-        vars=variables, vars_files=tuple(words.as_list(entry.get("vars_files"))), vars_prompt=_prompts(entry),
+        mentions=tuple(imported.done), vars=variables, vars_files=tuple(words.as_list(entry.get("vars_files"))), vars_prompt=_prompts(entry),
         gather_facts=entry.get("gather_facts", True), gather_subset=entry.get("gather_subset"),
         serial=_serial(entry), max_fail_percentage=_percentage(entry),
         any_errors_fatal=entry.get("any_errors_fatal", False), force_handlers=_flag(entry, "force_handlers"),

@@ -76,7 +76,7 @@ def role_nodes(role: Role, place: Place, around: Surroundings, tasks_from: str =
 
 def role_handlers(role: Role, around: Surroundings, handlers_from: str = "main") -> tuple[Node, ...]:
     file = _main_file(role.path, "handlers", handlers_from)
-    return load_step_file(file, replace(around, role=role, handlers=True, keywords=Keywords())) if file else ()
+    return load_step_file(file, replace(around, role=role, handlers=True)) if file else ()
 
 
 def read_meta(role: Role) -> Located:
@@ -94,12 +94,12 @@ def read_meta(role: Role) -> Located:
 class RoleList:
     """The roles a play names, dependencies first, each once unless its parameters differ or it allows more."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: Surroundings, done: list[tuple[Any, ...]] | None = None) -> None:
         self.around = around
         self.roles: list[Role] = []
         self.nodes: list[Node] = []
         self.handlers: list[Node] = []
-        self._done: list[tuple[Any, ...]] = []
+        self.done = [] if done is None else done  # mentions so far: name, parameters, keywords
 
     def add(self, entry: Any, place: Place, outer: Surroundings | None = None, chain: tuple[str, ...] = (),
             parts: Mapping[str, str] | None = None, again: bool = False) -> None:
@@ -113,14 +113,14 @@ class RoleList:
         allowed = again or bool(meta.get("allow_duplicates", False))
         inside = replace(around, keywords=keywords.under(around.keywords))
         mention = (role.name, params, keywords)
-        if mention in self._done and not allowed:
+        if mention in self.done and not allowed:
             return
         dependencies = meta.get("dependencies") or []
         if not isinstance(dependencies, list):
             raise BadInput("dependencies is a list of roles", meta.place("dependencies"))
         for dependency in dependencies:
             self.add(dependency, meta.place("dependencies"), replace(inside, role=role), (*chain, name))
-        self._done.append(mention)
+        self.done.append(mention)
         self.roles.append(role)
         self.nodes += role_nodes(role, place, inside, (parts or {}).get("tasks_from", "main"))
         self.handlers += role_handlers(role, inside, (parts or {}).get("handlers_from", "main"))
@@ -128,7 +128,7 @@ class RoleList:
 
 def bring_role(given: Mapping[str, Any], place: Place, around: Surroundings) -> tuple[Node, ...]:
     """The steps of a role where a task names it; its handlers and variables belong to the whole play."""
-    found = RoleList(around)
+    found = RoleList(around, around.imported.done if around.imported else None)
     found.add(str(given["name"]), place, parts=role_parts(given), again=True)
     if around.imported is not None:
         around.imported.roles.extend(found.roles)

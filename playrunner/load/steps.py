@@ -34,6 +34,7 @@ class Imported:
 
     roles: list[Role]
     handlers: list[Node]
+    done: list[tuple[Any, ...]]  # mentions of roles so far, so that a dependency runs once
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,8 @@ def _load_step(task: Located, module: str, given: Mapping[str, Any], around: Sur
         keywords = replace(keywords, delegate_to="localhost")
     return Step(
         name=_name(task), module=module, arguments=given, place=place, position=around.position(), role=around.role,
-        keywords=keywords if include else keywords.under(around.keywords), outer=around.keywords if include else None,
+        keywords=keywords.under(around.keywords), outer=around.keywords if include else None,
+        params=words.read_vars(task) if include else {},
         loop=_loop(task), register=_register(task), until=task.get("until"), retries=task.get("retries"),
         delay=task.get("delay", 5), notify=tuple(words.as_list(task.get("notify"))),
         listen=tuple(str(topic) for topic in words.as_list(task.get("listen"))),
