@@ -35,7 +35,8 @@ class Report:
         self._held: list[tuple[Any, Result]] = []
         self._order: dict[str, int] = {}
         self._oldest = 0.0
-        self._busy: dict[str, tuple[str, float]] = {}
+        self._busy: dict[str, list[str]] = {}  # by host, the steps sent and not heard of; the first is being done
+        self._since: dict[str, float] = {}  # when each host began what it is doing
         self._said_still = time.monotonic()
         self._started = time.monotonic()
 
@@ -50,12 +51,14 @@ class Report:
                 self.terminal.line("  no host matches; nothing to do")
 
     def starts(self, host: str, step: str) -> None:
-        self._busy[host] = (step, time.monotonic())
+        with self._lock:
+            self._busy.setdefault(host, []).append(step)
+            self._since.setdefault(host, time.monotonic())
 
     def hear(self, result: Result) -> None:
         with self._lock:
             self.results.append(result)
-            self._busy.pop(result.host, None)
+            self._done(result)
             if not self._held:
                 self._oldest = time.monotonic()
             self._held.append(((result.play, result.position, self._order.get(result.host, 0), len(self.results)), result))
@@ -199,16 +202,30 @@ class Report:
         sys.stdout.write(json.dumps(document, default=str) + "\n")
         sys.stdout.flush()
 
+    def _done(self, result: Result) -> None:
+        left = self._busy.get(result.host, [])[1:]
+        if result.status in ("failed", "unreachable") and not result.ignored:
+            left = []  # what was sent ahead is not done
+        self._since.pop(result.host, None)
+        self._busy.pop(result.host, None)
+        if left:
+            self._busy[result.host], self._since[result.host] = left, time.monotonic()
+
+    def _at_work(self) -> list[tuple[float, str, str]]:
+        """Since when, who, and at what; the longest first."""
+        with self._lock:
+            return sorted((self._since[host], host, steps[0]) for host, steps in self._busy.items())
+
     def _status(self, now: float) -> str:
-        busy = sorted(self._busy.items(), key=lambda pair: pair[1][1])
+        busy = self._at_work()
         if not busy:
             return ""
-        host, (step, since) = busy[0]
+        since, host, step = busy[0]
         more = f" and {len(busy) - 1} more" if len(busy) > 1 else ""
         return f"{now - self._started:5.1f}s  {host}: {step} ({now - since:.0f}s){more}"
 
     def _say_still(self, now: float) -> None:
-        for host, (step, since) in list(self._busy.items()):
+        for since, host, step in self._at_work():
             if now - since > STILL_SECONDS and not self.options.json:
                 self.terminal.line(f"{host}: {step}: still running after {now - since:.0f}s")
 
