@@ -24,7 +24,7 @@ test-differential: $(READY) packages  ## the same playbooks by ansible-core, sid
 lint: $(READY)
 	$(RUN) ruff check .
 	$(RUN) mypy
-	$(VENV)/bin/vermin -q --no-tips --eval-annotations -t=3.9- --violations $(shell ls playrunner/agent.py playrunner/bring.py playrunner/module.py playrunner/state.py playrunner/modules/host/*.py)
+	$(VENV)/bin/vermin -q --no-tips --eval-annotations -t=3.9- --violations $(shell ls playrunner/agent.py playrunner/bring.py playrunner/host_context.py playrunner/module.py playrunner/state.py playrunner/modules/host/*.py)
 
 bench: $(READY) packages  ## against the tools people use today; takes about a quarter of an hour
 	$(RUN) benchmarks.runner

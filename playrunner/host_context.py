@@ -16,8 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from playrunner.agent import Wire
-
 LIVE_AFTER_SECONDS = 1.0  # shorter steps answer before anyone could read along
 READ_BYTES = 65536
 
@@ -32,7 +30,7 @@ class Ran:
 class HostContext:
     """All a host module may use: how to look, how to run a program, how to get bytes from the controller."""
 
-    def __init__(self, wire: Wire, request: dict[str, Any]) -> None:
+    def __init__(self, wire: Any, request: dict[str, Any]) -> None:
         self.wire, self._step = wire, request["id"]
         self.check: bool = request.get("check", False)  # look only
         self.diff: bool = request.get("diff", False)  # states should hold file contents, for a diff or to take back
@@ -48,7 +46,8 @@ class HostContext:
         if "text" in shipment:
             text: str = shipment["text"]
             return text.encode("latin-1")
-        return self.wire.blob(self._step, shipment["sha1"])
+        found: bytes = self.wire.blob(self._step, shipment["sha1"])
+        return found
 
     def scrap(self, path: str) -> None:
         """A temporary file to remove should the work end early."""

@@ -15,7 +15,8 @@ import torch
 from trainer.checkpoint import Checkpoints, read_state
 from trainer.config import Profile
 from trainer.data import open_samples
-from trainer.data.loader import Batch, open_loader
+from trainer.data.loader import Batch
+from trainer.data.opening import open_loader
 from trainer.distributed import Place
 from trainer.errors import Unhealthy
 from trainer.log_styles import evaluated, resuming, saving

@@ -14,7 +14,8 @@ import torch
 
 from trainer.config import Data, Model, Train
 from trainer.data import open_samples
-from trainer.data.loader import Loader, open_loader
+from trainer.data.loader import Loader
+from trainer.data.opening import open_loader
 from trainer.data.order import Order, permuted
 from trainer.data.tokens import check_store
 from trainer.distributed import Place

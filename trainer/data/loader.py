@@ -19,14 +19,6 @@ Batch = dict[str, Tensor]
 Ready = tuple[list[Batch], tuple[float, float]]  # a step's micro-batches, and the labels and samples in them
 
 
-def open_loader(samples: Any, train: Train, place: Place, position: int, resume: dict[str, Any] | None) -> Loader:
-    if train.data.stream:
-        from trainer.data.stream import StreamLoader
-
-        return StreamLoader(samples, train, place, position, resume)
-    return Loader(samples, train, place, position)
-
-
 class Loader:
     """The micro-batches of each optimizer step, from a position in the stream of samples onwards.
 

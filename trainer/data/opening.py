@@ -1,0 +1,17 @@
+"""Opening a loader: by number where samples have numbers, as a stream where they only come one after another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trainer.config import Train
+from trainer.data.loader import Loader
+from trainer.distributed import Place
+
+
+def open_loader(samples: Any, train: Train, place: Place, position: int, resume: dict[str, Any] | None) -> Loader:
+    if train.data.stream:
+        from trainer.data.stream import StreamLoader
+
+        return StreamLoader(samples, train, place, position, resume)
+    return Loader(samples, train, place, position)
