@@ -183,3 +183,9 @@ def test_a_module_is_documented_by_its_own_code(tmp_path: Path) -> None:
 def test_colour_is_only_for_screens_and_those_who_ask(stage: Stage) -> None:
     assert "\033[" not in stage.play(PLAYBOOK, as_json=False).out
     assert "\033[" in stage.play(PLAYBOOK, as_json=False, NO_COLOR="", FORCE_COLOR="1").out
+
+
+def test_the_default_inventory_says_how_to_start_its_nodes(tmp_path: Path) -> None:
+    done = invoke("play", "playbooks/hello-nodes.yaml", state=tmp_path)
+    assert done.code == 2
+    assert 'start it with "invoke sandbox.up"' in done.out
