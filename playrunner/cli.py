@@ -70,6 +70,12 @@ def verb(*, flags: dict[str, tuple[Any, str]] | None = None, positional: Iterabl
     return wrap
 
 
+def positional_if_given(path: str, name: str) -> list[str]:
+    """Invoke knows no optional positional argument; so it is one only when the command line has it."""
+    after = sys.argv[sys.argv.index(path) + 1:] if path in sys.argv else []
+    return [name] if after and not after[0].startswith("-") else []
+
+
 def _show_help(name: str, made: Task[Any]) -> None:
     """`invoke play --help`: a positional argument would swallow the flag, so Invoke is asked the other way round."""
     from invoke.program import Program

@@ -117,6 +117,9 @@ def test_a_run_leaves_a_record_that_can_be_read_back(stage: Stage) -> None:
     listed = stage.invoke("runs.list", "--json").data
     assert listed[0]["run_id"] == ran.data["run_id"] and listed[0]["exit_code"] == 2
     shown = stage.invoke("runs.show", "--json").data
+    assert stage.invoke("runs.show", ran.data["run_id"], "--json").data == shown
+    assert stage.invoke("runs.show", "--id", ran.data["run_id"], "--json").data == shown
+    assert stage.invoke("runs.show", "1999", "--json").code == 5
     kinds = [(event["event"], event.get("step")) for event in shown["events"] if event.get("host") == "node1"]
     assert kinds.index(("intent", "make")) < kinds.index(("outcome", "make"))
     folder = Path(shown["folder"])

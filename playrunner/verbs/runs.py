@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from playrunner.cli import print_json, verb
+from playrunner.cli import positional_if_given, print_json, verb
 
 _JSON = {"json": (False, "print JSON on stdout, and nothing else there")}
 
@@ -30,8 +30,9 @@ def list_runs(context: Any, flags: dict[str, Any], last: int = 20) -> int:
     return 0
 
 
-@verb(flags=_JSON, help={"id": "which run; the latest by default", "events": "every intent and outcome"})
-def show(context: Any, flags: dict[str, Any], id: str = "", events: bool = False) -> int:
+@verb(flags=_JSON, positional=positional_if_given("runs.show", "id"),
+      help={"id": "which run; the latest by default", "events": "every intent and outcome"})
+def show(context: Any, flags: dict[str, Any], id: str | None = None, events: bool = False) -> int:
     """What one run did: its recap, its failures, and where its full output is."""
     from playrunner.errors import BadInput
     from playrunner.ledger import events as events_of
