@@ -14,14 +14,15 @@ from playrunner.templating import Templar, is_template
 SHARED = frozenset(field.name for field in fields(Keywords))
 PLAY = SHARED - {"delegate_to", "delegate_facts"} | {
     "name", "hosts", "roles", "vars_files", "vars_prompt", "pre_tasks", "tasks", "post_tasks", "handlers", "serial",
-    "max_fail_percentage", "gather_facts", "gather_subset", "gather_timeout", "force_handlers", "strategy", "order",
+    "max_fail_percentage", "gather_facts", "gather_subset", "force_handlers", "strategy", "order",
     "collections"}
-BLOCK = SHARED | {"name", "block", "rescue", "always", "notify", "collections"}
+BLOCK = SHARED | {"name", "block", "rescue", "always", "collections"}
 STEP = SHARED | {
     "name", "action", "local_action", "args", "loop", "loop_control", "register", "until", "retries", "delay", "notify",
     "listen", "changed_when", "failed_when", "async", "poll", "collections"}
 # Known elsewhere, not here; said so instead of being ignored.
 REFUSED = {
+    "gather_timeout": "facts are gathered without calling other programs; give the play's steps a timeout instead",
     "debugger": "there is no step debugger; use --verbose, or --start-at-task to go on from a step",
     "become_pass": "passwords are not written in playbooks; set PLAYRUNNER_BECOME_PASSWORD or answer the prompt",
     "fact_path": "local facts are read from /etc/ansible/facts.d only",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from playrunner.context import Context
 from playrunner.documents import read_yaml
@@ -28,7 +28,7 @@ class IncludeVars(Probe):
     ignore_files: list[str] = []  # names (expressions) to leave out
     extensions: list[str] = SUFFIXES  # which endings count
     ignore_unknown_extensions: bool = False  # pass over other files instead of failing
-    hash_behaviour: str | None = None  # replace, or merge into what an earlier file gave
+    hash_behaviour: Literal["replace"] | None = None  # merging is done where it is wanted, with the combine filter
 
     def look(self, ctx: Context) -> dict[str, Any]:
         if (self.file is None) == (self.dir is None):
