@@ -2,21 +2,25 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python -m
+# What is installed in it: the runner, what its tests need, the trainer, what the trainer's tests need.
+RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
-
 TRAINS := $(VENV)/.trains
+TRAINER_READY := $(VENV)/.trainer-ready
 
-.PHONY: quickstart test test-differential test-trainer lint bench bench-trainer packages clean
+.PHONY: quickstart test test-differential test-trainer test-launch lint bench bench-trainer packages clean
 
-quickstart: $(READY) packages  ## set up, and run the first playbook on two SSH nodes of this machine
-	$(RUN) invoke sandbox.up --nodes 2
-	$(RUN) invoke play playbooks/hello-nodes.yaml
+quickstart: $(TRAINS) packages  ## set up, and train GPT-2 with DeepSpeed ZeRO-1 on two SSH nodes of this machine
+	$(RUN) invoke train.launch --profile gpt2-micro-smoke --nodes 2 --launcher deepspeed --set train.strategy.name=deepspeed
 
 test: $(READY) packages  ## everything that is quick
-	$(RUN) pytest -n 2 --ignore tests/trainer
+	$(RUN) pytest -n 2 --ignore tests/trainer --ignore tests/launch
 
-test-trainer: $(TRAINS)  ## the trainer, with real processes that train; takes some minutes
+test-trainer: $(TRAINER_READY)  ## the trainer, with real processes that train; takes some minutes
 	OMP_NUM_THREADS=1 $(RUN) pytest tests/trainer --confcutdir tests/trainer
+
+test-launch: $(READY) $(TRAINS) packages  ## training across nodes: real sshd, real processes, real faults; takes some minutes
+	$(RUN) pytest tests/launch
 
 test-differential: $(READY) packages  ## the same playbooks by ansible-core, side by side instead of recorded
 	PLAYRUNNER_DIFFERENTIAL=live $(RUN) pytest tests/differential -n 2
@@ -26,22 +30,30 @@ lint: $(READY)
 	$(RUN) mypy
 	$(VENV)/bin/vermin -q --no-tips --eval-annotations -t=3.9- --violations $(shell ls playrunner/agent.py playrunner/bring.py playrunner/host_context.py playrunner/module.py playrunner/state.py playrunner/modules/host/*.py)
 
-bench: $(READY) packages  ## against the tools people use today; takes about a quarter of an hour
+bench: $(READY) packages  ## against the tools people use today; takes about an hour, most of it Ansible's
 	$(RUN) benchmarks.runner
 
 bench-trainer: $(TRAINS)  ## the trainer against a hand-written loop, on this machine's CPU
 	OMP_NUM_THREADS=1 $(RUN) benchmarks.trainer_cpu
 
-$(TRAINS): $(READY)
-	$(RUN) pip install -q -e ".[train,train-test]"
-	touch $(TRAINS)
-
-$(READY): pyproject.toml
+$(RUNS): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) pip install -q --upgrade pip
-	$(RUN) pip install -q -e ".[dev]"
+	$(RUN) pip install -q -e .
 	$(RUN) compileall -q playrunner sandbox roles tasks.py
-	touch $(READY)
+	touch $@
+
+$(READY): $(RUNS)
+	$(RUN) pip install -q -e ".[dev]"
+	touch $@
+
+$(TRAINS): $(RUNS)
+	$(RUN) pip install -q -e ".[train]"
+	touch $@
+
+$(TRAINER_READY): $(READY) $(TRAINS)
+	$(RUN) pip install -q -e ".[train-test]"
+	touch $@
 
 packages:  ## what tests and the sandbox need from Debian; only root can install it
 	@command -v sshd >/dev/null || [ -x /usr/sbin/sshd ] || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || \

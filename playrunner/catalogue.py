@@ -14,8 +14,9 @@ from pathlib import Path
 from playrunner.module import Module
 
 MODULES = Path(__file__).parent / "modules"
-HOST_PACKAGE = "playrunner.modules.host"
-PACKAGES = ("playrunner", "playrunner.modules", HOST_PACKAGE)
+HOST_KINDS = ("host", "train")  # modules of these run on the hosts, inside the agent
+HOST_PACKAGES = tuple(f"playrunner.modules.{kind}" for kind in HOST_KINDS)
+PACKAGES = ("playrunner", "playrunner.modules", *HOST_PACKAGES)
 
 # Names Ansible users write, and where the thing lives here.
 _OTHER_NAMES = {"systemd_service": "systemd", "include": "include_tasks", "gather_facts": "setup"}
@@ -73,7 +74,7 @@ def sources(path: str) -> tuple[tuple[str, str], ...]:
         text = "" if name in PACKAGES else source_file(name).read_text()
         for package, imported in _IMPORT.findall(text):
             visit(package)
-            if package == HOST_PACKAGE:  # what is imported from a package are its modules
+            if package in HOST_PACKAGES:  # what is imported from a package are its modules
                 for leaf in re.findall(r"\w+", imported):
                     visit(f"{package}.{leaf}")
         order[name] = text
@@ -103,4 +104,4 @@ def source_file(name: str) -> Path:
 
 
 def runs_on_host(name: str) -> bool:
-    return name.startswith("host.")
+    return name.partition(".")[0] in HOST_KINDS

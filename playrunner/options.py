@@ -24,5 +24,6 @@ class Options:
     verbose: int = 0
     force_handlers: bool = False
     exit_code: bool = False  # --check tells by its exit code whether anything would change
+    quiet: bool = False  # the verb speaks for itself: only what goes wrong is said
     no_wait: bool = False  # refuse instead of waiting for another run on the same inventory
     become_password: str = field(default="", repr=False)

@@ -29,7 +29,8 @@ class Report:
 
     def __init__(self, options: Options, terminal: Terminal | None = None) -> None:
         self.options = options
-        self.terminal = terminal or Terminal(sys.stderr if options.json else sys.stdout)
+        self.silent = options.json or options.quiet
+        self.terminal = terminal or Terminal(sys.stderr if self.silent else sys.stdout)
         self.results: list[Result] = []
         self._lock = threading.Lock()
         self._held: list[tuple[Any, Result]] = []
@@ -44,7 +45,7 @@ class Report:
 
     def play_starts(self, play: Play, hosts: list[str]) -> None:
         self._order = {host: number for number, host in enumerate(hosts)}
-        if not self.options.json:
+        if not self.silent:
             count = f"{len(hosts)} host{'' if len(hosts) == 1 else 's'}"
             self.terminal.line(self.terminal.paint(f"PLAY {play.name}", "bold") + f" ({count})")
             if not hosts:
@@ -65,7 +66,7 @@ class Report:
 
     def output(self, host: str, text: str) -> None:
         """Lines of a step that is still running."""
-        if not self.options.json:
+        if not self.silent:
             for line in text.splitlines():
                 self.terminal.line(f"{self.terminal.paint(host, 'dim')} | {line}")
 
@@ -98,6 +99,7 @@ class Report:
         self.terminal.live("")
         if self.options.json:
             self._print_json(recap, run_id, exit_code)
+        if self.silent:
             return
         self._say_recap(recap)
         if exit_code:
@@ -131,7 +133,7 @@ class Report:
     # How it says it.
 
     def _say(self, result: Result) -> None:
-        if self.options.json and result.status not in ("failed", "unreachable"):
+        if self.silent and result.status not in ("failed", "unreachable"):
             return
         if result.items:
             for item in result.items:

@@ -31,12 +31,18 @@ def run_playbook(playbook: str, options: Options) -> int:
     return run_plays(load_playbook(Path(playbook)), options, f"play {playbook}")
 
 
-def run_plays(plays: Sequence[Play], options: Options, command: str) -> int:
-    """Everything from loaded plays to an exit code; bad input is raised before a host is touched."""
-    inventory = open_inventory(options)
-    extra = read_extra_vars(options.extra_vars)
+def run_plays(plays: Sequence[Play], options: Options, command: str, *, inventory: Inventory | None = None,
+              extra: dict[str, Any] | None = None, agents: Agents | None = None) -> int:
+    """Everything from loaded plays to an exit code; bad input is raised before a host is touched.
+
+    A verb that has read the inventory or reached its hosts already hands on what it has.
+    """
+    inventory = inventory or open_inventory(options)
+    extra = {**read_extra_vars(options.extra_vars), **(extra or {})}
     plan = make_plan(plays, options.tags, options.skip_tags, options.start_at_task)
     _check_limit(inventory, options)
+    if agents is not None:
+        return _run(plays, inventory, extra, plan, agents, options, command, lent=True)
     agents = Agents(Pool())
     if plays:
         call_ahead(agents, inventory, plays[0], extra, options)
@@ -44,7 +50,7 @@ def run_plays(plays: Sequence[Play], options: Options, command: str) -> int:
 
 
 def _run(plays: Sequence[Play], inventory: Inventory, extra: dict[str, Any], plan: Plan, agents: Agents, options: Options,
-         command: str) -> int:
+         command: str, lent: bool = False) -> int:
     # Loaded only now: the hosts answer meanwhile.
     from playrunner.execute import Execution
     from playrunner.ledger import Ledger
@@ -71,7 +77,8 @@ def _run(plays: Sequence[Play], inventory: Inventory, extra: dict[str, Any], pla
             code = BadInput.exit_code
             report.say_error(error)
         finally:
-            shared.close()
+            if not lent:
+                shared.close()
             if code and options.rollback and shared.changes:
                 report.flush()
                 roll_back(shared.changes, report.say_restored)

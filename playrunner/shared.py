@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Hashable
 from functools import lru_cache
@@ -77,6 +78,7 @@ def _settings(options: Options, inventory: Inventory) -> dict[str, Any]:
         "ansible_run_tags": [tag for tag in options.tags.split(",") if tag] or ["all"],
         "ansible_skip_tags": [tag for tag in options.skip_tags.split(",") if tag],
         "ansible_inventory_sources": [str(file) for file in inventory.files], "ansible_config_file": None,
+        "ansible_playbook_python": sys.executable,
         "ansible_version": {"full": "2.19.0", "major": 2, "minor": 19, "revision": 0, "string": "2.19.0"},
     }
     return {**found, "ansible_limit": options.limit} if options.limit else found

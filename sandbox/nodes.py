@@ -83,7 +83,7 @@ def down(root: Path) -> None:
         return
     with state.locked(root):
         stop(root, status(root))
-        for folder in ("nodes", "homes", "sshd"):
+        for folder in ("nodes", "homes", "sshd", "shared"):
             state.remove_tree(root / folder)
         key = key_file(root)
         for file in (_record_file(root), inventory_file(root), known_hosts_file(root), key, key.with_suffix(".pub")):

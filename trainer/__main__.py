@@ -46,6 +46,10 @@ def _check(profile: object, output: Path) -> None:
     except ValueError:
         raise BadInput(f"the environment's WORLD_SIZE is {os.environ['WORLD_SIZE']!r}, not a number") from None
     check(profile, world_size)
+    if profile.train.checkpoint.upload:
+        from trainer.uploads import check_target
+
+        check_target(profile.train.checkpoint.upload)
     existing = next(each for each in (output, *output.absolute().parents) if each.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK):
         raise BadInput(f"--output {output}: cannot be written; {existing} is {'not writable' if existing.is_dir() else 'a file'}")
@@ -57,6 +61,12 @@ def _train(profile: object, output: Path) -> int:
     from trainer.loop import run
 
     assert isinstance(profile, Profile)
+    if os.environ.get("TRAINER_GATE"):
+        from trainer.proof import prove_network
+
+        code = prove_network()
+        if code:
+            return code
     place = join(profile.train)
     made = not output.exists()
     try:
@@ -65,11 +75,17 @@ def _train(profile: object, output: Path) -> int:
         leave()
         return 0
     except BadInput:
-        if made and place.first:
+        if made and place.first and not _began(output):
             import shutil
 
             shutil.rmtree(output, ignore_errors=True)  # nothing of a run that never began is left behind
         raise
+
+
+def _began(output: Path) -> bool:
+    """Whether there is anything to lose: data may turn out bad after days of training on what came before it."""
+    metrics = output / "metrics.jsonl"
+    return any((output / "checkpoints").glob("step-*")) or (metrics.exists() and metrics.stat().st_size > 0)
 
 
 if __name__ == "__main__":

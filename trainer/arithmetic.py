@@ -76,11 +76,25 @@ def _check_strategy(train: Train, world_size: int) -> None:
         raise BadInput(f"strategy.zero_offload parameters needs zero_stage 3, not {strategy.zero_stage}")
     if train.precision == "bf16-master" and strategy.name != "ddp":
         raise BadInput(f"precision bf16-master is for ddp; {strategy.name} keeps its own master weights: use bf16")
-    if train.guard.spike_factor and strategy.name == "deepspeed":
-        raise BadInput("guard.spike_factor is for ddp, fsdp and neuron: deepspeed's engine cannot turn a step down")
+    if train.precision == "bf16-master" and train.optimizer.name != "adamw":
+        raise BadInput(f"precision bf16-master is for optimizer adamw, not {train.optimizer.name}: use bf16 with it")
+    if strategy.name == "deepspeed":
+        _check_deepspeed(train)
     if train.precision == "fp16" and strategy.name == "fsdp":
         raise BadInput("precision fp16 with fsdp is not supported; use bf16")
     if train.fast.cuda_graphs and (world_size > 1 or strategy.name != "ddp"):
         raise BadInput(f"fast.cuda_graphs is for one process with strategy ddp, not {world_size} with {strategy.name}")
     if train.model.kind == "mlp" and strategy.name != "ddp":
         raise BadInput(f"model.kind mlp trains with strategy ddp, not {strategy.name}")
+
+
+def _check_deepspeed(train: Train) -> None:
+    """What ZeRO's engine cannot do; each would otherwise be left out in silence."""
+    if train.guard.spike_factor:
+        raise BadInput(f"guard.spike_factor {train.guard.spike_factor} is for ddp, fsdp and neuron: deepspeed's engine moves the"
+                       f" weights before a loss can be turned down; set guard.spike_factor=0 or use strategy fsdp")
+    if train.optimizer.name == "lamb":
+        raise BadInput("optimizer lamb is for ddp, fsdp and neuron: ZeRO lays all tensors end to end, and LAMB needs the size of"
+                       " each; use strategy fsdp, or optimizer adamw")
+    if train.optimizer.name != "adamw":
+        raise BadInput(f"strategy deepspeed trains with optimizer adamw, not {train.optimizer.name}; use strategy ddp or fsdp")

@@ -18,6 +18,7 @@ from typing import Any
 from trainer.config import Checkpoint
 from trainer.distributed import Place
 from trainer.errors import BadInput
+from trainer.uploads import Uploads
 
 MARKER, STATE = "complete.json", "state.json"
 
@@ -29,10 +30,14 @@ class Checkpoints:
         self.folder, self.settings, self.place = folder, settings, place
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
+        self._uploads = Uploads(settings.upload, MARKER, place.say) if settings.upload and place.first else None
 
     def find(self) -> Path | None:
         """The checkpoint to resume from: the one asked for, or the newest that is complete and undamaged."""
-        return Path(found) if (found := self.place.agreed(self._find() if self.place.first else None)) else None
+        found = self.place.agreed(self._find() if self.place.first else None)
+        if found and self._uploads and Path(found).parent == self.folder:
+            self._uploads.add(Path(found))  # the run before may have ended in the middle of copying it
+        return Path(found) if found else None
 
     def save(self, step: int, begin: Callable[[Path], Callable[[], None]], state: dict[str, Any], wait: bool = False) -> None:
         """Start a checkpoint; `begin` does what must be done now and answers what is left for the thread."""
@@ -54,6 +59,13 @@ class Checkpoints:
         if self._failure:
             raise self._failure
 
+    def close(self, seconds: float | None = None) -> None:
+        """Until the last checkpoint is on disk and, unless it takes longer than this, in the store too."""
+        self.wait()
+        if self._uploads:
+            self._uploads.wait(seconds)
+            self._prune()
+
     def _complete(self, finish: Callable[[], None], partial: Path, final: Path, state: dict[str, Any]) -> None:
         try:
             finish()
@@ -66,18 +78,11 @@ class Checkpoints:
             if self.place.first:
                 _write_json(partial / MARKER, {"step": state["step"], "files": {k: v for part in parts for k, v in part.items()}})
                 _rename(partial, final)
+                if self._uploads:
+                    self._uploads.add(final)
                 self._prune()
-                if self.settings.upload:
-                    self._upload(final)
         except BaseException as error:  # raised again by the training thread, in wait()
             self._failure = error
-
-    def _upload(self, folder: Path) -> None:
-        """A store that cannot be reached does not end the run: the checkpoint is safe here."""
-        try:
-            upload(folder, self.settings.upload)
-        except (OSError, ImportError, ValueError) as error:
-            self.place.say(f"{folder}: not copied to {self.settings.upload}: {error}")
 
     def _meet(self) -> None:
         if self.place.world_size > 1:
@@ -114,6 +119,8 @@ class Checkpoints:
     def _prune(self) -> None:
         if self.settings.keep:
             for old in sorted(self.folder.glob("step-*"))[: -self.settings.keep]:
+                if self._uploads and not self._uploads.release(old):
+                    continue
                 # Without its marker first: a removal cut short must not look like a checkpoint.
                 (old / MARKER).unlink(missing_ok=True)
                 shutil.rmtree(old, ignore_errors=True)
@@ -140,18 +147,6 @@ def damage(folder: Path, checksums: bool = True) -> str:
 
 def read_state(folder: Path) -> dict[str, Any]:
     return json.loads((folder / STATE).read_text())  # type: ignore[no-any-return]
-
-
-def upload(folder: Path, target: str) -> None:
-    """Copy a checkpoint to an object store, its marker last, so that it is complete there only when it is."""
-    import fsspec
-
-    files, base = fsspec.core.url_to_fs(target.rstrip("/") + f"/{folder.name}")
-    names = sorted((path for path in folder.rglob("*") if path.is_file()), key=lambda path: path.name == MARKER)
-    for path in names:
-        there = f"{base}/{path.relative_to(folder)}"
-        files.makedirs(there.rsplit("/", 1)[0], exist_ok=True)
-        files.put_file(str(path), there)
 
 
 def _fingerprint(path: Path) -> list[int]:

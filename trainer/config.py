@@ -91,9 +91,9 @@ class Data:
 
 @dataclass(frozen=True)
 class Optimizer:
-    name: Literal["adamw", "sgd"] = "adamw"
+    name: Literal["adamw", "lamb", "sgd"] = "adamw"  # lamb: for batches of tens of thousands, as BERT's
     lr: float = 6e-4  # the peak; the schedule scales it
-    betas: tuple[float, float] = (0.9, 0.95)  # 0.95 forgets faster than 0.999, which large batches like
+    betas: tuple[float, float] = (0.9, 0.95)  # adamw and lamb; 0.95 forgets faster than 0.999, which large batches like
     eps: float = 1e-8
     weight_decay: float = 0.1  # not on biases and norms
     grad_clip: float = 1.0  # by global norm, after the gradients of all ranks are summed; 0 is off
@@ -144,7 +144,9 @@ class Checkpoint:
     verify: bool = True  # compare checksums before loading
     resume: str = "auto"  # auto: the newest complete one, if any; never; or a checkpoint's folder
     grace_seconds: float = 25.0  # after SIGTERM; launchers usually kill at 30
-    upload: str = ""  # s3://bucket/run or gs://...: copied there in the background, marker last
+    # s3://bucket/run or gs://...: copied there in the background, marker last, and never removed there; credentials come
+    # from the environment or the machine's role
+    upload: str = ""
 
 
 @dataclass(frozen=True)

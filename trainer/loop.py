@@ -55,7 +55,7 @@ class Training:
         self.metrics = Metrics(output, self.train, self.session.module, place.world_size, self.step) if place.first else None
         self.last_step = self._last_step()
         self.saved = self.step if found else -1
-        self.recent: deque[float] = deque(maxlen=self.train.guard.spike_window)
+        self.recent: deque[float] = deque(state.get("recent", ()), maxlen=self.train.guard.spike_window)
         self.unread: list[tuple[int, int, Outcome]] = []
         self.trouble = ""  # what went wrong on this rank
         self.loss_sum, self.loss_count = 0.0, 0
@@ -95,7 +95,7 @@ class Training:
         state = {
             "step": self.step, "position": self.position, "samples": len(self.samples), "world_size": self.place.world_size,
             "taken": self.session.taken, "skipped": self.session.skipped, "seed": self.train.seed,
-            "stream": self.loader.state(self.position),
+            "stream": self.loader.state(self.position), "recent": list(self.recent),
             "scaler": scaler.state_dict() if scaler else None, "profile": asdict(self.profile),
         }
         self.checkpoints.save(self.step, lambda folder: self.strategy.save(self.session, folder), state, wait)
@@ -188,6 +188,7 @@ class Training:
         something = self.validation is not None or settings.wikitext or settings.lambada
         if something and not (settings.every and self.step % settings.every == 0):
             self._evaluate()
+        self.checkpoints.close()
 
     def _stop_early(self) -> None:
         self.place.say(f"asked to stop at step {self.step}: saving")
@@ -197,6 +198,7 @@ class Training:
         took = time.monotonic() - self.stopping.since if self.stopping.asked else 0.0
         if took > self.train.checkpoint.grace_seconds:
             self.place.say(f"saving took {took:.1f} s, more than checkpoint.grace_seconds {self.train.checkpoint.grace_seconds}")
+        self.checkpoints.close(max(0.0, self.train.checkpoint.grace_seconds - took))
 
     def _epoch(self) -> float:
         return self.position / len(self.samples)

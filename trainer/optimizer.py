@@ -63,10 +63,17 @@ def make_optimizer(weights: Weights, train: Train, device: torch.device) -> torc
     groups = decay_groups(weights.masters, settings.weight_decay)
     if settings.name == "sgd":
         return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum)
+    if settings.name == "lamb":
+        from trainer.lamb import Lamb
+
+        exempt = {id(each) for name, each in weights.masters.items() if _is_exempt(name)}
+        adapted = [{**group, "adapted": id(group["params"][0]) not in exempt} for group in groups]
+        return Lamb(adapted, settings.lr, settings.betas, settings.eps)
     if weights.mastered:
         return MasterAdamW(weights, groups, train)
-    # On CPUs the fused kernel is quick too, but sharded tensors do not have it there.
-    fused = train.fast.fused_optimizer and (device.type == "cuda" or train.strategy.name == "ddp")
+    # On CPUs the fused kernel is quick too, but sharded tensors do not have it there, where offloaded ones are as well.
+    on_gpu = device.type == "cuda" and not (train.strategy.name == "fsdp" and train.strategy.cpu_offload)
+    fused = train.fast.fused_optimizer and (on_gpu or train.strategy.name == "ddp")
     return torch.optim.AdamW(groups, lr=settings.lr, betas=settings.betas, eps=settings.eps, fused=fused)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from playrunner import arguments
-from playrunner.documents import Located, read_yaml
+from playrunner.documents import Located, parse_yaml, read_yaml
 from playrunner.errors import BadInput, Place
 from playrunner.load import words
 from playrunner.load.roles import RoleList, bring_role
@@ -35,6 +36,14 @@ def load_playbook(path: Path, outer: Keywords = Keywords(), chain: tuple[Path, .
         word = next((word for word in entry if str(word).endswith("import_playbook")), None)
         plays += _imported(entry, word, path, outer, chain) if word else [_load_play(entry, path.parent, outer)]
     return plays
+
+
+def role_play(role: str, hosts: str, tasks: str = "main") -> Play:
+    """A play that is one role's steps, for verbs that stand for a role."""
+    steps = [{"import_role": {"name": role, "tasks_from": tasks}}]
+    text = json.dumps([{"name": role, "hosts": hosts, "gather_facts": False, "tasks": steps}])
+    (entry,) = parse_yaml(text, f"roles/{role}")
+    return _load_play(entry, Path.cwd(), Keywords())
 
 
 def _imported(entry: Located, word: str, path: Path, outer: Keywords, chain: tuple[Path, ...]) -> list[Play]:

@@ -17,7 +17,8 @@ def namespace(roles: Path) -> Collection:
     for name, group in (("inventory", inventory), ("hosts", hosts), ("runs", runs), ("modules", modules)):
         root.add_collection(Collection.from_module(group, name=name))
     for file in sorted(roles.glob("*/verbs.py")):
-        root.add_collection(Collection.from_module(_load(file), name=file.parent.name))
+        group = _load(file)
+        root.add_collection(Collection.from_module(group, name=getattr(group, "GROUP", file.parent.name)))
     return root
 
 

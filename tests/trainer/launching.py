@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,39 @@ class Ended:
 
 def launch(profile: str, output: Path, *settings: str, processes: int = 1, environment: dict[str, str] | None = None) -> Ended:
     """Run to the end."""
-    started = start(profile, output, *settings, processes=processes, environment=environment)
+    return _ended(start(profile, output, *settings, processes=processes, environment=environment))
+
+
+def launch_several(profile: str, output: Path, runs: list[tuple[str, tuple[str, ...]]], processes: int,
+                   environment: dict[str, str] | None = None) -> Ended:
+    """Run all to the end one after another in the same processes, each in its own folder of the output."""
+    arguments = ["-m", "tests.trainer.several", profile, str(output), json.dumps(runs)]
+    return _ended(_started(arguments, processes, environment))
+
+
+def start(profile: str, output: Path, *settings: str, processes: int = 1,
+          environment: dict[str, str] | None = None) -> list[subprocess.Popen[str]]:
+    arguments = ["-m", "trainer", "--profile", profile, "--output", str(output)]
+    for setting in settings:
+        arguments += ["--set", setting]
+    return _started(arguments, processes, environment)
+
+
+def _started(arguments: list[str], processes: int, environment: dict[str, str] | None) -> list[subprocess.Popen[str]]:
+    shared = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    if processes > 1:
+        shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "GLOO_SOCKET_IFNAME": "lo",
+                   "WORLD_SIZE": str(processes), "LOCAL_WORLD_SIZE": str(processes)}
+    shared |= environment or {}
+    return [
+        subprocess.Popen([sys.executable, *arguments], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         env={**shared, "RANK": str(rank), "LOCAL_RANK": str(rank % int(shared["LOCAL_WORLD_SIZE"]))}
+                         if processes > 1 else shared)
+        for rank in range(processes)
+    ]
+
+
+def _ended(started: list[subprocess.Popen[str]]) -> Ended:
     try:
         texts = [process.communicate(timeout=_PATIENCE_SECONDS)[0] for process in started]
     finally:
@@ -32,20 +66,17 @@ def launch(profile: str, output: Path, *settings: str, processes: int = 1, envir
     return Ended(max(abs(process.returncode) for process in started), "".join(texts))
 
 
-def start(profile: str, output: Path, *settings: str, processes: int = 1,
-          environment: dict[str, str] | None = None) -> list[subprocess.Popen[str]]:
-    arguments = [sys.executable, "-m", "trainer", "--profile", profile, "--output", str(output)]
-    for setting in settings:
-        arguments += ["--set", setting]
-    shared = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **(environment or {})}
-    if processes > 1:
-        shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "GLOO_SOCKET_IFNAME": "lo",
-                   "WORLD_SIZE": str(processes), "LOCAL_WORLD_SIZE": str(processes)}
-    return [
-        subprocess.Popen(arguments, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                         env={**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} if processes > 1 else shared)
-        for rank in range(processes)
-    ]
+def kill_after(processes: list[subprocess.Popen[str]], output: Path, checkpoint: int, seconds: float = 240) -> None:
+    """SIGKILL to all ranks, the moment the checkpoint's folder has its final name."""
+    wanted = output / "checkpoints" / f"step-{checkpoint:08d}"
+    until = time.monotonic() + seconds
+    while not wanted.exists():
+        assert time.monotonic() < until and processes[0].poll() is None, processes[0].communicate()[0]
+        time.sleep(0.02)
+    for process in processes:
+        process.send_signal(signal.SIGKILL)
+    for process in processes:
+        process.wait()
 
 
 def records(output: Path) -> list[dict[str, Any]]:

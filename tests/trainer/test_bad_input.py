@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,57 @@ def test_a_world_without_an_address(
 def test_neuron_without_its_library_says_how_to_install_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = refused(capsys, tmp_path / "out", "bert-large-smoke", "train.strategy.name=neuron")
     assert "pip install torch-neuronx neuronx-cc" in said
+
+
+@pytest.mark.parametrize(("settings", "reason"), [
+    (("train.guard.spike_factor=2",), "guard.spike_factor 2.0 is for ddp, fsdp and neuron: deepspeed's engine moves the weights"
+     " before a loss can be turned down; set guard.spike_factor=0 or use strategy fsdp"),
+    (("train.optimizer.name=lamb",), "LAMB needs the size of each; use strategy fsdp, or optimizer adamw"),
+    (("train.optimizer.name=sgd",), "strategy deepspeed trains with optimizer adamw, not sgd"),
+    (("train.strategy.zero_offload=parameters",), "strategy.zero_offload parameters needs zero_stage 3, not 1"),
+])
+def test_what_deepspeed_would_leave_out_in_silence(
+        settings: tuple[str, ...], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, tmp_path / "out", "gpt2-micro-smoke", "train.strategy.name=deepspeed", *settings)
+    assert reason in said
+
+
+@pytest.mark.parametrize("name", ["sgd", "lamb"])
+def test_an_optimizer_that_does_not_move_master_weights(
+        name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, tmp_path / "out", "gpt2-micro-smoke", "train.precision=bf16-master", f"train.optimizer.name={name}")
+    assert f"precision bf16-master is for optimizer adamw, not {name}" in said
+
+
+@pytest.mark.parametrize(("target", "reason"), [
+    ("gs://bucket/run", "needs the gcsfs library: pip install gcsfs"),
+    ("s3n://bucket/run", 'no store "s3n"; did you mean "s3"?'),
+    ("s3://", "names no bucket; write it as s3://bucket/run"),
+])
+def test_a_store_that_could_never_be_reached(
+        target: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if target.startswith("s3:"):
+        pytest.importorskip("s3fs")
+    elif target.startswith("gs:") and find_spec("gcsfs"):
+        pytest.skip("gcsfs is installed here")
+    assert reason in refused(capsys, tmp_path / "out", "gpt2-micro-smoke", f"train.checkpoint.upload={target}")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_password_in_the_store_s_address_is_refused_and_not_repeated(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, tmp_path / "out", "gpt2-micro-smoke", "train.checkpoint.upload=sftp://me:hunter2@host/run")
+    assert "leave out what stands before the @" in said and "hunter2" not in said
+
+
+def test_data_found_to_be_bad_after_a_while_costs_no_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = "".join(json.dumps({"text": "x" * 99}) + "\n" for _ in range(20))
+    (tmp_path / "train.jsonl").write_text(good + "no JSON\n")
+    code = main(["--profile", "gpt2-small-smoke", "--output", str(tmp_path / "out"), "--set", "train.data.source=folder",
+                 "--set", f"train.data.path={tmp_path / 'train.jsonl'}", "--set", "train.data.stream=true",
+                 "--set", "train.model.vocab_size=257", "--set", "train.checkpoint.asynchronous=false"])
+    assert code == 5 and "train.jsonl: not the .jsonl expected" in capsys.readouterr().err
+    assert sorted(path.name for path in (tmp_path / "out" / "checkpoints").glob("step-*")) == ["step-00000002", "step-00000004"]
 
 
 def test_a_checkpoint_of_another_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,12 +87,3 @@ def test_one_that_was_asked_for_must_be_whole(tmp_path: Path) -> None:
     (tmp_path / "step-00000005" / "two.bin").unlink()
     with pytest.raises(BadInput, match=r"two\.bin is missing"):
         Checkpoints(tmp_path, Checkpoint(resume=str(tmp_path / "step-00000005")), ALONE).find()
-
-
-def test_the_copy_elsewhere_gets_its_marker_last(tmp_path: Path) -> None:
-    pytest.importorskip("fsspec")
-    saved(tmp_path / "here", 5, upload=f"file://{tmp_path}/there")
-    copy = tmp_path / "there" / "step-00000005"
-    assert damage(copy) == ""
-    others = [path.stat().st_mtime_ns for path in copy.iterdir() if path.name != MARKER]
-    assert (copy / MARKER).stat().st_mtime_ns >= max(others)

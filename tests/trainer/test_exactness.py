@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import signal
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.trainer.launching import launch, losses, start, steps_saved, worst_difference
+from tests.trainer.launching import kill_after, launch, losses, start, steps_saved, worst_difference
 
 pytestmark = pytest.mark.processes
 # Dropout stays on: it follows from the step and the micro-batch, not from who computes it.
@@ -38,7 +36,7 @@ def test_two_processes_killed_and_resumed_equal_one_uninterrupted(name: str, alo
         pytest.importorskip("deepspeed")
     output = tmp_path / "run"
     settings = (*COMMON, *STRATEGIES[name])
-    _kill_after(start(PROFILE, output, *settings, processes=2), output, checkpoint=3)
+    kill_after(start(PROFILE, output, *settings, processes=2), output, checkpoint=3)
     before = max(losses(output))
     assert before < 8
     shutil.copytree(output, tmp_path / "smaller")
@@ -99,16 +97,3 @@ def _exported(output: Path, target: Path) -> int:
     assert main([str(output), str(target)]) == 0
     assert AutoModelForCausalLM.from_pretrained(target).config.n_layer == 2
     return steps_saved(output)[-1]
-
-
-def _kill_after(processes: list, output: Path, checkpoint: int, seconds: float = 240) -> None:  # type: ignore[type-arg]
-    """SIGKILL to all ranks, the moment the checkpoint's folder has its final name."""
-    wanted = output / "checkpoints" / f"step-{checkpoint:08d}"
-    until = time.monotonic() + seconds
-    while not wanted.exists():
-        assert time.monotonic() < until and processes[0].poll() is None, processes[0].communicate()[0]
-        time.sleep(0.02)
-    for process in processes:
-        process.send_signal(signal.SIGKILL)
-    for process in processes:
-        process.wait()

@@ -53,6 +53,16 @@ def test_losses_far_above_the_recent_ones_are_skipped(tmp_path: Path, capsys: py
     assert "is over 2.0 x 0.0100; step skipped" in capsys.readouterr().err
 
 
+def test_the_recent_losses_a_spike_is_measured_by_are_in_the_checkpoint(tmp_path: Path) -> None:
+    guard = ("train.guard.spike_factor=2.0", "train.guard.spike_window=3")
+    first = Training(read_profile("gpt2-small-smoke", [*TINY, *guard, "train.steps=4"]), tmp_path, ALONE)
+    first.go_on()
+    first.close()
+    second = Training(read_profile("gpt2-small-smoke", [*TINY, *guard, "train.steps=5"]), tmp_path, ALONE)
+    second.close()
+    assert len(second.recent) == 3 and second.recent == first.recent
+
+
 def test_clipping_is_by_the_norm_of_all_gradients_together() -> None:
     moved = {}
     for limit in (0.0, 1e-3):

@@ -25,7 +25,7 @@ def files_of(path: Path, split: str) -> list[Path]:
 def documents(data: Data, split: str) -> Iterator[str]:
     """The source's texts, in file order."""
     if data.source == "hf":
-        yield from hub_documents(data, split)
+        yield from (text for text, _ in hub_documents(data, split))
         return
     files = files_of(Path(data.path), split)
     if not files and Path(data.path).is_file():
@@ -36,19 +36,30 @@ def documents(data: Data, split: str) -> Iterator[str]:
         yield from _read(file)
 
 
-def hub_documents(data: Data, split: str, skip: int = 0) -> Iterator[str]:
-    """A hub dataset, read over the network as it is needed."""
+def hub_documents(data: Data, split: str, begin: dict[str, Any] | None = None) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    """A hub dataset (or a folder of one), read as it is needed: each text with the place to begin at to get it again.
+
+    The place is the library's own (file and row), so that beginning there reads nothing of the files before.
+    """
     try:
         from datasets import load_dataset
     except ImportError:
-        raise BadInput('data.source hf needs the datasets library: pip install "datasets>=5"') from None
+        raise BadInput('data.source hf needs the datasets library: pip install "datasets>=4"') from None
+    if not data.dataset:
+        raise BadInput("data.source hf needs data.dataset: a name on the hub, as allenai/c4, or a folder")
     name = data.split if split == "train" else split
     try:
         rows = load_dataset(data.dataset, data.dataset_config or None, split=name, streaming=True)
-        for row in rows.skip(skip) if skip else rows:
-            yield row["text"]
+        if begin:
+            rows.load_state_dict(begin)
+        for row in rows:
+            if not isinstance(row.get("text"), str):
+                raise BadInput(f"dataset {data.dataset} {data.dataset_config}: has no column of texts named text,"
+                               f" only {', '.join(sorted(row))}")
+            yield row["text"], begin
+            begin = rows.state_dict()
     except (OSError, ValueError) as error:
-        raise BadInput(f"dataset {data.dataset} {data.dataset_config}: {error};"
+        raise BadInput(f"dataset {data.dataset} {data.dataset_config}: {next(iter(str(error).splitlines()), error)};"
                        f" offline, use data.source text, folder or synthetic") from None
 
 

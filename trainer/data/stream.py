@@ -1,8 +1,8 @@
 """Texts tokenised while training reads them: nothing is kept on disk, and only a few rows in memory.
 
 Every rank reads the whole stream and keeps the rows that are its own, so a row has the same number for any number of
-ranks. A place in the stream is (document, token within it): resuming skips to the document without making the rows before
-it again.
+ranks. A place in the stream is (document, token within it), and for a hub dataset the file and row of that document:
+resuming goes to the document without making the rows before it again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from trainer.data.tokenizer import open_tokenizer
 from trainer.errors import BadInput
 
 _NOMINAL_ROWS = 10_000_000  # a stream has no length; epochs are counted as if it had this one
+Bookmark = dict[str, Any]  # document: its number; source: how its reader finds it; offset: the token within it
+BEGINNING: Bookmark = {"document": 0, "source": None, "offset": 0}
+_Held = tuple[Bookmark, int, np.ndarray]  # a document, the offset of the first token held, tokens
 
 
 class Stream:
@@ -42,51 +45,68 @@ class Stream:
     def __len__(self) -> int:
         return _NOMINAL_ROWS
 
-    def rows(self, document: int, offset: int) -> Iterator[tuple[np.ndarray, dict[str, int]]]:
+    def rows(self, place: Bookmark) -> Iterator[tuple[np.ndarray, Bookmark]]:
         """Rows from a place on, each with the place after it; at the stream's end it begins again."""
-        held: list[tuple[int, int, list[int]]] = []  # document, offset of the first token held, tokens
-        size = 0
+        held: list[_Held] = []
+        size, offset = 0, place["offset"]
         while True:
             read = 0
-            for number, text in enumerate(self._documents(document), document):
+            for text, document in self._documents(place):
                 read += 1
-                tokens = [*self.tokenizer.encode([text])[0], self.tokenizer.end][offset:]
-                held.append((number, offset, tokens))
+                # An array: cutting a row from it copies the row alone, however long the text is.
+                tokens = np.array([*self.tokenizer.encode([text])[0], self.tokenizer.end], dtype=np.int64)[offset:]
+                held.append((document, offset, tokens))
                 size, offset = size + len(tokens), 0
                 while size > self.length:
-                    row = np.fromiter(islice((token for _, _, each in held for token in each), self.length + 1), np.int64)
+                    row = _first(held, self.length + 1)
                     size -= self.length
                     held = _after(held, self.length)
-                    yield row, {"document": held[0][0], "offset": held[0][1]}
-            if not read and not document:
-                raise BadInput(f"data.path {self.train.data.path}: no text in the stream")
-            document = 0
+                    yield row, {**held[0][0], "offset": held[0][1]}
+            if not read and not place["document"]:
+                raise BadInput(f"data.path {self.train.data.path or self.train.data.dataset}: no text in the stream")
+            place, offset = BEGINNING, 0
 
-    def _documents(self, skip: int) -> Iterator[str]:
-        if self.train.data.source == "hf":
-            return hub_documents(self.train.data, "train", skip)
-        return islice(documents(self.train.data, "train"), skip, None)
+    def _documents(self, place: Bookmark) -> Iterator[tuple[str, Bookmark]]:
+        """Texts from a place on, each with its own."""
+        data, first = self.train.data, place["document"]
+        if data.source == "hf":
+            found = hub_documents(data, "train", place["source"])
+        else:
+            found = ((text, None) for text in islice(documents(data, "train"), first, None))
+        for number, (text, source) in enumerate(found, first):
+            yield text, {"document": number, "source": source}
 
 
-def _after(held: list[tuple[int, int, list[int]]], count: int) -> list[tuple[int, int, list[int]]]:
+def _first(held: list[_Held], count: int) -> np.ndarray:
+    parts: list[np.ndarray] = []
+    for _, _, tokens in held:
+        parts.append(tokens[:count])
+        count -= len(parts[-1])
+        if not count:
+            break
+    return np.concatenate(parts)
+
+
+def _after(held: list[_Held], count: int) -> list[_Held]:
     """What is held once `count` tokens are used up."""
     while count >= len(held[0][2]):
         count -= len(held.pop(0)[2])
-    number, offset, tokens = held[0]
-    return [(number, offset + count, tokens[count:]), *held[1:]]
+    document, offset, tokens = held[0]
+    return [(document, offset + count, tokens[count:]), *held[1:]]
 
 
 class StreamLoader(Loader):
     """Batches from a stream; remembers the place after each step that may be saved."""
 
     def begin(self, resume: dict[str, Any] | None) -> None:
-        place = resume or {"document": 0, "offset": 0}
-        self._rows = self.samples.rows(place["document"], place["offset"])
+        place = {**BEGINNING, **(resume or {})}
+        self._rows = self.samples.rows(place)
         self._places = {self.position: place}
+        # As far as this thread runs ahead of the model, and as far back as a loss may still be looked at.
+        self._kept = (self.train.data.prefetch + self.train.log.every + 3) * self.train.batch_size
 
     def state(self, position: int) -> dict[str, Any] | None:
-        self._places = {key: value for key, value in self._places.items() if key >= position}
-        return self._places.get(position)
+        return self._places[position]
 
     def where(self, position: int, micro_batch: int) -> str:
         return f"document {self._places.get(position, {}).get('document', '?')} of the stream"
@@ -98,5 +118,7 @@ class StreamLoader(Loader):
             if micro_batch % self.world_size == self.rank:
                 rows = torch.from_numpy(np.stack([row for row, _ in taken]))
                 found.append({"input": rows[:, :-1].contiguous(), "label": rows[:, 1:].contiguous()})
-        self._places = {**self._places, position + self.train.batch_size: taken[-1][1]}
+        # Replaced and not changed: the training thread reads it.
+        kept = {each: place for each, place in self._places.items() if each >= position - self._kept}
+        self._places = {**kept, position + self.train.batch_size: taken[-1][1]}
         return found

@@ -24,13 +24,13 @@ from trainer.strategies.session import Accept, Outcome, Session, normalised, see
 TAG = "deepspeed"
 
 
-def rendered(train: Train, world_size: int, on_cpu: bool) -> dict[str, Any]:
+def rendered(train: Train, world_size: int, on_cpu: bool, own_kernel: bool) -> dict[str, Any]:
     """The JSON DeepSpeed reads. The learning rate is not in it: the loop sets it from the profile's schedule."""
     optimizer, strategy = train.optimizer, train.strategy
     parameters: dict[str, Any] = {"lr": optimizer.lr, "betas": list(optimizer.betas), "eps": optimizer.eps,
                                   "weight_decay": optimizer.weight_decay}
-    if on_cpu:
-        parameters["torch_adam"] = True  # its own kernel would be compiled first, for minutes
+    if not own_kernel:
+        parameters["torch_adam"] = True
     zero: dict[str, Any] = {
         "stage": strategy.zero_stage, "allgather_partitions": True, "allgather_bucket_size": strategy.bucket_size,
         "reduce_scatter": True, "reduce_bucket_size": strategy.bucket_size, "overlap_comm": not on_cpu,
@@ -57,7 +57,7 @@ def rendered(train: Train, world_size: int, on_cpu: bool) -> dict[str, Any]:
 def wrap(train: Train, place: Place) -> Session:
     on_cpu = place.device.type == "cpu"
     deepspeed = _import(on_cpu)
-    settings = rendered(train, place.world_size, on_cpu)
+    settings = rendered(train, place.world_size, on_cpu, own_kernel=not on_cpu and _can_compile(train, place))
     os.environ.setdefault("LOCAL_RANK", str(place.local_rank))  # it reads the environment, which one process need not have
     deepspeed.init_distributed(dist_init_required=False)
     if train.strategy.zero_stage == 3:
@@ -162,6 +162,18 @@ def _import(on_cpu: bool) -> Any:
         deepspeed.ops.__compatible_ops__ = {}
     deepspeed.utils.logger.setLevel("ERROR")
     return deepspeed
+
+
+def _can_compile(train: Train, place: Place) -> bool:
+    """Whether DeepSpeed can make its Adam at first use; PyTorch's takes the same steps, only slower where it is offloaded."""
+    if train.strategy.zero_offload != "none":
+        compilers = [os.environ.get("CXX", "c++")]
+    else:
+        compilers = ["nvcc", str(Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin/nvcc"))]
+    if any(map(shutil.which, compilers)):
+        return True
+    place.say(f"deepspeed: no compiler {compilers[0]} for its own Adam: PyTorch's is used")
+    return False
 
 
 def _initialise_in_pieces(deepspeed: Any, module: Any, seed: int, place: Place) -> None:

@@ -32,6 +32,8 @@ def wrap(train: Train, place: Place) -> Session:
     _shard(module, train, place)
     module.to_empty(device="cpu" if train.strategy.cpu_offload else place.device)
     initialise(module, train.seed)
+    if train.strategy.cpu_offload:
+        _bring_buffers(module, place)
     if train.model.initial_weights:
         from trainer.models.pretrained import load_folder
 
@@ -61,11 +63,19 @@ def _shard(module: Any, train: Train, place: Place) -> None:
         "mesh": _mesh(train, place),
         # Gradients are summed over ranks in fp32: bf16 would lose the small ones of many ranks.
         "mp_policy": MixedPrecisionPolicy(param_dtype=low, reduce_dtype=torch.float32 if low else None),
-        "offload_policy": CPUOffloadPolicy() if train.strategy.cpu_offload else OffloadPolicy(),
+        # Pinned memory is for copies to a GPU; where there is none it cannot be had.
+        "offload_policy": CPUOffloadPolicy(place.device.type == "cuda") if train.strategy.cpu_offload else OffloadPolicy(),
     }
     for _, _, block in module.blocks():
         fully_shard(block, **how)
     fully_shard(module, **how)
+
+
+def _bring_buffers(module: Any, place: Place) -> None:
+    """Parameters come to the device when they are gathered; tables beside them never would."""
+    for part in module.modules():
+        for name, buffer in part.named_buffers(recurse=False):
+            setattr(part, name, buffer.to(place.device))
 
 
 def _mesh(train: Train, place: Place) -> Any:

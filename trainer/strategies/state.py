@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from trainer.errors import BadInput
+from trainer.lamb import Lamb
 from trainer.strategies.session import Session
 
 
@@ -73,7 +74,9 @@ def _make_room(session: Session) -> None:
     adam = isinstance(session.optimizer, torch.optim.AdamW)
     for parameter in session.weights.masters.values():
         state = session.optimizer.state[parameter]
-        if adam:
+        if isinstance(session.optimizer, Lamb):
+            state.update(session.optimizer.room(parameter))
+        elif adam:
             fused = session.optimizer.param_groups[0]["fused"]
             state["step"] = torch.zeros((), dtype=torch.float32, device=parameter.device if fused else "cpu")
             state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)

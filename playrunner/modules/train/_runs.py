@@ -1,0 +1,74 @@
+"""The runs a node knows of: read from their folders, told from leftovers by the process that keeps each."""
+
+from __future__ import annotations
+
+import json
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+ENDED = ("finished", "failed", "stopped", "lost")
+
+
+def running(root: str, host: str) -> list[dict[str, Any]]:
+    return [run for run in all_runs(root, host) if run["keeper"].get("state") in ("running", "stopping")]
+
+
+def all_runs(root: str, host: str) -> list[dict[str, Any]]:
+    """Every run with a part on this node, each with its name and what its keeper says."""
+    folder = os.path.join(root, "runs")
+    found = []
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        keeper = keeper_of(os.path.join(folder, name), host)
+        if keeper:
+            found.append({"name": name, "keeper": keeper})
+    return found
+
+
+def keeper_of(folder: str, host: str) -> dict[str, Any]:
+    """What the keeper last said; `lost` when it is gone without having said how it ended."""
+    found = read_json(os.path.join(folder, "nodes", host, "keeper.json"))
+    if found.get("state") in ("running", "stopping") and not is_alive(found):
+        found["state"] = "lost"
+        found["reason"] = "the keeper of this node is gone without a word (killed, or the node restarted)"
+    return found
+
+
+def is_alive(keeper: dict[str, Any]) -> bool:
+    """Whether the process that wrote this is still there: same machine, same boot, same start."""
+    import socket
+
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            boot = file.read().strip()
+        with open(f"/proc/{int(keeper['pid'])}/stat", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()
+    except (OSError, KeyError, ValueError):
+        return False
+    same = keeper.get("machine") == socket.gethostname() and keeper.get("boot") == boot
+    return same and fields[0] != "Z" and fields[19] == keeper.get("started")
+
+
+def marked(mark: str) -> list[int]:
+    """Every living process of a run on this node, by the mark in its environment."""
+    wanted, found = f"PLAYRUNNER_RUN={mark}".encode(), []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            try:
+                with open(f"/proc/{name}/environ", "rb") as file:
+                    if wanted in file.read().split(b"\0"):
+                        found.append(int(name))
+            except OSError:
+                continue
+    return found
+
+
+def read_json(path: str) -> dict[str, Any]:
+    try:
+        with open(path) as file:
+            found = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

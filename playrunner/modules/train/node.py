@@ -1,0 +1,140 @@
+"""train.node: what a node has for training: interpreter and packages, devices, disk, clock, ports, and who else is at work."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from playrunner.module import Failed, Probe
+from playrunner.modules.train import _runs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_ASK = ("import importlib.metadata as m,json,platform,sys\n"
+        "found={}\n"
+        "for name in sys.argv[1:]:\n"
+        " try: found[name]=m.version(name)\n"
+        " except m.PackageNotFoundError: found[name]=None\n"
+        "print(json.dumps({'version':platform.python_version(),'packages':found}))")
+
+
+class Node(Probe):
+    """What a node has for training: interpreter, packages, devices, disk, clock, ports, other runs."""
+
+    root: str  # the folder of runs and code
+    python: str  # the interpreter that will train
+    host: str  # the node's name in the run
+    run: str = ""  # this run's name; others that run count as occupants
+    packages: list[str] = ["torch"]  # whose versions to tell
+    peer: str = ""  # another node's address: which interface leads there is told
+    listen: str = ""  # this node's own address, when it must listen
+    ports: list[int] = []  # that must be free there
+
+    def look(self, ctx: Any) -> dict[str, Any]:
+        root = os.path.expanduser(self.root)
+        return {
+            "time": time.time(), "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+            **self._python(ctx), "devices": _devices(ctx), "free_gib": _free_gib(root), "root": root,
+            "writable": _writable(root), "disk": _disk(root), "interface": _interface(self.peer),
+            "busy_ports": [port for port in self.ports if not _is_free(self.listen, port)],
+            "occupants": [run["name"] for run in _runs.running(root, self.host) if run["name"] != self.run],
+        }
+
+    def _python(self, ctx: Any) -> dict[str, Any]:
+        import json
+
+        python = os.path.expanduser(self.python)
+        try:
+            ran = ctx.run([python, "-c", _ASK, *self.packages], timeout=60)
+        except OSError as error:
+            raise Failed(f"{python} cannot be run: {error.strerror}; set train_python to the interpreter that has torch") from None
+        if ran.rc:
+            raise Failed(f"{python} does not work: {ran.err.strip()[-300:]}")
+        told = json.loads(ran.out)
+        return {"python": told["version"], "packages": told["packages"]}
+
+
+def _devices(ctx: Any) -> dict[str, Any]:
+    """The accelerators by kind; none means that the cores train."""
+    import shutil
+
+    if shutil.which("nvidia-smi"):
+        ran = ctx.run(["nvidia-smi", "--query-gpu=name,memory.used", "--format=csv,noheader,nounits"], timeout=30)
+        rows = [line.rsplit(",", 1) for line in ran.out.splitlines() if "," in line] if not ran.rc else []
+        if rows:
+            return {"kind": "cuda", "count": len(rows), "name": rows[0][0].strip(), "used_mib": [int(row[1]) for row in rows]}
+    if shutil.which("neuron-ls"):
+        ran = ctx.run(["neuron-ls", "--json-output"], timeout=30)
+        if not ran.rc:
+            import json
+
+            cards = json.loads(ran.out)
+            return {"kind": "neuron", "count": sum(int(card.get("nc_count", 0)) for card in cards), "name": "neuron"}
+    return {"kind": "cpu", "count": 0, "name": ""}
+
+
+def _existing(path: str) -> str:
+    while path and not os.path.isdir(path):
+        path = os.path.dirname(path)
+    return path or "/"
+
+
+def _free_gib(root: str) -> float:
+    there = os.statvfs(_existing(root))
+    return round(there.f_bavail * there.f_frsize / 2**30, 2)
+
+
+def _writable(root: str) -> bool:
+    return os.access(_existing(root), os.W_OK)
+
+
+def _disk(root: str) -> str:
+    """Which file system holds the root, in words that are the same on every node that mounts the same one."""
+    path, best = _existing(root), ("", "", "")
+    try:
+        with open("/proc/self/mounts") as mounts:
+            for line in mounts:
+                source, point, kind = line.split()[:3]
+                if (path + "/").startswith(point.rstrip("/") + "/") and len(point) >= len(best[1]):
+                    best = (source, point, kind)
+    except OSError:
+        return ""
+    return " ".join(best)
+
+
+def _interface(peer: str) -> str:
+    """The interface that leads to another node."""
+    import fcntl
+    import socket
+    import struct
+
+    if not peer:
+        return ""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((peer, 9))  # sends nothing: the kernel only picks the way
+            own = probe.getsockname()[0]
+            for _, name in socket.if_nameindex():
+                try:
+                    packed = fcntl.ioctl(probe.fileno(), 0x8915, struct.pack("256s", name.encode()[:15]))  # SIOCGIFADDR
+                except OSError:
+                    continue
+                if socket.inet_ntoa(packed[20:24]) == own:
+                    return name
+    except OSError:
+        return ""
+    return "lo" if own.startswith("127.") else ""
+
+
+def _is_free(address: str, port: int) -> bool:
+    import socket
+
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,63 @@
+"""The stage that an inventory stands on: a sandbox's nodes are started when they are needed, and found when they are up."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from playrunner.errors import HostUnreachable
+from playrunner.inventory import Inventory
+from playrunner.load.words import templar
+from playrunner.templating import MISSING
+from playrunner.variables import Scope
+from playrunner.world import World
+
+RECORD = "sandbox_state"  # the variable by which an inventory says that its hosts are the sandbox's
+GROUP = "nodes"
+ANSWER_SECONDS = 2.0
+
+
+def set_stage(inventory: Inventory, count: int = 0) -> None:
+    """Have the sandbox up with at least `count` nodes and all of them in the inventory, if it is about the sandbox at all."""
+    members = inventory.groups.get(GROUP)
+    if not members or RECORD not in inventory.variables(next(iter(members))):
+        return
+    host = next(iter(members))
+    folder = Scope(World(inventory, templar, {}, {}), host).lookup(RECORD)
+    if folder is MISSING:
+        return
+    wanted = max(count, len(members))
+    nodes = _nodes(Path(str(folder)))
+    if len(nodes) < wanted or not all(map(_answers, nodes.values())):
+        _bring_up(wanted)
+        nodes = _nodes(Path(str(folder)))
+    for name in nodes:
+        if name not in inventory.hosts:
+            inventory.add_host(name, [GROUP], {})
+
+
+def _nodes(folder: Path) -> dict[str, dict[str, Any]]:
+    try:
+        found = json.loads((folder / "nodes.json").read_text())["nodes"]
+    except (OSError, ValueError, KeyError):
+        return {}
+    return dict(found)
+
+
+def _answers(node: dict[str, Any]) -> bool:
+    try:
+        with socket.create_connection((node["address"], node["port"]), ANSWER_SECONDS):
+            return True
+    except OSError:
+        return False
+
+
+def _bring_up(count: int) -> None:
+    # The sandbox is a stage kept apart: the product reaches it as a program, never as a library.
+    ran = subprocess.run([sys.executable, "-m", "sandbox", "up", "--nodes", str(count)], check=False, capture_output=True, text=True)
+    if ran.returncode:
+        raise HostUnreachable(f"the sandbox did not start: {(ran.stderr or ran.stdout).strip()}")

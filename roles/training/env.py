@@ -1,0 +1,23 @@
+"""train.env: the environment of a run's processes, explained."""
+
+from __future__ import annotations
+
+from playrunner.cli import print_json
+from playrunner.options import Options
+from roles.training import preflight
+from roles.training.environment import as_json, show_environment
+from roles.training.plan import Request, environment_of, open_fleet, plan, read_request, refuse, wanted_nodes
+
+
+def show_env(request: Request, options: Options, why: str) -> int:
+    profile = read_request(request)
+    with open_fleet(options, wanted_nodes(request, profile)) as fleet:
+        job = plan(request, profile, fleet, options)
+        facts = preflight.look(fleet, job)
+        refuse([f"{host}: {said['msg']}" for host, said in facts.items() if "msg" in said], "preflight")
+        variables = environment_of(job, fleet, facts)
+    if options.json:
+        print_json({"environment": as_json(variables)})
+    else:
+        print(show_environment(variables, why))
+    return 0

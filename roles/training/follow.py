@@ -1,0 +1,200 @@
+"""Following a run: every node's output and the metrics come here as they happen, and the run's lease is renewed meanwhile."""
+
+from __future__ import annotations
+
+import json
+import queue
+import shlex
+import threading
+import time
+from typing import Any, Protocol
+
+from playrunner.connection import Channel
+from playrunner.errors import PlayrunnerError
+from playrunner.fleet import Fleet
+from roles.training.record import Record, parse_metrics
+from roles.training.screen import LiveLine
+from roles.training.states import ENDED
+from roles.training.verdict import Expected, judge
+
+BEAT_SECONDS = 2.0
+RETRY_SECONDS = 1.0
+# Once the first node has ended, the others are given this long to tell how they did; a node that is gone tells nothing.
+LAST_WORDS_SECONDS = 8.0
+
+States = dict[str, dict[str, Any]]
+
+
+class Ears(Protocol):
+    """Whoever wants to hear of a run."""
+
+    def log(self, host: str, text: str) -> None: ...
+    def metrics(self, text: str, again: bool) -> None: ...  # again: the file was rewritten, from the start
+    def gate(self, result: dict[str, Any]) -> bool: ...  # whether the run may begin
+    def say(self, text: str) -> None: ...
+    def idle(self) -> None: ...  # nothing has happened for a moment
+
+
+class GateClosed(PlayrunnerError):
+    """The network is not what it should be: the run does not begin."""
+
+    exit_code = 6
+
+
+class Keeping:
+    """Everything is kept in the run's record, and the newest metrics are on the terminal."""
+
+    def __init__(self, record: Record, line: LiveLine, expected: Expected) -> None:
+        self.record, self.line, self.expected, self.trains = record, line, expected, False
+
+    def gate(self, result: dict[str, Any]) -> bool:
+        verdict = judge(result, self.expected)
+        self.record.write_gate(result)
+        if not verdict.ok:
+            raise GateClosed("the gate stays closed: " + "; ".join(verdict.lines))
+        for text in verdict.lines:
+            self.line.say(f"network: {text}")
+        return True
+
+    def log(self, host: str, text: str) -> None:
+        self.record.write_log(host, text)
+
+    def metrics(self, text: str, again: bool) -> None:
+        self.record.write_metrics(text, again)
+        for metrics in parse_metrics(text):
+            self.trains = True
+            self.line.metrics(metrics)
+
+    def say(self, text: str) -> None:
+        self.line.say(text)
+
+    def idle(self) -> None:
+        if not self.trains:
+            self.line.waiting("waiting for the first step")
+
+
+class Follower:
+    """One run's nodes, heard side by side."""
+
+    def __init__(self, fleet: Fleet, job: dict[str, Any], ears: Ears, *, hosts: list[str] | None = None, renew: bool = True,
+                 offsets: dict[str, int] | None = None, to_gate: bool = False) -> None:
+        self.fleet, self.job, self.ears, self.renew = fleet, job, ears, renew
+        self.to_gate, self.passed = to_gate, False  # only until the gate is open
+        self.nodes = [node for node in job["nodes"] if hosts is None or node["host"] in hosts]
+        self.states: States = {}
+        self.news: queue.Queue[tuple[str, dict[str, Any]]] = queue.Queue()
+        self.channels: dict[str, Channel] = {}
+        self.offsets = {node["host"]: (offsets or {}).get(node["host"], 0) for node in self.nodes}
+        self.metrics_offset = 0
+        self.over = threading.Event()
+
+    def follow(self) -> States:
+        """Until every node has ended, or the gate is open; what each one's keeper said last."""
+        for node in self.nodes:
+            threading.Thread(target=self._listen, args=(node,), daemon=True).start()
+        beaten = time.monotonic()
+        first_ended = 0.0
+        try:
+            while not self._all_ended() and not (self.to_gate and self.passed):
+                try:
+                    self._take(*self.news.get(timeout=0.2))
+                except queue.Empty:
+                    self.ears.idle()
+                if self.renew and time.monotonic() - beaten >= BEAT_SECONDS:
+                    beaten = time.monotonic()
+                    self._beat()
+                if self._has_ended(self.nodes[0]["host"]):
+                    first_ended = first_ended or time.monotonic()
+                    if time.monotonic() - first_ended > LAST_WORDS_SECONDS:
+                        break
+        finally:
+            self.over.set()
+            for channel in list(self.channels.values()):
+                channel.close()
+        return self.states
+
+    def _take(self, host: str, message: dict[str, Any]) -> None:
+        if "log" in message:
+            self.offsets[host] = message.get("offset", 0)
+            self.ears.log(host, message["log"])
+        elif "metrics" in message:
+            self.metrics_offset = message.get("offset", 0)
+            self.ears.metrics(message["metrics"], bool(message.get("again")))
+        elif "keeper" in message:
+            before, self.states[host] = self.states.get(host, {}), message["keeper"]
+            lost, known = set(message["keeper"].get("lost", ())), set(before.get("lost", ()))
+            for name in sorted(lost - known):
+                self.ears.say(f"{name} is lost; the run goes on without it")
+            for name in sorted(known - lost):
+                self.ears.say(f"{name} is back")
+        elif "gate" in message and host == self.job["nodes"][0]["host"]:
+            if self.ears.gate(message["gate"]):
+                self.channels[host].send(b"go\n")
+                self.passed = True
+        elif "silence" in message:
+            self.ears.say(f"{host}: {message['silence']}")
+
+    def _listen(self, node: dict[str, Any]) -> None:
+        """One node's follower, started again whenever the connection breaks."""
+        host, told = node["host"], False
+        while not self.over.is_set():
+            try:
+                channel = self.channels[host] = self.fleet.start(host, self._command(node))
+                told = False
+                if self._hear(host, channel):
+                    return
+            except (PlayrunnerError, OSError, EOFError) as error:
+                if not told and not self.over.is_set():
+                    self.news.put((host, {"silence": str(error)}))
+                told = True
+                self.fleet.forget(host)
+            self.over.wait(RETRY_SECONDS)
+
+    def _hear(self, host: str, channel: Channel) -> bool:
+        """Pass on what the node says; whether it said that it has ended."""
+        pending = b""
+        if self.renew:
+            channel.send(b"\n")
+        while not self.over.is_set():
+            data = channel.receive()
+            if not data:
+                break
+            *lines, pending = (pending + data).split(b"\n")
+            for line in lines:
+                if line.startswith(b"{"):
+                    message = json.loads(line)
+                    self.news.put((host, message))
+                    if message.get("keeper", {}).get("state") in ENDED:
+                        return True
+        return False
+
+    def _command(self, node: dict[str, Any]) -> str:
+        words = [str(self.offsets[node["host"]])]
+        if node is self.job["nodes"][0]:
+            words.append(str(self.metrics_offset))
+        return node_command(self.job, node, "trainer.node.follow", [f"{node['root']}/runs/{self.job['name']}", node["host"], *words])
+
+    def _beat(self) -> None:
+        for host, channel in list(self.channels.items()):
+            if not self._has_ended(host):
+                try:
+                    channel.send(b"\n")
+                except (OSError, EOFError):
+                    pass  # its listener sees the same
+
+    def _all_ended(self) -> bool:
+        return self.news.empty() and all(self._has_ended(node["host"]) for node in self.nodes)
+
+    def _has_ended(self, host: str) -> bool:
+        return self.states.get(host, {}).get("state") in ENDED
+
+
+def node_command(job: dict[str, Any], node: dict[str, Any], module: str, arguments: list[str]) -> str:
+    """A program of the staged code, for a node's shell."""
+    words = [node["python"], "-m", module, *arguments]
+    return f"PYTHONPATH={in_shell(job['codes'][node['host']])} exec {' '.join(map(in_shell, words))}"
+
+
+def in_shell(word: str) -> str:
+    """A word for the shell, its ~ still meaning the login's home."""
+    return f"~/{shlex.quote(word[2:])}" if word.startswith("~/") else shlex.quote(word)

@@ -1,0 +1,87 @@
+"""What this machine keeps of a run: the job, every node's output, and the metrics as they came."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import IO, Any
+
+from playrunner.ledger import state_directory
+
+
+class Record:
+    """A run's folder on this machine."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.folder = state_directory() / "training" / "runs" / name
+        self._files: dict[str, IO[str]] = {}
+
+    def begin(self, job: dict[str, Any]) -> None:
+        (self.folder / "hosts").mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = self.folder / ".run.json"
+        draft.write_text(json.dumps(job, indent=2) + "\n")
+        draft.replace(self.folder / "run.json")
+
+    def job(self) -> dict[str, Any]:
+        try:
+            found = json.loads((self.folder / "run.json").read_text())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def log(self, host: str) -> Path:
+        return self.folder / "hosts" / f"{host}.log"
+
+    def write_log(self, host: str, text: str) -> None:
+        self._add(self.log(host), text)
+
+    def write_metrics(self, text: str, again: bool = False) -> None:
+        path = self.folder / "metrics.jsonl"
+        if again and path.exists():
+            self._close(path)
+            path.unlink()
+        self._add(path, text)
+
+    def write_gate(self, result: dict[str, Any]) -> None:
+        (self.folder / "gate.json").write_text(json.dumps(result, indent=1) + "\n")
+
+    def metrics(self) -> list[dict[str, Any]]:
+        path = self.folder / "metrics.jsonl"
+        return parse_metrics(path.read_text()) if path.exists() else []
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.close()
+        self._files.clear()
+
+    def _add(self, path: Path, text: str) -> None:
+        if str(path) not in self._files:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._files[str(path)] = path.open("a", encoding="utf-8")
+        self._files[str(path)].write(text)
+        self._files[str(path)].flush()
+
+    def _close(self, path: Path) -> None:
+        file = self._files.pop(str(path), None)
+        if file:
+            file.close()
+
+
+def parse_metrics(text: str) -> list[dict[str, Any]]:
+    """Metric lines that hold a loss; one cut short is passed over."""
+    found = []
+    for line in text.splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict) and record.get("loss") is not None:
+            found.append(record)
+    return found
+
+
+def recorded() -> list[Record]:
+    """Every run this machine has launched, by name."""
+    root = state_directory() / "training" / "runs"
+    return [Record(path.name) for path in sorted(root.iterdir()) if (path / "run.json").exists()] if root.is_dir() else []

@@ -1,0 +1,44 @@
+"""train.resume and train.scale: a run goes on from its newest complete checkpoint, on as many nodes or on others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from playrunner.errors import BadInput
+from playrunner.options import Options
+from roles.training.launch import launch
+from roles.training.plan import Request, open_fleet
+from roles.training.record import Record
+from roles.training.runs import Run, stop_run
+from roles.training.selection import the_run
+from roles.training.states import ENDED
+
+
+def resume(options: Options, name: str, nodes: int, overrides: tuple[str, ...], detach: bool) -> int:
+    with open_fleet(options, nodes) as fleet:
+        run = the_run(fleet, options, name)
+    if run.state not in ENDED:
+        raise BadInput(f"{run.name} is {run.state}; there is nothing to resume (train.scale changes its nodes)")
+    return launch(_again(run, nodes or len(run.hosts), overrides, detach), options)
+
+
+def scale(options: Options, name: str, nodes: int, detach: bool) -> int:
+    if nodes < 1:
+        raise BadInput("--nodes says how many nodes the run should have")
+    with open_fleet(options, nodes) as fleet:
+        run = the_run(fleet, options, name)
+        if run.state == "running" and len(run.hosts) == nodes:
+            print(f"{run.name} has {nodes} node{'s' * (nodes != 1)} already: nothing changed")
+            return 0
+        if run.state in ("running", "stopping") and not options.check:
+            code = stop_run(fleet, run.job, options)
+            if code:
+                return code
+    return launch(_again(run, nodes, (), detach), options)
+
+
+def _again(run: Run, nodes: int, overrides: tuple[str, ...], detach: bool) -> Request:
+    """The request that made the run, on another number of nodes."""
+    given = Record(run.name).job() or run.job
+    request = Request(str(given["profile"]), run.name, nodes, tuple(given.get("overrides", ())), str(given["launcher"]))
+    return replace(request, overrides=(*request.overrides, *overrides), detach=detach)

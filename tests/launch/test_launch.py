@@ -1,0 +1,140 @@
+"""train.launch on nodes of the sandbox, with processes that really train."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from tests.launch.site import QUICK, Site
+
+LONG = ("train.steps=2000", "train.log.every=1", "train.checkpoint.every=10", "train.evaluate.batches=1")
+
+
+def test_a_launch_trains_on_two_nodes_and_a_second_one_changes_nothing(site: Site) -> None:
+    first = site.launch("twice", "--nodes", 2)
+    assert first.code == 0, first.text
+    losses = site.losses("twice")
+    assert losses[12] < losses[1] - 0.3
+    assert "twice is done" in first.err
+    assert site.processes("twice") == []
+    again = site.launch("twice", "--nodes", 2)
+    assert again.code == 0
+    assert "complete at step 12: nothing to do" in again.err
+    assert site.losses("twice") == losses
+
+
+def test_every_launcher_on_one_two_and_four_nodes_gives_the_same_losses(site: Site) -> None:
+    settings = (*QUICK, "train.steps=6", "train.device_batch_size=2")
+    curves = {}
+    for launcher in ("direct", "torchrun", "deepspeed"):
+        for nodes in (1, 2, 4):
+            name = f"same-{launcher}-{nodes}"
+            ended = site.launch(name, "--nodes", nodes, "--launcher", launcher, settings=settings)
+            assert ended.code == 0, ended.text
+            curves[launcher, nodes] = site.losses(name)
+    exact = curves["direct", 1]
+    assert set(exact) == set(range(1, 7))
+    for which, curve in curves.items():
+        assert curve == pytest.approx(exact, abs=1e-4), which
+
+
+def test_a_killed_rank_stops_all_nodes_and_the_run_resumes_on_the_same_curve(site: Site) -> None:
+    whole = site.launch("whole", "--nodes", 2, settings=(*QUICK, "train.steps=30"))
+    assert whole.code == 0, whole.text
+    running = site.begin("killed", "--nodes", 2, settings=(*QUICK, "train.steps=30"))
+    site.await_step("killed", 9, running)
+    os.kill(site.rank("killed", 1), signal.SIGKILL)
+    since = time.monotonic()
+    site.await_that(lambda: not site.processes("killed"), "the end of all processes")
+    assert time.monotonic() - since < 10
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 100, out + err
+    assert "node2: rank 1 was ended by SIGKILL" in err
+    resumed = site.launch("killed", "--nodes", 2, settings=(*QUICK, "train.steps=30"))
+    assert resumed.code == 0, resumed.text
+    assert "resuming from step-" in resumed.err
+    assert site.losses("killed") == pytest.approx(site.losses("whole"), abs=1e-5)
+
+
+def test_stop_saves_and_leaves_nothing_of_this_run_and_all_of_another(site: Site) -> None:
+    for name in ("stopped", "spared"):
+        begun = site.launch(name, "--nodes", 2, "--detach", settings=LONG)
+        assert begun.code == 0, begun.text
+    site.await_step("stopped", 3)
+    site.await_step("spared", 1)
+    spared = set(site.processes("spared"))
+    ended = site.invoke("train.stop", "--name", "stopped")
+    assert ended.code == 0, ended.text
+    assert "no process left" in ended.out
+    assert site.processes("stopped") == []
+    assert set(site.processes("spared")) == spared
+    state = site.invoke("train.status", "--name", "stopped", "--json")
+    assert state.code == 103
+    assert state.data["state"] == "stopped"
+    newest = state.data["checkpoints"][-1]
+    assert int(newest.removeprefix("step-")) == state.data["step"]  # it saved where it stopped
+    assert site.invoke("train.stop", "--name", "spared").code == 0
+
+
+def test_without_its_controller_an_attached_run_ends_and_a_detached_one_goes_on(site: Site) -> None:
+    detached = site.launch("detached", "--nodes", 2, "--detach", settings=LONG)
+    assert detached.code == 0, detached.text
+    attached = site.begin("attached", "--nodes", 2, settings=LONG)
+    site.await_step("attached", 1, attached)
+    attached.kill()
+    attached.wait()
+    site.await_that(lambda: site.keeper("attached", "node1").get("state") == "failed", "the lease to run out", seconds=60)
+    assert "the controller has not been heard from" in site.keeper("attached", "node1")["reason"]
+    site.await_that(lambda: not site.processes("attached"), "the end of all processes")
+    seen = {run["name"]: run["state"] for run in site.invoke("train.status", "--json").data["runs"]}
+    assert seen["attached"] == "failed"
+    assert seen["detached"] == "running"
+    assert site.invoke("train.stop", "--name", "detached").code == 0
+
+
+def test_logs_show_rank_zero_or_every_node(site: Site) -> None:
+    assert site.launch("said", "--nodes", 2).code == 0
+    mine = site.invoke("train.logs", "--name", "said")
+    assert "step 12" in mine.out
+    assert "[0]" not in mine.out
+    everything = site.invoke("train.logs", "--name", "said", "--all")
+    assert "node1 [0] " in everything.out and "node2 [node] " in everything.out
+    assert site.invoke("train.logs", "--name", "said", "--rank", 7).code == 5
+    unknown = site.invoke("train.logs", "--name", "sayd")
+    assert unknown.code == 102
+    assert 'did you mean "said"?' in unknown.err
+
+
+def test_check_looks_and_touches_nothing(site: Site) -> None:
+    looked = site.launch("looked", "--nodes", 2, "--check")
+    assert looked.code == 0, looked.text
+    assert not site.folder("looked").exists()
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["--nodes", 3], "batch_size 8 is not a multiple of device_batch_size 4 x 3 processes = 12"),
+    (["--set", "train.stepz=3"], 'did you mean "steps"?'),
+    (["--launcher", "pdsh"], "it is one of deepspeed, torchrun, direct"),
+    (["--name", "My_Run"], "use up to 53 of a-z"),
+])
+def test_bad_input_is_refused_before_a_node_is_touched(site: Site, words: list[object], said: str) -> None:
+    refused = site.launch("refused", *words)
+    assert refused.code == 5
+    assert said in refused.err
+    assert not site.folder("refused").exists()
+
+
+def test_a_run_grows_and_shrinks_and_goes_on_where_it_was(site: Site) -> None:
+    settings = (*LONG, "train.device_batch_size=2")
+    begun = site.launch("grown", "--nodes", 1, "--detach", settings=settings)
+    assert begun.code == 0, begun.text
+    site.await_step("grown", 5)
+    grown = site.invoke("train.scale", "--name", "grown", "--nodes", 2, "--detach")
+    assert grown.code == 0, grown.text
+    at = max(site.losses("grown"))
+    site.await_step("grown", at + 3)
+    assert site.invoke("train.status", "--name", "grown", "--json").data["nodes"] == {"node1": "running", "node2": "running"}
+    assert site.invoke("train.stop", "--name", "grown").code == 0

@@ -1,0 +1,67 @@
+"""Failures of a run's processes, and which of several is the cause: when one rank dies, the others fail over its silence."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+_ECHOES = ("connection closed by peer", "connection reset by peer", "broken pipe", "timed out waiting", "connectionreset",
+           "gloo", "nccl", "distbackenderror", "rendezvous", "sigterm", "childfailederror")
+_KILLED_HINT = {
+    signal.SIGKILL: "killed from outside: out of memory (see the kernel's log), or by hand",
+    signal.SIGSEGV: "crashed in native code",
+    signal.SIGBUS: "lost its memory mapping: a full /dev/shm or a truncated file",
+}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One end that should not have been."""
+
+    node: str
+    what: str  # as "rank 1 ended with code 1"
+    time: float
+    code: int = 0  # negative: a signal's number
+    tail: tuple[str, ...] = ()  # its last lines
+
+    def plain(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def reason(self) -> str:
+        return f"{self.node}: {self.what}"
+
+
+def failure_from(said: dict[str, Any]) -> Failure:
+    return Failure(str(said.get("node")), str(said.get("what")), float(said.get("time", 0)), int(said.get("code", 0)),
+                   tuple(map(str, said.get("tail", ()))))
+
+
+def ending(label: str, code: int) -> str:
+    """A wait status in words."""
+    name = "the launcher" if label == "node" else f"rank {label}" if label.isdigit() else f"ranks {label}"
+    if code >= 0:
+        return f"{name} ended with code {code}"
+    try:
+        sign = signal.Signals(-code)
+    except ValueError:
+        return f"{name} was ended by signal {-code}"
+    return f"{name} was ended by {sign.name} ({_KILLED_HINT.get(sign, 'a signal')})"
+
+
+def cause(failures: Iterable[Failure]) -> Failure | None:
+    """The failure that explains the others."""
+    return min(failures, key=_rank, default=None)
+
+
+def _rank(failure: Failure) -> tuple[int, float]:
+    text = " ".join(failure.tail[-8:]).lower()
+    if failure.code < 0 and failure.code != -signal.SIGTERM:
+        order = 0  # nothing of ours sends these
+    elif any(echo in text for echo in _ECHOES):
+        order = 2
+    else:
+        order = 1
+    return order, failure.time

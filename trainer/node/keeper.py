@@ -1,0 +1,313 @@
+"""The keeper of a run on one node: starts its processes, writes down what they say, and sees to it that none outlives the run.
+
+`python -m trainer.node.keeper RUN-FOLDER HOST`. A run goes on only as long as somebody renews its lease: the nodes hear from the
+first node, the first node from the controller (or from nobody, when the run was detached). The first failure ends all nodes.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import re
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import IO, Any
+
+from trainer.node import processes
+from trainer.node.failure import Failure, cause, ending, failure_from
+from trainer.node.folder import NodeFolder, read_json
+from trainer.node.link import BEAT_SECONDS, Centre, Peer, call
+
+TICK_SECONDS = 0.2
+SETTLE_SECONDS = 1.0  # failures come in bursts; the one that explains the others may be told a little later
+FAILED_GRACE_SECONDS = 3.0  # ranks that wait for a dead one cannot save anything
+TAIL_LINES = 20
+_RANKED = re.compile(rb"^\[\d+\] ")
+
+
+class Keeper:
+    def __init__(self, folder: NodeFolder, told: dict[str, Any]) -> None:
+        self.folder, self.told = folder, told
+        self.host: str = told["host"]
+        self.mark = f"{told['run_id']}/{self.host}"
+        self.token = Path(told["token"]).read_text().strip()
+        self.first: bool = told["node_rank"] == 0
+        self.others: set[str] = set(told["others"]) if self.first else set()
+        self.selector = selectors.DefaultSelector()
+        self.log: IO[bytes] = open(folder.log, "ab", buffering=0)  # noqa: SIM115 (held as long as the process lives)
+        self.tail: collections.deque[str] = collections.deque(maxlen=TAIL_LINES)
+        self.running: dict[int, str] = {}  # pid to label
+        self.pipes: dict[int, tuple[str, bytearray]] = {}
+        self.failures: list[Failure] = []
+        self.state, self.reason = "running", ""
+        self.deadline = 0.0
+        self.lease, self.renewed = b"", time.monotonic()
+        self.begun = self.beaten = time.monotonic()
+        self.centre: Centre | None = None
+        self.line: Peer | None = None  # to the first node, from the others
+        self.heard: dict[str, float] = {}
+        self.lost: set[str] = set()
+        self.ended: set[str] = set()
+        self.centre_done = False
+
+    def keep(self) -> int:
+        processes.adopt_orphans()
+        self._listen_for_signals()
+        if self.others:
+            self.centre = Centre(self.told["link"]["address"], self.told["link"]["port"], self.token, self.selector)
+        try:
+            for command in self.told["commands"]:
+                self._start(command)
+        except OSError as error:
+            self._fail(Failure(self.host, f"a process could not be started: {error}", time.time()))
+        self._say()
+        while not self._over():
+            for key, _ in self.selector.select(TICK_SECONDS):
+                self._attend(key)
+            self._reap()
+            self._keep_in_touch()
+            self._enforce()
+        return self._finish()
+
+    def stop(self, reason: str, grace: float, state: str = "stopping") -> None:
+        if self.state != "running":
+            return
+        self.state, self.reason, self.deadline = state, reason, time.monotonic() + grace
+        self._note(f"{reason}: ending this node's processes")
+        if self.centre:
+            self.centre.tell({"stop": reason, "failed": state == "failing"})
+        everything = processes.marked(self.mark)
+        # The trainer saves when it is asked to end; its launcher, asked too, would not give it the time.
+        processes.signal_all(processes.ranks_among(everything) or everything, signal.SIGTERM)
+        self._say()
+
+    # --- processes
+
+    def _start(self, command: dict[str, Any]) -> None:
+        given = read_json(Path(self.told["environment"]))
+        environment = {**os.environ, **given, **command["environment"], processes.MARK: self.mark}
+        process = subprocess.Popen(command["argv"], cwd=self.folder.run, env=environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+                                   preexec_fn=processes.end_with_parent)
+        assert process.stdout
+        os.set_blocking(process.stdout.fileno(), False)
+        self.running[process.pid] = command["label"]
+        self.pipes[process.stdout.fileno()] = (command["label"], bytearray())
+        self.selector.register(process.stdout, selectors.EVENT_READ, process)
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not pid:
+                return
+            label = self.running.pop(pid, None)
+            if label is not None:
+                self._drain()
+                self._ended(label, os.waitstatus_to_exitcode(status))
+
+    def _ended(self, label: str, code: int) -> None:
+        if code:
+            failure = Failure(self.host, ending(label, code), time.time(), code, tuple(self.tail))
+            if self.state in ("running", "failing"):
+                self._fail(failure)
+        if not self.running and self.state == "running":
+            self._note("this node is done")
+
+    def _fail(self, failure: Failure) -> None:
+        self.failures.append(failure)
+        if self.line:
+            self.line.send({"failed": failure.plain()})
+        self.stop(failure.reason, FAILED_GRACE_SECONDS, "failing")
+
+    # --- output
+
+    def _attend(self, key: selectors.SelectorKey) -> None:
+        if key.fd in self.pipes:
+            self._read(key)
+        elif isinstance(key.data, Centre):
+            key.data.accept()
+        elif isinstance(key.data, Peer):
+            self._hear(key.data)
+        else:
+            os.read(key.fd, 64)  # a signal; its handler has run
+
+    def _read(self, key: selectors.SelectorKey) -> None:
+        try:
+            data = os.read(key.fd, 1 << 16)
+        except BlockingIOError:
+            return
+        label, pending = self.pipes[key.fd]
+        if not data:
+            self._write(label, bytes(pending))
+            del self.pipes[key.fd]
+            self.selector.unregister(key.fileobj)
+            return
+        pending += data
+        whole = pending.rfind(b"\n") + 1
+        self._write(label, bytes(pending[:whole]))
+        del pending[:whole]
+
+    def _drain(self) -> None:
+        """What a process wrote last is still in its pipe when its end is seen."""
+        for key in [key for key in self.selector.get_map().values() if key.fd in self.pipes]:
+            before = -1
+            while key.fd in self.pipes and before != self.log.tell():
+                before = self.log.tell()
+                self._read(key)
+
+    def _write(self, label: str, text: bytes) -> None:
+        for line in text.splitlines():
+            line = line.rpartition(b"\r")[2]
+            if not _RANKED.match(line):
+                line = f"[{label}] ".encode() + line
+            self.log.write(line + b"\n")
+            self.tail.append(line.decode(errors="replace"))
+
+    def _note(self, text: str) -> None:
+        self.log.write(f"[node] {time.strftime('%H:%M:%S')} {text}\n".encode())
+
+    # --- the other nodes and the controller
+
+    def _keep_in_touch(self) -> None:
+        if not self.first and not self.centre_done and self.running:
+            self._reach_centre()
+        if time.monotonic() - self.beaten >= BEAT_SECONDS:
+            self.beaten = time.monotonic()
+            if self.centre:
+                self.centre.tell({"beat": 1, **({"finished": True} if not self.running and self.state == "running" else {})})
+                self._look_for_lost()
+            if self.line:
+                self.line.send({"beat": 1})
+        if self.first and not self.told["detached"]:
+            self._check_lease()
+
+    def _reach_centre(self) -> None:
+        if self.line and not self.line.open:
+            self.selector.unregister(self.line.line)
+            self.line.close()
+            self.line = None
+        if self.line is None:
+            self.line = call(self.told["link"]["address"], self.told["link"]["port"], self.token, self.host)
+            if self.line:
+                self.selector.register(self.line.line, selectors.EVENT_READ, self.line)
+                self.renewed = time.monotonic()
+        else:
+            self.renewed = max(self.renewed, self.line.heard)
+        if time.monotonic() - self.renewed > self.told["lease_seconds"]:
+            silence = f"the first node has not been heard from for {self.told['lease_seconds']:g} s"
+            self._fail(Failure(self.host, silence, time.time()))
+
+    def _hear(self, peer: Peer) -> None:
+        messages = self.centre.hear(peer) if self.centre else peer.receive()
+        for message in messages:
+            if "failed" in message:
+                self._fail(failure_from(message["failed"]))
+            if "ended" in message:
+                self.ended.add(peer.name)
+            if "stop" in message:
+                grace = FAILED_GRACE_SECONDS if message.get("failed") else self.told["grace_seconds"]
+                self.stop(str(message["stop"]), grace, "failing" if message.get("failed") else "stopping")
+            if message.get("finished"):
+                self.centre_done = True
+        if not peer.open and self.centre:
+            self.centre.drop(peer)
+        if peer.name in self.lost and peer.open:
+            self.lost.discard(peer.name)
+            self._note(f"{peer.name} is back")
+
+    def _look_for_lost(self) -> None:
+        assert self.centre
+        now = time.monotonic()
+        for name in sorted(self.others - self.lost - self.ended):
+            peer = self.centre.peers.get(name)
+            if peer:
+                self.heard[name] = peer.heard
+            known = self.heard.get(name)
+            patience = self.told["silence_seconds"] if known else self.told["join_seconds"]
+            if now - (known or self.begun) > patience:
+                self._lose(name, f"has not been heard from for {patience:g} s" if known else f"did not join within {patience:g} s")
+
+    def _lose(self, name: str, how: str) -> None:
+        self.lost.add(name)
+        left = 1 + len(self.others - self.lost)
+        if self.told["elastic_min"] and left >= self.told["elastic_min"]:
+            self._note(f"{name} {how}; the run goes on with {left} of {1 + len(self.others)} nodes")
+            self._say()
+            return
+        self._fail(Failure(name, how, time.time(), -signal.SIGKILL))
+
+    def _check_lease(self) -> None:
+        try:
+            content = self.folder.lease.read_bytes()
+        except OSError:
+            content = b""
+        if content != self.lease:
+            self.lease, self.renewed = content, time.monotonic()
+        patience = self.told["lease_seconds"]
+        if time.monotonic() - self.renewed > patience:
+            self._fail(Failure(self.host, f"the controller has not been heard from for {patience:g} s", time.time()))
+
+    # --- the end
+
+    def _enforce(self) -> None:
+        if self.deadline and time.monotonic() > self.deadline and (self.running or processes.marked(self.mark)):
+            self._note("not all ended in time: killing them")
+            processes.end_all(self.mark, 0)
+
+    def _over(self) -> bool:
+        if self.running or self.pipes and processes.marked(self.mark):
+            return False
+        if self.state != "running":
+            settled = not self.failures or time.time() - self.failures[0].time > SETTLE_SECONDS
+            return settled and not processes.marked(self.mark)
+        # All of ours ended well; the first node stays until the others have ended too.
+        return not (self.others - self.lost - self.ended)
+
+    def _finish(self) -> int:
+        processes.end_all(self.mark, 0.5)
+        if self.line:
+            self.line.send({"ended": 1})
+        state = {"running": "finished", "stopping": "stopped", "failing": "failed"}[self.state]
+        found = cause(self.failures)
+        self.reason = found.reason if found else self.reason
+        self.state = state
+        self._note(state + (f": {self.reason}" if self.reason else ""))
+        self._say()
+        return 0 if state in ("finished", "stopped") else 1
+
+    def _say(self) -> None:
+        pid = os.getpid()
+        found = cause(self.failures)
+        state = {"failing": "stopping"}.get(self.state, self.state)
+        self.folder.write_keeper(
+            run_id=self.told["run_id"], host=self.host, state=state, reason=self.reason, pid=pid, boot=processes.boot_id(),
+            started=processes.start_time(pid), machine=socket.gethostname(), processes=self.running, mark=self.mark,
+            lost=sorted(self.lost), cause=found.plain() if found else None)
+
+    def _listen_for_signals(self) -> None:
+        reader, writer = os.pipe()
+        for end in (reader, writer):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        self.selector.register(reader, selectors.EVENT_READ, None)
+        signal.signal(signal.SIGTERM, lambda *_: self.stop("asked to stop", self.told["grace_seconds"]))
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+
+
+def main() -> int:
+    folder = NodeFolder(Path(sys.argv[1]), sys.argv[2])
+    return Keeper(folder, json.loads(folder.start.read_text())).keep()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""The processes of a run on this node: told from strangers by a mark in their environment, found wherever they went."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+MARK = "PLAYRUNNER_RUN"  # every process of a run carries it, with the run's id and node
+_PROC = Path("/proc")
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def adopt_orphans() -> None:
+    """Processes whose parent ended become ours, so that they can be found and their end is seen (Linux)."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def end_with_parent() -> None:
+    """Called in a child: should the keeper be killed outright, its processes are asked to end too (Linux)."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def marked(mark: str) -> set[int]:
+    """Every living process of this run on this node."""
+    wanted, found = f"{MARK}={mark}".encode(), set()
+    for folder in _PROC.glob("[0-9]*"):
+        if wanted in _environment(folder) and _state(folder) != "Z":
+            found.add(int(folder.name))
+    return found - {os.getpid()}
+
+
+def ranks_among(pids: Iterable[int]) -> set[int]:
+    """Those that train: a launcher has no RANK of its own, what it starts has."""
+    return {pid for pid in pids if any(entry.startswith(b"RANK=") for entry in _environment(_PROC / str(pid)))}
+
+
+def signal_all(pids: Iterable[int], how: signal.Signals) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, how)
+        except OSError:
+            pass  # it ended meanwhile
+
+
+def end_all(mark: str, patience: float) -> int:
+    """Ask what is left to end, then kill it; returns how many had to be killed."""
+    signal_all(marked(mark), signal.SIGTERM)
+    deadline = time.monotonic() + patience
+    while marked(mark) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    stubborn = marked(mark)
+    while left := marked(mark):  # one may start another while it is being killed
+        signal_all(left, signal.SIGKILL)
+        time.sleep(0.02)
+    return len(stubborn)
+
+
+def start_time(pid: int) -> str:
+    """When a process started, in the kernel's ticks: a pid with another start time is another process."""
+    try:
+        text = (_PROC / str(pid) / "stat").read_text(errors="replace")
+    except OSError:
+        return ""
+    fields = text.rpartition(")")[2].split()
+    return "" if fields[0] == "Z" else fields[19]
+
+
+def boot_id() -> str:
+    try:
+        return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _environment(folder: Path) -> list[bytes]:
+    try:
+        return (folder / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def _state(folder: Path) -> str:
+    try:
+        return (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+    except OSError:
+        return "Z"
+
+
+def _prctl(option: int, value: int) -> None:
+    try:
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+    except (AttributeError, OSError):
+        pass  # not Linux

@@ -1,0 +1,110 @@
+"""Copies of checkpoints in an object store (s3://, gs://, anything fsspec knows), made while training goes on."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from trainer.errors import BadInput, nearest
+
+_WITHOUT_FOLDERS = ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az")  # making one there would only make a bucket
+
+
+class Uploads:
+    """One copy at a time, oldest first, on a thread that lives as long as there is something to copy."""
+
+    def __init__(self, target: str, last: str, say: Callable[[str], None]) -> None:
+        self.target, self.last, self.say = target, last, say
+        self._waiting: deque[Path] = deque()
+        self._current: Path | None = None
+        self._changed = threading.Condition()
+
+    def add(self, folder: Path) -> None:
+        with self._changed:
+            self._waiting.append(folder)
+            if self._current is None:
+                self._current = self._waiting.popleft()
+                threading.Thread(target=self._work, name="upload", daemon=True).start()
+
+    def release(self, folder: Path) -> bool:
+        """Whether a folder may be removed: not while it is being copied; one that still waits is given up."""
+        with self._changed:
+            if folder == self._current:
+                return False
+            if folder not in self._waiting:
+                return True
+            self._waiting.remove(folder)
+        self.say(f"{folder}: not copied to {self.target}: newer checkpoints took its place first")
+        return True
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Until everything is copied, or so long."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._current is None, seconds):
+                self.say(f"{self._current}: not copied to {self.target}: no time is left")
+
+    def _work(self) -> None:
+        while self._current is not None:
+            try:
+                upload(self._current, self.target, self.last)
+            except Exception as error:  # every store's library has errors of its own, and none may end a run
+                reason = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
+                self.say(f"{self._current}: not copied to {self.target}: {reason}; it is safe here")
+            with self._changed:
+                self._current = self._waiting.popleft() if self._waiting else None
+                self._changed.notify_all()
+
+
+def upload(folder: Path, target: str, last: str) -> None:
+    """Copy a folder, the file named `last` after all others, so that it is complete there only when it is."""
+    import fsspec
+
+    files, base = fsspec.core.url_to_fs(target.rstrip("/") + f"/{folder.name}")
+    earlier = _content(files, f"{base}/{last}")
+    if earlier == (folder / last).read_bytes():
+        return
+    if earlier is not None:  # the same step of another try: incomplete from here on, until it is this one's
+        files.rm_file(f"{base}/{last}")
+    for path in sorted((path for path in folder.rglob("*") if path.is_file()), key=lambda path: path.name == last):
+        there = f"{base}/{path.relative_to(folder)}"
+        if target.partition("://")[0] not in _WITHOUT_FOLDERS:
+            files.makedirs(there.rsplit("/", 1)[0], exist_ok=True)
+        files.put_file(str(path), there)
+
+
+def check_target(target: str) -> None:
+    """Refuse, before training starts, what could never be copied to."""
+    protocol, separator, rest = target.partition("://")
+    if not separator:
+        return
+    if "@" in rest.partition("/")[0]:
+        # Not shown: what stands there may be a password.
+        raise BadInput("checkpoint.upload: leave out what stands before the @; credentials come from the environment or the"
+                       " machine's role, since the profile is written into every checkpoint")
+    try:
+        from fsspec.registry import get_filesystem_class, known_implementations
+    except ImportError:
+        raise BadInput('checkpoint.upload needs the fsspec library: pip install "fsspec>=2025"') from None
+    if protocol not in known_implementations:
+        raise BadInput(f'checkpoint.upload {target}: no store "{protocol}"' + nearest(protocol, ["s3", "gs", "abfs", "file"]))
+    package = known_implementations[protocol]["class"].partition(".")[0]
+    if find_spec(package) is None:
+        raise BadInput(f"checkpoint.upload {target}: needs the {package} library: pip install {package}")
+    if package == "fsspec":
+        try:
+            get_filesystem_class(protocol)
+        except ImportError as error:
+            raise BadInput(f"checkpoint.upload {target}: {error}") from None
+    elif not rest.partition("/")[0]:
+        raise BadInput(f"checkpoint.upload {target}: names no bucket; write it as {protocol}://bucket/run")
+
+
+def _content(files: Any, path: str) -> bytes | None:
+    try:
+        return files.cat_file(path)  # type: ignore[no-any-return]
+    except (FileNotFoundError, PermissionError):  # a role that may only write is told of neither
+        return None
