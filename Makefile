@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 TRAINS := $(VENV)/.trains
 TRAINER_READY := $(VENV)/.trainer-ready
 
-.PHONY: quickstart test test-differential test-trainer test-launch lint bench bench-trainer packages clean
+.PHONY: quickstart test test-differential test-trainer test-launch lint bench bench-launch bench-trainer packages clean
 
 quickstart: $(TRAINS) packages  ## set up, and train GPT-2 with DeepSpeed ZeRO-1 on two SSH nodes of this machine
 	$(RUN) invoke train.launch --profile gpt2-micro-smoke --nodes 2 --launcher deepspeed --set train.strategy.name=deepspeed
@@ -32,6 +32,9 @@ lint: $(READY)
 
 bench: $(READY) packages  ## against the tools people use today; takes about an hour, most of it Ansible's
 	$(RUN) benchmarks.runner
+
+bench-launch: $(TRAINS) packages  ## from the command to the first step, against the same ranks started by hand
+	$(RUN) benchmarks.launch
 
 bench-trainer: $(TRAINS)  ## the trainer against a hand-written loop, on this machine's CPU
 	OMP_NUM_THREADS=1 $(RUN) benchmarks.trainer_cpu

@@ -32,12 +32,22 @@ class Channel(Protocol):
     def close(self) -> None: ...
 
 
+class Stream(Protocol):
+    """A connection to a port: bytes both ways."""
+
+    def sendall(self, data: bytes, /) -> object: ...
+    def recv(self, size: int, /) -> bytes: ...  # empty at the end
+    def shutdown(self, how: int, /) -> None: ...
+    def close(self) -> None: ...
+
+
 class Connection(Protocol):
     """A way to start programs on one host."""
 
     target: Target
 
     def start(self, command: str) -> Channel: ...
+    def forward(self, address: str, port: int) -> Stream: ...  # a port as the host reaches it
     def close(self) -> None: ...
 
 
@@ -62,6 +72,14 @@ class Local:
 
     def start(self, command: str) -> Channel:
         return LocalChannel(command)
+
+    def forward(self, address: str, port: int) -> Stream:
+        try:
+            made = socket.create_connection((address, port), timeout=self.target.connect_seconds)
+        except OSError as error:
+            raise HostUnreachable(f"{self.target.name}: {address}:{port}: {_reason(error)}") from None
+        made.settimeout(None)
+        return made
 
     def close(self) -> None:
         pass
@@ -123,6 +141,16 @@ class Ssh:
         except (paramiko.SSHException, OSError, EOFError) as error:
             raise HostUnreachable(f"{_place(self.target)}: the connection broke: {error}") from None
         return SshChannel(session, self)
+
+    def forward(self, address: str, port: int) -> Stream:
+        import paramiko
+
+        try:
+            made: paramiko.Channel = self._fabric.transport.open_channel(
+                "direct-tcpip", (address, port), ("127.0.0.1", 0), timeout=self.target.connect_seconds)
+        except (paramiko.SSHException, OSError, EOFError) as error:
+            raise HostUnreachable(f"{_place(self.target)}: {address}:{port} cannot be reached from there: {error}") from None
+        return made
 
     def close(self) -> None:
         with _quietly():

@@ -58,6 +58,7 @@ def _answers(node: dict[str, Any]) -> bool:
 
 def _bring_up(count: int) -> None:
     # The sandbox is a stage kept apart: the product reaches it as a program, never as a library.
-    ran = subprocess.run([sys.executable, "-m", "sandbox", "up", "--nodes", str(count)], check=False, capture_output=True, text=True)
+    command = [sys.executable, "-m", "sandbox", "up", "--nodes", str(count)]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True)
     if ran.returncode:
         raise HostUnreachable(f"the sandbox did not start: {(ran.stderr or ran.stdout).strip()}")

@@ -47,13 +47,13 @@ def start(*words: object, state: Path, **environment: str) -> subprocess.Popen[s
         env={**os.environ, "PLAYRUNNER_STATE_HOME": str(state), "NO_COLOR": "1", **environment})
 
 
-def finish(process: subprocess.Popen[str]) -> Outcome:
+def finish(process: subprocess.Popen[str], seconds: float = LIMIT_SECONDS) -> Outcome:
     try:
-        out, err = process.communicate(timeout=LIMIT_SECONDS)
+        out, err = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL)
         out, err = process.communicate()
-        raise AssertionError(f"still running after {LIMIT_SECONDS} seconds:\n{out}\n{err}") from None
+        raise AssertionError(f"still running after {seconds} seconds:\n{out}\n{err}") from None
     return Outcome(process.returncode, out, err)
 
 

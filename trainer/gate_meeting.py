@@ -38,9 +38,10 @@ class Meeting:
             raise Unreachable(f"{seat.node} (rank {seat.rank}) cannot reach the master {seat.node_of(0)} at {seat.master} "
                               f"within {seconds:g} s") from None
 
-    def store(self, seconds: float) -> TCPStore:
+    def connect(self, seconds: float) -> TCPStore:
         """A further connection to the place, for whoever may have to wait on it: words must still pass on this one."""
-        return TCPStore(self._address, self._store.port, is_master=False, timeout=timedelta(seconds=seconds))
+        return TCPStore(self._address, self._store.port, is_master=False, wait_for_workers=False,
+                        timeout=timedelta(seconds=seconds))
 
     def announce(self, step: int, task: Mapping[str, Any]) -> None:
         self._store.set(f"task/{step}", json.dumps(task))

@@ -1,8 +1,8 @@
 """The gate's measuring: all-reduces over every rank, and ping-pong between two, on gloo or NCCL.
 
-Every pair gets a process group of its own, with a connection of its own to the store. Groups share nothing, so a peer
-that does not answer spoils one pair's group and no other: gloo closes all connections of a group in which one operation
-timed out, and NCCL waits without end for a peer that is gone before the first one.
+Every pair gets a process group of its own, so that a peer that does not answer spoils one pair's group and no other:
+gloo closes all connections of a group in which one operation timed out, and NCCL waits without end for a peer that is
+gone before the first one.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ _REPEATS = 10  # all-reduces of one size; few, since eight processes may share t
 class Traffic:
     """What this rank sends and receives; each operation fails after `patience` seconds."""
 
-    def __init__(self, store: Callable[[float], Any], rank: int, size: int, backend: str, local_rank: int,
+    def __init__(self, connect: Callable[[float], Any], rank: int, size: int, backend: str, local_rank: int,
                  patience: float) -> None:
-        """`store` gives a new connection to where the ranks meet, which waits for an answer as long as it is told."""
-        self._store, self._rank, self._size, self._backend, self._patience = store, rank, size, backend, patience
+        """`connect` gives a new connection to where the ranks meet, which waits for an answer as long as it is told."""
+        self._connect, self._rank, self._size, self._backend, self._patience = connect, rank, size, backend, patience
         self._device = torch.device("cuda", local_rank) if backend == "nccl" else torch.device("cpu")
+        self._store: Any = None
 
     def all_reduce(self, label: str, sizes: Sequence[int], seconds: float) -> list[dict[str, Any]]:
         """One line per size; the first that fails is the last."""
@@ -76,6 +77,7 @@ class Traffic:
         thread.start()
         thread.join(2 * self._patience + seconds)  # one wait to connect, one for a message, and the work
         if thread.is_alive():
+            self._store = None  # it may be waiting there, and nobody else can use a connection meanwhile
             return self._silence()
         return told[0] if told else None
 
@@ -103,7 +105,8 @@ class Traffic:
         return {"bytes": size, "seconds": median(taken), "wrong": wrong}
 
     def _group(self, label: str, rank: int, size: int) -> Any:
-        store, patience = dist.PrefixStore(label, self._store(self._patience)), timedelta(seconds=self._patience)
+        self._store = self._store or self._connect(self._patience)
+        store, patience = dist.PrefixStore(label, self._store), timedelta(seconds=self._patience)
         if self._backend == "nccl":
             options = dist.ProcessGroupNCCL.Options()
             options._timeout = patience

@@ -23,7 +23,8 @@ def prove_network() -> int:
     before = dict(os.environ)
     os.environ["MASTER_PORT"] = os.environ["TRAINER_GATE_PORT"]
     try:
-        code = gate.main(["--output", str(result), "--seconds", "2", "--join-seconds", "90"])
+        # Patient where nothing is gained by haste: a node that is gone is noticed by the keepers.
+        code = gate.main(["--output", str(result), "--seconds", "2", "--join-seconds", "90", "--answer-seconds", "20"])
     finally:
         os.environ.clear()
         os.environ.update(before)

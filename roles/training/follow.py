@@ -169,10 +169,10 @@ class Follower:
         return False
 
     def _command(self, node: dict[str, Any]) -> str:
-        words = [str(self.offsets[node["host"]])]
+        words = [f"{node['root']}/runs/{self.job['name']}", node["host"], str(self.offsets[node["host"]])]
         if node is self.job["nodes"][0]:
             words.append(str(self.metrics_offset))
-        return node_command(self.job, node, "trainer.node.follow", [f"{node['root']}/runs/{self.job['name']}", node["host"], *words])
+        return node_command(self.job, node, "trainer.node.follow", words)
 
     def _beat(self) -> None:
         for host, channel in list(self.channels.items()):

@@ -36,8 +36,8 @@ def launch(request: Request, options: Options) -> int:
             return 0
         job = preflight.with_free_ports(job, facts)
         refuse(preflight.complaints(job, facts, time.time()), "preflight")
-        summary, code = _start(job, facts, fleet, options)
-        if code or options.check:
+        summary, code = _start(job, facts, fleet, replace(options, skip_tags="start" if request.stage_only else ""))
+        if code or options.check or request.stage_only:
             return code
         record = Record(job.name)
         record.begin(summary)
@@ -70,7 +70,7 @@ def _say_detached(job: dict[str, Any], line: LiveLine, options: Options) -> int:
     hosts = [node["host"] for node in job["nodes"]]
     if options.json:
         print_json({"name": job["name"], "run_id": job["run_id"], "state": "running", "nodes": hosts})
-    line.say(f"{job['name']} runs on {', '.join(hosts)} by itself; follow it with: invoke train.logs --name {job['name']} --follow")
+    line.say(f"{job['name']} runs by itself on {', '.join(hosts)}; look in with: invoke train.logs --name {job['name']} --follow")
     return 0
 
 

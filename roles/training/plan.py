@@ -11,11 +11,23 @@ from playrunner.options import Options
 from playrunner.run import open_inventory
 from playrunner.stage import set_stage
 from roles.training.environment import Site, Variable, compile_environment, quarrels
-from roles.training.job import LAUNCHERS, LEASE_SECONDS, Job, Launcher, Seat, check_job, check_name, new_run_id, profile_of, seated
+from roles.training.job import (
+    LAUNCHERS,
+    LEASE_SECONDS,
+    Job,
+    Launcher,
+    Seat,
+    check_job,
+    check_name,
+    new_run_id,
+    profile_of,
+    seated,
+)
 from roles.training.preflight import Facts
+from roles.training.runs import root_of
 from trainer.config import Profile
 
-DEFAULT_ROOT, DEFAULT_PYTHON = "~/playrunner-training", "python3"
+DEFAULT_PYTHON = "python3"
 
 
 class LaunchRefused(PlayrunnerError):
@@ -36,6 +48,7 @@ class Request:
     detach: bool = False
     replace: bool = False
     gate: bool = True
+    stage_only: bool = False
 
 
 def open_fleet(options: Options, nodes: int = 0) -> Fleet:
@@ -116,7 +129,7 @@ def _seats(fleet: Fleet, count: int, slots: int, options: Options) -> tuple[Seat
 
     def seat(host: str) -> Seat:
         address = fleet.variable(host, "train_address") or fleet.target(host).address
-        return Seat(host, str(address), int(fleet.variable(host, "train_slots", slots)),
-                    str(fleet.variable(host, "train_root", DEFAULT_ROOT)), str(fleet.variable(host, "train_python", DEFAULT_PYTHON)))
+        python = str(fleet.variable(host, "train_python", DEFAULT_PYTHON))
+        return Seat(host, str(address), int(fleet.variable(host, "train_slots", slots)), root_of(fleet, host), python)
 
     return seated([seat(host) for host in hosts[:count]])

@@ -53,7 +53,7 @@ class Run:
 def all_runs(fleet: Fleet, hosts: Sequence[str], name: str = "", metrics: int = 1) -> tuple[list[Run], dict[str, str]]:
     """Every run on these hosts, newest first, and the hosts that did not answer with why."""
     def asked(host: str) -> dict[str, Any]:
-        return {"root": str(fleet.variable(host, "train_root", "~/playrunner-training")), "host": host, "run": name, "metrics": metrics}
+        return {"root": root_of(fleet, host), "host": host, "run": name, "metrics": metrics}
 
     answers = fleet.ask(hosts, "train.status", asked)
     silent = {host: str(said["msg"]) for host, said in answers.items() if "runs" not in said}
@@ -70,6 +70,11 @@ def all_runs(fleet: Fleet, hosts: Sequence[str], name: str = "", metrics: int = 
     return sorted(runs, key=lambda run: -float(run.job.get("created", 0))), silent
 
 
+def root_of(fleet: Fleet, host: str) -> str:
+    """A node's folder of code and runs."""
+    return str(fleet.variable(host, "train_root", "~/playrunner-training"))
+
+
 def find_run(fleet: Fleet, hosts: Sequence[str], name: str, metrics: int = 1) -> Run | None:
     runs, _ = all_runs(fleet, hosts, name, metrics)
     return runs[0] if runs else None
@@ -81,4 +86,5 @@ def stop_run(fleet: Fleet, job: dict[str, Any], options: Options) -> int:
             for node in job["nodes"]}
     play = role_play("training", ",".join(jobs), "stop")
     settings = replace(options, forks=max(options.forks, len(jobs)), extra_vars=(), limit="", json=False, quiet=options.json)
-    return run_plays([play], settings, f"train.stop {job['name']}", inventory=fleet.inventory, extra={"jobs": jobs}, agents=fleet.agents)
+    return run_plays([play], settings, f"train.stop {job['name']}", inventory=fleet.inventory, extra={"jobs": jobs},
+                     agents=fleet.agents)

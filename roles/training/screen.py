@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import sys
 import time
@@ -110,7 +111,7 @@ def _between(points: Sequence[tuple[float, float]], count: int) -> list[tuple[fl
     """The points and a straight line from each to the next, so that few points still make a curve."""
     found = []
     steps = max(1, 2 * count // len(points))
-    for (x1, y1), (x2, y2) in zip(points, points[1:], strict=False):
+    for (x1, y1), (x2, y2) in itertools.pairwise(points):
         found += [(x1 + (x2 - x1) * part / steps, y1 + (y2 - y1) * part / steps) for part in range(steps)]
     return [*found, points[-1]]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from playrunner.cli import print_json
+from playrunner.errors import StepFailed
 from playrunner.options import Options
-from roles.training.plan import LaunchRefused, open_fleet
-from roles.training.runs import find_run, stop_run
+from roles.training.plan import open_fleet
+from roles.training.runs import Run, find_run, stop_run
 from roles.training.selection import the_run
 
 
@@ -13,23 +14,22 @@ def stop(options: Options, name: str) -> int:
     with open_fleet(options) as fleet:
         run = the_run(fleet, options, name)
         if run.state not in ("running", "stopping") and not any(run.processes.values()):
-            _say(options, {"name": run.name, "state": run.state, "changed": False}, f"{run.name} {run.state} already: nothing to stop")
-            return 0
+            return _say(options, run, False, f"{run.name} {run.state} already: nothing to stop")
         code = stop_run(fleet, run.job, options)
         if code or options.check:
             return code
-        after = find_run(fleet, run.hosts, run.name)
-        left = {host: count for host, count in (after.processes if after else {}).items() if count}
-        if left:
-            raise LaunchRefused(f"{run.name}: processes are left on {', '.join(left)}; look there with: invoke train.why --name {run.name}")
-        newest = after.checkpoints[-1] if after and after.checkpoints else "none"
-        if not options.json:
-            print(f"{run.name} is stopped on {', '.join(run.hosts)}: no process left; newest checkpoint: {newest}")
-        return 0
+        after = find_run(fleet, run.hosts, run.name) or run
+    left = [host for host, count in after.processes.items() if count]
+    if left:
+        raise StepFailed(f"{run.name}: processes are left on {', '.join(left)}; see: invoke train.why --name {run.name}")
+    newest = after.checkpoints[-1] if after.checkpoints else "none"
+    text = f"{run.name} is stopped on {', '.join(run.hosts)}: no process left; newest checkpoint: {newest}"
+    return _say(options, after, True, text)
 
 
-def _say(options: Options, facts: dict[str, object], text: str) -> None:
+def _say(options: Options, run: Run, changed: bool, text: str) -> int:
     if options.json:
-        print_json(facts)
+        print_json({"name": run.name, "state": run.state, "changed": changed, "checkpoints": run.checkpoints})
     else:
         print(text)
+    return 0

@@ -19,15 +19,16 @@ _NAMED = {"name": "the run's name (by default the only one, or the newest)"}
     "profile": "a profile of trainer/profiles, or a YAML file", "name": "the run's name (default: the profile's)",
     "nodes": "how many nodes (default: the profile's)", "detach": "return once it runs; it goes on by itself",
     "launcher": "deepspeed, torchrun or direct (default: the profile's)",
-    "replace": "stop a run of the same name first; train a finished one on", "gate": "prove the network first (--no-gate skips)"})
+    "replace": "stop a run of the same name first; train a finished one on", "gate": "prove the network first (--no-gate skips)",
+    "stage-only": "look at every node and put everything in place, but start nothing"})
 def launch(context: Any, flags: dict[str, Any], profile: str = "", name: str = "", nodes: int = 0, detach: bool = False,
-           launcher: str = "", replace: bool = False, gate: bool = True) -> int:
+           launcher: str = "", replace: bool = False, gate: bool = True, stage_only: bool = False) -> int:
     """Start a training run from a profile and follow it; launching it twice changes nothing."""
     from roles.training.launch import launch as start
     from roles.training.plan import Request
 
     settings = tuple(flags.pop("set"))
-    request = Request(profile, name, nodes, settings, launcher, detach, replace, gate)
+    request = Request(profile, name, nodes, settings, launcher, detach, replace, gate, stage_only)
     return start(request, _options(flags))
 
 
@@ -74,8 +75,9 @@ def scale(context: Any, flags: dict[str, Any], nodes: int = 0, name: str = "", d
     return rescale(_options(flags), name, nodes, detach)
 
 
-@verb(flags={**_LOOK, "set": _LAUNCH["set"]}, help={"profile": "the profile", "nodes": "how many nodes", "launcher": "which launcher",
-                                                  "why": "only this variable, and all about it"})
+@verb(flags={**_LOOK, "set": _LAUNCH["set"]}, help={
+    "profile": "the profile", "nodes": "how many nodes", "launcher": "which launcher",
+    "why": "only this variable, and all about it"})
 def env(context: Any, flags: dict[str, Any], profile: str = "", nodes: int = 0, launcher: str = "", why: str = "") -> int:
     """The environment a run's processes get, each variable with its reason and origin."""
     from roles.training.env import show_env
@@ -83,6 +85,41 @@ def env(context: Any, flags: dict[str, Any], profile: str = "", nodes: int = 0, 
 
     settings = tuple(flags.pop("set"))
     return show_env(Request(profile, nodes=nodes, overrides=settings, launcher=launcher), _options(flags), why)
+
+
+@verb(flags=_LOOK, help=_NAMED)
+def why(context: Any, flags: dict[str, Any], name: str = "") -> int:
+    """Why a run has not started, hangs, is slow or failed: the likeliest cause first, with what to do next."""
+    from roles.training.why import show_why
+
+    return show_why(_options(flags), name)
+
+
+@verb(flags=_LOOK, help={"interval": "seconds from one look at the nodes to the next"})
+def watch(context: Any, flags: dict[str, Any], interval: float = 2.0) -> int:
+    """All runs on a live page with the loss curve of the newest one; q ends it."""
+    from roles.training.watch import watch as look_on
+
+    return look_on(_options(flags), interval)
+
+
+@verb(flags={**_LOOK, "set": _LAUNCH["set"]}, help={"profile": "whose processes and devices count (default: one process a node)",
+                                                  "nodes": "how many nodes (default: the profile's, else all)"})
+def bench(context: Any, flags: dict[str, Any], profile: str = "", nodes: int = 0) -> int:
+    """The network between the nodes, measured and judged; nothing is trained."""
+    from roles.training.bench import bench as measure
+    from roles.training.plan import Request
+
+    settings = tuple(flags.pop("set"))
+    return measure(Request(profile, nodes=nodes, overrides=settings), _options(flags))
+
+
+@verb(flags=_LOOK, help={**_NAMED, "port": "the port on this machine; 0 takes any that is free"})
+def tensorboard(context: Any, flags: dict[str, Any], name: str = "", port: int = 6006) -> int:
+    """Serve a run's curves on this machine, from its first node, until Ctrl-C."""
+    from roles.training.board import serve_board
+
+    return serve_board(_options(flags), name, port)
 
 
 def _options(flags: dict[str, Any]) -> Any:

@@ -28,6 +28,9 @@ class Case:
     diff: bool = False
     expect_exit: int = 0  # what ansible-playbook answers to the first run
     needs: tuple[str, ...] = ()  # "sudo": commands on this machine that not every machine has
+    lacks: tuple[str, ...] = ()  # "dnf": commands that must not be on this machine, since the case tells what is said then
+    collections: tuple[str, ...] = ()  # "ansible.posix": what Ansible needs beside ansible-core
+    uncompared: tuple[str, ...] = ()  # names of folders that differ between machines, such as virtual environments
     differs: dict[str, str] = field(default_factory=dict)  # run -> the line of docs/ansible-differences.md that says why
 
     @property
@@ -65,7 +68,8 @@ class Case:
 def read_case(name: str) -> Case:
     options = CASES / name / "options.yaml"
     given: dict[str, Any] = yaml.safe_load(options.read_text()) if options.exists() else {}
-    return Case(name=name, needs=tuple(given.pop("needs", ())), **given)
+    lists = {key: tuple(given.pop(key, ())) for key in ("needs", "lacks", "collections", "uncompared")}
+    return Case(name=name, **lists, **given)
 
 
 def all_cases() -> list[Case]:

@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from . import ansible
 from .case import RUNS, Case
 from .nodes import NAMES, Nodes, running_nodes
 from .tree import read_tree
@@ -89,7 +90,7 @@ def _run_all(case: Case, stage: Stage, who: str, program: Any) -> dict[str, Outc
         returncode, recap, output = program(case, home, inventory, words)
         names = {str(scratch_root): "<scratch>", str(case.folder): "<case>", stage.http_url: "<http>",
                  str(inventory.parent if inventory.is_file() else inventory): "<inventory>"}
-        outcomes[run] = Outcome(returncode == 0, recap, read_tree(scratch_root, names), output)
+        outcomes[run] = Outcome(returncode == 0, recap, read_tree(scratch_root, names, case.uncompared), output)
     return outcomes
 
 
@@ -122,8 +123,7 @@ def _write_inventory(case: Case, stage: Stage, folder: Path, scratch_root: Path)
 
 def _ansible(case: Case, home: Path, inventory: Path, words: list[str]) -> tuple[int, dict[str, dict[str, int]], str]:
     (home / "ansible.cfg").write_text(ANSIBLE_CFG)
-    program = Path(sys.executable).parent / "ansible-playbook"
-    done = _run([str(program), "play.yaml", "-i", str(inventory), *words], case.folder,
+    done = _run([str(ansible.program()), "play.yaml", "-i", str(inventory), *words], case.folder,
                 {"ANSIBLE_CONFIG": str(home / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"})
     return done.returncode, _parse_recap(done.stdout), done.stdout + done.stderr
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import version
 from typing import Any
 
+from . import ansible
 from .case import RUNS, Case
 from .harness import Outcome
 
@@ -23,7 +23,7 @@ def write_recording(case: Case, outcomes: dict[str, Outcome]) -> None:
         recorded = outcomes[run].recorded()
         previous, recorded["tree"] = recorded["tree"], SAME if recorded["tree"] == previous else recorded["tree"]
         runs[run] = recorded
-    content = {"ansible_core": version("ansible-core"), "case": case.digest(), "runs": runs}
+    content = {"ansible_core": ansible.core_version(), "case": case.digest(), "runs": runs}
     case.recording.parent.mkdir(exist_ok=True)
     case.recording.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 

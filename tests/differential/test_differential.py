@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from . import ansible
 from .case import FOLDER, RUNS, Case, all_cases
 from .harness import Outcome, Stage, open_stage, run_with_ansible, run_with_playrunner
 from .recording import Stale, read_recording
@@ -32,6 +33,12 @@ def test_a_playbook_comes_to_what_ansible_makes_of_it(case: Case, stage: Stage) 
     for command in case.needs:
         if not shutil.which(command):
             pytest.skip(f"needs {command}")
+    for command in case.lacks:
+        if shutil.which(command):
+            pytest.skip(f"tells what happens where {command} is missing")
+    for collection in case.collections if LIVE else ():
+        if not ansible.has_collection(collection):
+            pytest.skip(f"needs the collection {collection} beside ansible-core; see PLAYRUNNER_ANSIBLE in tests/differential")
     try:
         expected = run_with_ansible(case, stage) if LIVE else read_recording(case)
     except Stale as stale:

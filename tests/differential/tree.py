@@ -10,13 +10,16 @@ from pathlib import Path
 SHOWN_BYTES = 3000  # longer content is recorded as its hash: a mismatch of short text can be read in the test's output
 
 
-def read_tree(root: Path, names: dict[str, str]) -> dict[str, list[str]]:
-    """Relative path -> [kind, mode, content or target]; `names` maps text of this run to its placeholder."""
+def read_tree(root: Path, names: dict[str, str], uncompared: tuple[str, ...] = ()) -> dict[str, list[str]]:
+    """Relative path -> [kind, mode, content or target]; `names` maps text of this run to its placeholder.
+
+    Of folders whose names are in `uncompared` only the folder itself is told."""
     found: dict[str, list[str]] = {}
     for folder, subfolders, files in os.walk(root):
         for name in sorted(subfolders + files):
             path = Path(folder, name)
             found[_named(str(path.relative_to(root)), names)] = _describe(path, names)
+        subfolders[:] = [name for name in subfolders if name not in uncompared]
     return dict(sorted(found.items()))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests import runner
 
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = 240  # a busy two-core machine imports for half a minute
 QUICK = ("train.steps=12", "train.log.every=1", "train.checkpoint.every=4", "train.evaluate.batches=1")
 
 
@@ -22,14 +22,15 @@ class Site:
         self.state, self.inventory = state, inventory
 
     def invoke(self, *words: object, **environment: str) -> runner.Outcome:
-        return runner.finish(self.start(*words, **environment))
+        return runner.finish(self.start(*words, **environment), PATIENCE_SECONDS)
 
     def start(self, *words: object, **environment: str) -> subprocess.Popen[str]:
         """In a session of its own, so that killing it is like closing its terminal."""
         return runner.start(*words, state=self.state, **environment)
 
-    def launch(self, name: str, *words: object, profile: str = "gpt2-micro-smoke", settings: tuple[str, ...] = QUICK) -> runner.Outcome:
-        return runner.finish(self.begin(name, *words, profile=profile, settings=settings))
+    def launch(self, name: str, *words: object, profile: str = "gpt2-micro-smoke",
+               settings: tuple[str, ...] = QUICK) -> runner.Outcome:
+        return runner.finish(self.begin(name, *words, profile=profile, settings=settings), PATIENCE_SECONDS)
 
     def begin(self, name: str, *words: object, profile: str = "gpt2-micro-smoke",
               settings: tuple[str, ...] = QUICK) -> subprocess.Popen[str]:

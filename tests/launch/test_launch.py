@@ -27,7 +27,7 @@ def test_a_launch_trains_on_two_nodes_and_a_second_one_changes_nothing(site: Sit
 
 
 def test_every_launcher_on_one_two_and_four_nodes_gives_the_same_losses(site: Site) -> None:
-    settings = (*QUICK, "train.steps=6", "train.device_batch_size=2")
+    settings = (*QUICK, "train.steps=6", "train.schedule.warmup_steps=2", "train.device_batch_size=2")
     curves = {}
     for launcher in ("direct", "torchrun", "deepspeed"):
         for nodes in (1, 2, 4):
@@ -118,13 +118,18 @@ def test_check_looks_and_touches_nothing(site: Site) -> None:
     (["--nodes", 3], "batch_size 8 is not a multiple of device_batch_size 4 x 3 processes = 12"),
     (["--set", "train.stepz=3"], 'did you mean "steps"?'),
     (["--launcher", "pdsh"], "it is one of deepspeed, torchrun, direct"),
-    (["--name", "My_Run"], "use up to 53 of a-z"),
 ])
 def test_bad_input_is_refused_before_a_node_is_touched(site: Site, words: list[object], said: str) -> None:
     refused = site.launch("refused", *words)
     assert refused.code == 5
     assert said in refused.err
     assert not site.folder("refused").exists()
+
+
+def test_a_name_that_no_folder_and_no_cluster_would_take_is_refused(site: Site) -> None:
+    refused = site.launch("My_Run")
+    assert refused.code == 5
+    assert "use up to 53 of a-z" in refused.err
 
 
 def test_a_run_grows_and_shrinks_and_goes_on_where_it_was(site: Site) -> None:

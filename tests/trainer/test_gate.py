@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.trainer.gating import Gate
 from tests.trainer.launching import ROOT
 from trainer.gate import main
 from trainer.gate_plan import better, bus_gbps, rounds, second_look, silent
@@ -31,44 +32,11 @@ meeting = Meeting(seat, 60)
 meeting.answer("join", {"node": seat.node, "device": False})
 for step in range(int(sys.argv[1])):
     task = meeting.hear(step, 60)
-    traffic = Traffic(meeting.store, seat.rank, seat.size, task["backend"], 0, 5)
+    traffic = Traffic(meeting.connect, seat.rank, seat.size, task["backend"], 0, 5)
     meeting.answer(step, traffic.all_reduce(f"group/{step}", task["sizes"], task["seconds"]))
 meeting.hear(int(sys.argv[1]), 60)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-
-
-class Gate:
-    """So many processes, each a node of its own name."""
-
-    def __init__(self, folder: Path, size: int) -> None:
-        self.output, self.size = folder / "gate.json", size
-        self.started: dict[int, subprocess.Popen[str]] = {}
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
-
-    def start(self, rank: int, *arguments: str, program: tuple[str, ...] = ()) -> None:
-        command = program or ("-m", "trainer.gate", "--output", str(self.output), *arguments)
-        names = ",".join(f"node{number}" for number in range(1, self.size + 1))
-        environment = os.environ | {
-            "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(self.port), "WORLD_SIZE": str(self.size), "RANK": str(rank), "GATE_NODES": names,
-            "CUDA_VISIBLE_DEVICES": ""}
-        self.started[rank] = subprocess.Popen([sys.executable, *command], cwd=ROOT, text=True, env=environment,
-                                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    def ended(self) -> dict[int, tuple[int, str, str]]:
-        """Exit code, stdout and stderr of each rank; whoever hangs is killed."""
-        try:
-            said = {rank: process.communicate(timeout=180) for rank, process in self.started.items()}
-        finally:
-            for process in self.started.values():
-                process.kill()
-        return {rank: (self.started[rank].returncode, *said[rank]) for rank in said}
-
-    def result(self) -> dict[str, Any]:
-        return json.loads(self.output.read_text())  # type: ignore[no-any-return]
 
 
 @pytest.mark.processes

@@ -12,6 +12,7 @@ import pytest
 
 from tests.trainer.launching import launch, losses
 from tests.trainer.test_checkpoint import ALONE, saved, write_two_files
+from trainer.__main__ import main
 from trainer.checkpoint import MARKER, Checkpoints, damage
 from trainer.config import Checkpoint
 from trainer.uploads import upload
@@ -64,13 +65,13 @@ def store(endpoint: Any) -> Iterator[Any]:
 @pytest.mark.processes
 def test_a_run_s_checkpoints_are_in_the_store_and_can_be_resumed_from_there(store: Any, tmp_path: Path) -> None:
     settings = ("train.schedule.decay_steps=6", "train.log.every=1", "train.log.tensorboard=false",
-                "train.checkpoint.schedule=[]", "train.checkpoint.every=2", "train.checkpoint.keep=1")
+                "train.checkpoint.schedule=[]", "train.checkpoint.every=2", "train.checkpoint.keep=0")
     first = launch("gpt2-small-smoke", tmp_path / "first", *settings, "train.steps=6",
                    "train.checkpoint.upload=s3://bucket/some/run")
     assert first.code == 0 and "not copied" not in first.text, first.text
     assert SECRET not in first.text
     names = sorted(path.rpartition("/")[2] for path in store.ls("bucket/some/run"))
-    assert names[-1] == "step-00000006"
+    assert names == [f"step-{step:08d}" for step in (0, 2, 4, 6)]
     for name in names:
         store.get(f"bucket/some/run/{name}", str(tmp_path / name), recursive=True)
         assert damage(tmp_path / name) == ""
@@ -79,9 +80,10 @@ def test_a_run_s_checkpoints_are_in_the_store_and_can_be_resumed_from_there(stor
     marker = next(each for each in files if each["name"].endswith(MARKER))
     assert marker["LastModified"] >= max(each["LastModified"] for each in files)
 
-    second = launch("gpt2-small-smoke", tmp_path / "second", *settings, "train.steps=7",
-                    f"train.checkpoint.resume={tmp_path / names[-1]}")
-    assert second.code == 0 and sorted(losses(tmp_path / "second")) == [7], second.text
+    again = (*settings, "train.steps=7", f"train.checkpoint.resume={tmp_path / names[-1]}")
+    arguments = ["--profile", "gpt2-small-smoke", *(part for each in again for part in ("--set", each))]
+    assert main([*arguments, "--output", str(tmp_path / "second")]) == 0
+    assert sorted(losses(tmp_path / "second")) == [7]
 
 
 def test_what_the_run_before_did_not_finish_copying_is_copied_by_the_next(store: Any, tmp_path: Path) -> None:
@@ -165,4 +167,4 @@ def test_a_store_that_cannot_be_used_does_not_end_the_run(
     said = capsys.readouterr().err
     assert "step-00000005: not copied to s3://bucket/run: " in said and SECRET not in said
     assert len(said.splitlines()) == 1
-    assert checkpoints.find() == tmp_path / "run" / "step-00000005"
+    assert damage(tmp_path / "run" / "step-00000005") == ""

@@ -39,7 +39,7 @@ def documents(data: Data, split: str) -> Iterator[str]:
 def hub_documents(data: Data, split: str, begin: dict[str, Any] | None = None) -> Iterator[tuple[str, dict[str, Any] | None]]:
     """A hub dataset (or a folder of one), read as it is needed: each text with the place to begin at to get it again.
 
-    The place is the library's own (file and row), so that beginning there reads nothing of the files before.
+    The place is the library's own (file and row), so that beginning there reads at most two files again, not all before.
     """
     try:
         from datasets import load_dataset

@@ -1,7 +1,7 @@
 """Following a run on one node: `python -m trainer.node.follow RUN-FOLDER HOST OFFSET [METRICS-OFFSET]`.
 
-Writes one JSON line per thing seen (log text, metrics, the gate's result, what the keeper says) and renews the run's lease for every
-line it reads; the line `go` lets a run begin whose network was proved.
+Writes one JSON line per thing seen (log text, metrics, the gate's result, what the keeper says) and renews the run's lease
+for every line it reads; the line `go` lets a run begin whose network was proved.
 It ends when the run has ended on this node, or when whoever follows is gone.
 """
 

@@ -43,9 +43,10 @@ class Keeper:
         self.log: IO[bytes] = open(folder.log, "ab", buffering=0)  # noqa: SIM115 (held as long as the process lives)
         self.tail: collections.deque[str] = collections.deque(maxlen=TAIL_LINES)
         self.running: dict[int, str] = {}  # pid to label
+        self.children: list[subprocess.Popen[bytes]] = []  # held: one that is let go reaps its process before we see the end
         self.pipes: dict[int, tuple[str, bytearray]] = {}
         self.failures: list[Failure] = []
-        self.state, self.reason = "running", ""
+        self.state, self.reason, self.asked = "running", "", False
         self.deadline = 0.0
         self.lease, self.renewed = b"", time.monotonic()
         self.begun = self.beaten = time.monotonic()
@@ -70,6 +71,8 @@ class Keeper:
         while not self._over():
             for key, _ in self.selector.select(TICK_SECONDS):
                 self._attend(key)
+            if self.asked:
+                self.stop("asked to stop", self.told["grace_seconds"])
             self._reap()
             self._keep_in_touch()
             self._enforce()
@@ -81,7 +84,7 @@ class Keeper:
         self.state, self.reason, self.deadline = state, reason, time.monotonic() + grace
         self._note(f"{reason}: ending this node's processes")
         if self.centre:
-            self.centre.tell({"stop": reason, "failed": state == "failing"})
+            self.centre.tell({"stop": reason, "at_once": state == "failing"})
         everything = processes.marked(self.mark)
         # The trainer saves when it is asked to end; its launcher, asked too, would not give it the time.
         processes.signal_all(processes.ranks_among(everything) or everything, signal.SIGTERM)
@@ -97,6 +100,7 @@ class Keeper:
                                    preexec_fn=processes.end_with_parent)
         assert process.stdout
         os.set_blocking(process.stdout.fileno(), False)
+        self.children.append(process)
         self.running[process.pid] = command["label"]
         self.pipes[process.stdout.fileno()] = (command["label"], bytearray())
         self.selector.register(process.stdout, selectors.EVENT_READ, process)
@@ -106,6 +110,9 @@ class Keeper:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
+                for pid, label in list(self.running.items()):  # nobody may reap them but us; should it happen, it is an end too
+                    del self.running[pid]
+                    self._ended(label, -signal.SIGKILL)
                 return
             if not pid:
                 return
@@ -116,13 +123,13 @@ class Keeper:
 
     def _ended(self, label: str, code: int) -> None:
         if code:
-            failure = Failure(self.host, ending(label, code), time.time(), code, tuple(self.tail))
-            if self.state in ("running", "failing"):
-                self._fail(failure)
+            self._fail(Failure(self.host, ending(label, code), time.time(), code, tuple(self.tail)))
         if not self.running and self.state == "running":
             self._note("this node is done")
 
     def _fail(self, failure: Failure) -> None:
+        if self.state == "stopping":
+            return  # it ends because it was asked to; what breaks on the way out is no failure
         self.failures.append(failure)
         if self.line:
             self.line.send({"failed": failure.plain()})
@@ -214,8 +221,8 @@ class Keeper:
             if "ended" in message:
                 self.ended.add(peer.name)
             if "stop" in message:
-                grace = FAILED_GRACE_SECONDS if message.get("failed") else self.told["grace_seconds"]
-                self.stop(str(message["stop"]), grace, "failing" if message.get("failed") else "stopping")
+                grace = FAILED_GRACE_SECONDS if message.get("at_once") else self.told["grace_seconds"]
+                self.stop(str(message["stop"]), grace, "failing" if message.get("at_once") else "stopping")
             if message.get("finished"):
                 self.centre_done = True
         if not peer.open and self.centre:
@@ -234,7 +241,8 @@ class Keeper:
             known = self.heard.get(name)
             patience = self.told["silence_seconds"] if known else self.told["join_seconds"]
             if now - (known or self.begun) > patience:
-                self._lose(name, f"has not been heard from for {patience:g} s" if known else f"did not join within {patience:g} s")
+                how = "has not been heard from for" if known else "did not join within"
+                self._lose(name, f"{how} {patience:g} s")
 
     def _lose(self, name: str, how: str) -> None:
         self.lost.add(name)
@@ -264,7 +272,7 @@ class Keeper:
             processes.end_all(self.mark, 0)
 
     def _over(self) -> bool:
-        if self.running or self.pipes and processes.marked(self.mark):
+        if self.running or (self.pipes and processes.marked(self.mark)):
             return False
         if self.state != "running":
             settled = not self.failures or time.time() - self.failures[0].time > SETTLE_SECONDS
@@ -299,9 +307,12 @@ class Keeper:
             os.set_blocking(end, False)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         self.selector.register(reader, selectors.EVENT_READ, None)
-        signal.signal(signal.SIGTERM, lambda *_: self.stop("asked to stop", self.told["grace_seconds"]))
+        signal.signal(signal.SIGTERM, self._ask)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, lambda *_: None)
+
+    def _ask(self, *_: object) -> None:
+        self.asked = True  # acted upon in the loop: a handler may find anything half done
 
 
 def main() -> int:

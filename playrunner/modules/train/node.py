@@ -38,6 +38,8 @@ class Node(Probe):
             "time": time.time(), "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
             **self._python(ctx), "devices": _devices(ctx), "free_gib": _free_gib(root), "root": root,
             "writable": _writable(root), "disk": _disk(root), "interface": _interface(self.peer),
+            # Where DeepSpeed looks for a hostfile; a folder that is not there is not made in the file system's root.
+            "job_folder": os.path.isdir("/job") and os.access("/job", os.W_OK),
             "busy_ports": [port for port in self.ports if not _is_free(self.listen, port)],
             "occupants": [run["name"] for run in _runs.running(root, self.host) if run["name"] != self.run],
         }
@@ -49,7 +51,7 @@ class Node(Probe):
         try:
             ran = ctx.run([python, "-c", _ASK, *self.packages], timeout=60)
         except OSError as error:
-            raise Failed(f"{python} cannot be run: {error.strerror}; set train_python to the interpreter that has torch") from None
+            raise Failed(f"{python} cannot be run: {error.strerror}; set train_python to the interpreter with torch") from None
         if ran.rc:
             raise Failed(f"{python} does not work: {ran.err.strip()[-300:]}")
         told = json.loads(ran.out)
