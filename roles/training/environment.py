@@ -119,6 +119,9 @@ def _decided(profile: Mapping[str, Any], site: Site) -> Iterator[Variable]:
 
 
 def _everywhere() -> Iterator[Variable]:
+    yield Variable("RES_OPTIONS", "timeout:1 attempts:2",
+                   "torch looks up the name of every address it meets; a name server that does not answer costs 5 s each time",
+                   "default")
     yield Variable("PYTHONUNBUFFERED", "1", "lines reach the log as they are written, not 8 KiB at a time", "default")
     yield Variable("PYTHONFAULTHANDLER", "1", "a crash in native code leaves the Python stack in the log", "default")
     yield Variable("TOKENIZERS_PARALLELISM", "true", "the trainer tokenises in threads and does not fork after", "default")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
 from tests.launch.site import QUICK, Site
+from tests.runner import REPOSITORY
 
 LONG = ("train.steps=2000", "train.log.every=1", "train.checkpoint.every=10", "train.evaluate.batches=1")
 
@@ -106,6 +108,15 @@ def test_logs_show_rank_zero_or_every_node(site: Site) -> None:
     unknown = site.invoke("train.logs", "--name", "sayd")
     assert unknown.code == 102
     assert 'did you mean "said"?' in unknown.err
+
+
+def test_nodes_that_do_not_share_their_folder_are_told_so(site: Site, tmp_path: Path) -> None:
+    text = (REPOSITORY / "inventories" / "local.yaml").read_text()
+    inventory = tmp_path / "apart.yaml"
+    inventory.write_text(text.replace("{{ sandbox_state }}/shared", "{{ scratch }}/training"))
+    refused = Site(site.state, inventory).launch("apart", "--nodes", 2)
+    assert refused.code == 2
+    assert "is not the same folder on all nodes: node2 cannot be seen from here" in refused.out
 
 
 def test_check_looks_and_touches_nothing(site: Site) -> None:

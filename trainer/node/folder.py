@@ -29,7 +29,21 @@ class NodeFolder:
         return found
 
     def write_keeper(self, **facts: Any) -> None:
-        write_json(self.keeper, {"time": time.time(), **facts})
+        try:
+            write_json(self.keeper, {"time": time.time(), **facts})
+        except OSError:
+            self._write_over(facts)
+
+    def _write_over(self, facts: dict[str, Any]) -> None:
+        """On a full disk, in the place of what was said before; nobody may read half of it, so it is short."""
+        if facts.get("cause"):
+            facts["cause"] = {**facts["cause"], "tail": []}
+        try:
+            with open(self.keeper, "r+") as out:
+                out.write(json.dumps({"time": time.time(), **facts}))
+                out.truncate()
+        except OSError:
+            pass  # then its silence has to speak: a keeper that is gone without a word is taken for lost
 
 
 def is_keeper(said: dict[str, Any]) -> bool:

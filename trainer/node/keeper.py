@@ -48,7 +48,8 @@ class Keeper:
         self.failures: list[Failure] = []
         self.state, self.reason, self.asked = "running", "", False
         self.deadline = 0.0
-        self.lease, self.renewed = b"", time.monotonic()
+        self.lease, self.renewed = 0, time.monotonic()
+        self.mute = False  # the log cannot be written any more
         self.begun = self.beaten = time.monotonic()
         self.centre: Centre | None = None
         self.line: Peer | None = None  # to the first node, from the others
@@ -176,11 +177,19 @@ class Keeper:
             line = line.rpartition(b"\r")[2]
             if not _RANKED.match(line):
                 line = f"[{label}] ".encode() + line
-            self.log.write(line + b"\n")
             self.tail.append(line.decode(errors="replace"))
+            self._add(line + b"\n")
 
     def _note(self, text: str) -> None:
-        self.log.write(f"[node] {time.strftime('%H:%M:%S')} {text}\n".encode())
+        self._add(f"[node] {time.strftime('%H:%M:%S')} {text}\n".encode())
+
+    def _add(self, line: bytes) -> None:
+        try:
+            self.log.write(line)
+        except OSError as error:
+            if not self.mute:  # told once; what cannot be written down still goes to the other nodes
+                self.mute = True
+                self._fail(Failure(self.host, f"its log cannot be written: {error.strerror}", time.time()))
 
     # --- the other nodes and the controller
 
@@ -191,9 +200,10 @@ class Keeper:
             self.beaten = time.monotonic()
             if self.centre:
                 self.centre.tell({"beat": 1, **({"finished": True} if not self.running and self.state == "running" else {})})
-                self._look_for_lost()
             if self.line:
                 self.line.send({"beat": 1})
+        if self.centre:
+            self._look_for_lost()
         if self.first and not self.told["detached"]:
             self._check_lease()
 
@@ -220,6 +230,8 @@ class Keeper:
                 self._fail(failure_from(message["failed"]))
             if "ended" in message:
                 self.ended.add(peer.name)
+            elif "beat" in message:
+                self.ended.discard(peer.name)  # a node of an elastic run that was started again
             if "stop" in message:
                 grace = FAILED_GRACE_SECONDS if message.get("at_once") else self.told["grace_seconds"]
                 self.stop(str(message["stop"]), grace, "failing" if message.get("at_once") else "stopping")
@@ -227,9 +239,18 @@ class Keeper:
                 self.centre_done = True
         if not peer.open and self.centre:
             self.centre.drop(peer)
-        if peer.name in self.lost and peer.open:
-            self.lost.discard(peer.name)
-            self._note(f"{peer.name} is back")
+        if self.centre and peer.name and peer.open:
+            self._welcome(peer.name)
+            self._say()
+
+    def _welcome(self, name: str) -> None:
+        if name in self.lost:
+            self.lost.discard(name)
+            self._note(f"{name} is back")
+            self._say()
+        elif name not in self.heard:
+            self.heard[name] = time.monotonic()
+            self._note(f"{name} has joined")
 
     def _look_for_lost(self) -> None:
         assert self.centre
@@ -250,16 +271,27 @@ class Keeper:
         if self.told["elastic_min"] and left >= self.told["elastic_min"]:
             self._note(f"{name} {how}; the run goes on with {left} of {1 + len(self.others)} nodes")
             self._say()
+            self._shake_off(name)
             return
         self._fail(Failure(name, how, time.time(), -signal.SIGKILL))
 
+    def _shake_off(self, name: str) -> None:
+        """A lost node's last words, should they still come, are no longer heard, and nobody waits for it any more."""
+        peer = self.centre.peers.get(name) if self.centre else None
+        if self.centre and peer:
+            self.centre.drop(peer)
+        # Ranks in the middle of a sum wait for the lost one's share for as long as the network lets them; the launcher starts
+        # new ones in their place, which find each other anew.
+        ranks = processes.ranks_among(processes.marked(self.mark)) - set(self.running)
+        processes.signal_all(ranks, signal.SIGKILL)
+
     def _check_lease(self) -> None:
         try:
-            content = self.folder.lease.read_bytes()
+            touched = self.folder.lease.stat().st_mtime_ns
         except OSError:
-            content = b""
-        if content != self.lease:
-            self.lease, self.renewed = content, time.monotonic()
+            touched = 0
+        if touched != self.lease:
+            self.lease, self.renewed = touched, time.monotonic()
         patience = self.told["lease_seconds"]
         if time.monotonic() - self.renewed > patience:
             self._fail(Failure(self.host, f"the controller has not been heard from for {patience:g} s", time.time()))
@@ -317,7 +349,11 @@ class Keeper:
 
 def main() -> int:
     folder = NodeFolder(Path(sys.argv[1]), sys.argv[2])
-    return Keeper(folder, json.loads(folder.start.read_text())).keep()
+    keeper = Keeper(folder, json.loads(folder.start.read_text()))
+    try:
+        return keeper.keep()
+    finally:
+        processes.end_all(keeper.mark, 0)  # should the keeper itself break, nothing that it started is left
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ class Node(Probe):
         return {
             "time": time.time(), "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
             **self._python(ctx), "devices": _devices(ctx), "free_gib": _free_gib(root), "root": root,
-            "writable": _writable(root), "disk": _disk(root), "interface": _interface(self.peer),
+            "writable": _writable(root), "interface": _interface(self.peer),
             # Where DeepSpeed looks for a hostfile; a folder that is not there is not made in the file system's root.
             "job_folder": os.path.isdir("/job") and os.access("/job", os.W_OK),
             "busy_ports": [port for port in self.ports if not _is_free(self.listen, port)],
@@ -90,20 +90,6 @@ def _free_gib(root: str) -> float:
 
 def _writable(root: str) -> bool:
     return os.access(_existing(root), os.W_OK)
-
-
-def _disk(root: str) -> str:
-    """Which file system holds the root, in words that are the same on every node that mounts the same one."""
-    path, best = _existing(root), ("", "", "")
-    try:
-        with open("/proc/self/mounts") as mounts:
-            for line in mounts:
-                source, point, kind = line.split()[:3]
-                if (path + "/").startswith(point.rstrip("/") + "/") and len(point) >= len(best[1]):
-                    best = (source, point, kind)
-    except OSError:
-        return ""
-    return " ".join(best)
 
 
 def _interface(peer: str) -> str:
