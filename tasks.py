@@ -6,6 +6,9 @@ gc.disable()  # nothing is worth collecting while the program loads; a run turns
 
 from pathlib import Path  # noqa: E402
 
+from playrunner.cli import refuse_unknown_words  # noqa: E402
 from playrunner.verbs import namespace  # noqa: E402
+
+refuse_unknown_words()
 
 ns = namespace(Path(__file__).parent / "roles")

@@ -9,10 +9,11 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from invoke.exceptions import Exit
+from invoke.exceptions import Exit, ParseError
+from invoke.program import Program
 from invoke.tasks import Task, task
 
-from playrunner.errors import PlayrunnerError
+from playrunner.errors import BadInput, PlayrunnerError
 
 # Flags of every verb that runs steps: name, default, help. A tuple default may be given several times.
 RUN_FLAGS: dict[str, tuple[Any, str]] = {
@@ -70,6 +71,21 @@ def verb(*, flags: dict[str, tuple[Any, str]] | None = None, positional: Iterabl
     return wrap
 
 
+def refuse_unknown_words() -> None:
+    """Flags and verbs that Invoke does not know are bad input, too: our exit code instead of its own 1."""
+    parse = Program.parse_tasks
+
+    def parse_tasks(program: Program) -> None:
+        try:
+            parse(program)
+        except ParseError as error:
+            if "--json" in sys.argv:
+                sys.stdout.write(json.dumps({"error": str(error), "exit_code": BadInput.exit_code}) + "\n")
+            raise Exit(f"error: {error}; see: invoke --help VERB", BadInput.exit_code) from None
+
+    Program.parse_tasks = parse_tasks  # type: ignore[method-assign]
+
+
 def positional_if_given(path: str, name: str) -> list[str]:
     """Invoke knows no optional positional argument; so it is one only when the command line has it."""
     after = sys.argv[sys.argv.index(path) + 1:] if path in sys.argv else []
@@ -78,8 +94,6 @@ def positional_if_given(path: str, name: str) -> list[str]:
 
 def _show_help(name: str, made: Task[Any]) -> None:
     """`invoke play --help`: a positional argument would swallow the flag, so Invoke is asked the other way round."""
-    from invoke.program import Program
-
     path = next((word for word in sys.argv if word.endswith(name)), name)
     Program().run(["invoke", "--help", path], exit=False)
     raise Exit(code=0)

@@ -282,8 +282,8 @@ def _verify_host_key(client: paramiko.SSHClient, target: Target) -> None:
 
     class Unknown(paramiko.MissingHostKeyPolicy):
         def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
-            if target.checking in ("no", "off", "accept-new"):
-                return  # asked for by name in the inventory or the ssh configuration
+            if target.accepts_any_key:
+                return
             raise paramiko.SSHException(
                 f"the host key is not known: {hostkeys.fingerprint(key)}. Compare it with the host's own, then run"
                 f" \"invoke hosts.trust {target.name}\"")

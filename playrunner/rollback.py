@@ -27,7 +27,7 @@ class Undo:
 
 def roll_back(changes: Sequence[Undo], say: Callable[[str, str, str], None]) -> int:
     """Take the changes back; says one line each (status, host, step) and returns how many could not be."""
-    pool = Pool()
+    pool = Pool(warns=False)  # the run itself has said what there is to say
     agents = Agents(pool)
     failures = 0
     try:

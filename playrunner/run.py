@@ -23,6 +23,7 @@ from playrunner.options import Options
 from playrunner.plan import Plan, make_plan
 from playrunner.pool import Pool
 from playrunner.results import Recap
+from playrunner.stage import set_stage
 
 DEFAULT_INVENTORY = "inventories/local.yaml"
 
@@ -37,7 +38,9 @@ def run_plays(plays: Sequence[Play], options: Options, command: str, *, inventor
 
     A verb that has read the inventory or reached its hosts already hands on what it has.
     """
-    inventory = inventory or open_inventory(options)
+    if inventory is None:
+        inventory = open_inventory(options)
+        set_stage(inventory)
     extra = {**read_extra_vars(options.extra_vars), **(extra or {})}
     plan = make_plan(plays, options.tags, options.skip_tags, options.start_at_task)
     _check_limit(inventory, options)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,8 @@ def set_stage(inventory: Inventory, count: int = 0) -> None:
         return
     wanted = max(count, len(members))
     nodes = _nodes(Path(str(folder)))
-    if len(nodes) < wanted or not all(map(_answers, nodes.values())):
+    # A node that alone does not answer is left so: its loss may be what is being rehearsed.
+    if len(nodes) < wanted or not any(map(_answers, nodes.values())):
         _bring_up(wanted)
         nodes = _nodes(Path(str(folder)))
     for name in nodes:
@@ -57,6 +57,8 @@ def _answers(node: dict[str, Any]) -> bool:
 
 
 def _bring_up(count: int) -> None:
+    import subprocess
+
     # The sandbox is a stage kept apart: the product reaches it as a program, never as a library.
     command = [sys.executable, "-m", "sandbox", "up", "--nodes", str(count)]
     ran = subprocess.run(command, check=False, capture_output=True, text=True)

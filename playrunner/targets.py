@@ -43,6 +43,11 @@ class Target:
     alive_seconds: int = 30
     python: str = ""  # empty: found on the host
 
+    @property
+    def accepts_any_key(self) -> bool:
+        """Whether a key that is not known is taken as it comes; asked for by name in inventory or ssh configuration."""
+        return self.kind == "ssh" and self.checking in ("no", "off", "accept-new")
+
 
 @dataclass(frozen=True)
 class Become:

@@ -41,6 +41,18 @@ def test_a_reboot_is_over_when_the_host_answers_with_another_boot_id(stage: Stag
     assert done.result("node1", "back")["values"]["stdout"] == "second"
 
 
+def test_a_reboot_only_asked_for_is_told_as_done(stage: Stage) -> None:
+    done = stage.play("""
+- hosts: node1
+  gather_facts: false
+  tasks:
+    - {name: restart, reboot: {reboot_command: "false"}, check_mode: true, register: asked}
+    - {name: told, debug: {msg: "{{ asked.rebooted }} {{ asked.elapsed }} {{ asked is changed }}"}}
+""")
+    assert done.code == 0, done.text
+    assert done.result("node1", "told")["values"]["msg"] == "True 0 True"
+
+
 def test_a_host_that_never_restarts_is_a_failed_reboot(stage: Stage) -> None:
     done = stage.play("""
 - hosts: node1

@@ -29,6 +29,18 @@ def test_help_is_shown_either_way(tmp_path: Path, words: tuple[str, ...]) -> Non
     assert "Usage:" in shown.out and "Options:" in shown.out
 
 
+@pytest.mark.parametrize("words", [("play", "x.yaml", "--bogus"), ("no-such-verb",)])
+def test_words_nobody_knows_are_bad_input(tmp_path: Path, words: tuple[str, ...]) -> None:
+    shown = invoke(*words, state=tmp_path)
+    assert shown.code == 5 and shown.out == "" and "Traceback" not in shown.err
+    assert f"No idea what '{words[-1]}' is" in shown.err
+
+
+def test_words_nobody_knows_are_told_as_json_too(tmp_path: Path) -> None:
+    shown = invoke("play", "x.yaml", "--json", "--bogus", state=tmp_path)
+    assert shown.code == 5 and shown.data["exit_code"] == 5
+
+
 def test_every_verb_is_listed_with_what_it_does(tmp_path: Path) -> None:
     shown = invoke("--list", state=tmp_path)
     for name in ("play", "run", "inventory.show", "hosts.trust", "runs.list", "runs.show", "modules.list", "modules.show",
@@ -192,3 +204,16 @@ def test_the_default_inventory_says_how_to_start_its_nodes(tmp_path: Path) -> No
     done = invoke("play", "playbooks/hello-nodes.yaml", state=tmp_path)
     assert done.code == 2
     assert 'start it with "invoke sandbox.up"' in done.out
+
+
+def test_a_password_for_a_web_service_is_neither_told_nor_recorded(stage: Stage) -> None:
+    done = stage.play("""
+- hosts: node1
+  gather_facts: false
+  tasks:
+    - uri: {url: "http://127.0.0.1:1/", url_username: ada, url_password: pa55word, force_basic_auth: true, timeout: 2}
+""", "--verbose")
+    assert done.code == 2 and "Request failed" in done.text
+    recorded = "".join(path.read_text() for path in stage.state.rglob("*") if path.is_file())
+    assert "Request failed" in recorded
+    assert "pa55word" not in done.text + recorded

@@ -121,3 +121,22 @@ def test_what_ssh_takes_and_we_do_not_is_refused_by_name(ways: Ways) -> None:
 def test_a_local_connection_needs_no_ssh(ways: Ways) -> None:
     done = ways.play({"ansible_connection": "local"})
     assert done.code == 0 and done.result("target", "who")["values"]["rc"] == 0
+
+
+@pytest.mark.parametrize("word", ["no", "accept-new"])
+def test_a_key_taken_as_it_comes_is_said_once_with_the_hosts(ways: Ways, word: str) -> None:
+    nothing_known = ways.folder / "known_hosts"
+    def trusting(name: str) -> dict[str, object]:
+        node = ways.nodes[name]
+        return {"ansible_host": node.address, "ansible_port": node.port,
+                "ansible_ssh_common_args": f"-F none -o UserKnownHostsFile={nothing_known} -o StrictHostKeyChecking={word}"}
+
+    done = ways.play({**trusting("node2"), "via": "jump"}, jump=trusting("node1"))
+    assert done.code == 0, done.text
+    assert [line for line in done.err.splitlines() if "StrictHostKeyChecking" in line and "jump, target" in line]
+    assert done.err.count("StrictHostKeyChecking") == 1
+
+
+def test_hosts_whose_keys_are_verified_give_no_warning(ways: Ways) -> None:
+    done = ways.play(ways.at("node2"))
+    assert done.code == 0 and "StrictHostKeyChecking" not in done.text

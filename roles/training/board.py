@@ -33,21 +33,20 @@ def serve_board(options: Options, name: str, port: int) -> int:
         run = the_run(fleet, options, name)
         node: dict[str, Any] = run.job["nodes"][0]
         host = node["host"]
-        relay: Relay | None = None
+        relay = Relay(port)  # first, since a port that is taken is said at once
         code = stage_code(fleet, {host: node["root"]})[host]
         output = f"{node['root']}/runs/{run.name}/output"
         words = [node["python"], "-m", "trainer.node.board", output]
         channel = fleet.start(host, f"PYTHONPATH={in_shell(code)} exec {' '.join(map(in_shell, words))}")
         try:
             said = _first_word(host, channel)
-            relay = Relay(port, lambda: fleet.agents.pool.get(fleet.target(host)).forward(LOOPBACK, said["port"]))
+            relay.serve(lambda: fleet.agents.pool.get(fleet.target(host)).forward(LOOPBACK, said["port"]))
             _tell(options, run.name, host, said, relay.url)
             _serve(host, channel)
         except KeyboardInterrupt:
             return 0
         finally:
-            if relay:
-                relay.close()
+            relay.close()
             channel.close()
     return 0
 

@@ -29,9 +29,11 @@ def _gate(job: Job, seat: Seat) -> dict[str, str]:
     if not job.proves:
         return {}
     own = f"{job.folder(seat)}/nodes/{seat.host}"
-    names = [each.host for each in job.seats for _ in range(each.slots)]
-    return {"TRAINER_GATE": f"{own}/gate.json", "TRAINER_GO": f"{own}/go", "TRAINER_GATE_PORT": str(job.gate_port),
-            "NODE_NAME": seat.host, "GATE_NODES": ",".join(names)}
+    told = {"TRAINER_GATE": f"{own}/gate.json", "TRAINER_GO": f"{own}/go", "TRAINER_GATE_PORT": str(job.gate_port),
+            "NODE_NAME": seat.host}
+    if job.elastic:
+        return told  # who takes part in which order is only known once they have met
+    return {**told, "GATE_NODES": ",".join(each.host for each in job.seats for _ in range(each.slots))}
 
 
 def hostfile(job: Job) -> str:
@@ -55,7 +57,9 @@ def _torchrun(job: Job, seat: Seat, trainer: list[str], common: dict[str, str]) 
         least, most = job.elastic
         argv += [f"--nnodes={least}:{most}", f"--max-restarts={job.profile.launch.max_restarts}", f"--rdzv-id={job.run_id}",
                  "--rdzv-backend=c10d", f"--rdzv-endpoint={job.master.address}:{job.port}",
-                 f"--local-addr={seat.address}", "--rdzv-conf=join_timeout=120,last_call_timeout=3"]
+                 f"--local-addr={seat.address}",
+                 # How soon the others go on: a node counts as gone after three beats, then whoever else comes has 3 s.
+                 "--rdzv-conf=join_timeout=120,last_call_timeout=3,keep_alive_interval=2,keep_alive_max_attempt=3"]
     else:
         argv += [f"--nnodes={len(job.seats)}", f"--node-rank={job.seats.index(seat)}", "--max-restarts=0",
                  f"--master-addr={job.master.address}", f"--master-port={job.port}"]

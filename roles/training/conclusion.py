@@ -48,8 +48,11 @@ def _say_success(name: str, metrics: list[dict[str, Any]], output: str, line: Li
     else:
         line.say(f"{name} is done")
     line.say(f"checkpoints: {output}/checkpoints")
-    line.say("next:  invoke train.status    "
-             f"invoke train.logs --name {name}    invoke train.launch --profile gpt2-micro-smoke --nodes 1 --name another")
+    line.say("next, for example:\n"
+             "  invoke train.status\n"
+             f"  invoke train.logs --name {name}\n"
+             "  invoke train.launch --profile gpt2-micro-smoke --nodes 4 --launcher torchrun "
+             "--set train.device_batch_size=2 --name four")
 
 
 def _say_failure(name: str, state: str, states: States, record: Record, line: LiveLine, cause: dict[str, Any] | None) -> None:

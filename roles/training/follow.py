@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import collections
 import json
 import queue
 import shlex
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from playrunner.connection import Channel
 from playrunner.errors import PlayrunnerError
 from playrunner.fleet import Fleet
+from roles.training.job import LEASE_SECONDS
 from roles.training.record import Record, parse_metrics
 from roles.training.screen import LiveLine
 from roles.training.states import ENDED
@@ -19,6 +22,9 @@ from roles.training.verdict import Expected, judge
 
 BEAT_SECONDS = 2.0
 RETRY_SECONDS = 1.0
+FIRST_WORD_SECONDS = 20.0  # for a node to say something at all
+SILENCE_SECONDS = 4.0  # then its connection is taken for broken; it beats every second
+MOST_RETURNS = 10  # a node that is lost again and again stays lost
 # Once the first node has ended, the others are given this long to tell how they did; a node that is gone tells nothing.
 LAST_WORDS_SECONDS = 8.0
 
@@ -77,8 +83,13 @@ class Follower:
     """One run's nodes, heard side by side."""
 
     def __init__(self, fleet: Fleet, job: dict[str, Any], ears: Ears, *, hosts: list[str] | None = None, renew: bool = True,
-                 offsets: dict[str, int] | None = None, to_gate: bool = False) -> None:
+                 offsets: dict[str, int] | None = None, to_gate: bool = False, lease: float = LEASE_SECONDS,
+                 rejoin: Callable[[str], bool] | None = None) -> None:
         self.fleet, self.job, self.ears, self.renew = fleet, job, ears, renew
+        self.lease, self.rejoin = lease, rejoin  # rejoin: starts a node's part of an elastic run again
+        self.heard: dict[str, float] = {}  # when each node said something last
+        self.silent: set[str] = set()
+        self.returns: collections.Counter[str] = collections.Counter()
         self.to_gate, self.passed = to_gate, False  # only until the gate is open
         self.nodes = [node for node in job["nodes"] if hosts is None or node["host"] in hosts]
         self.states: States = {}
@@ -91,8 +102,9 @@ class Follower:
     def follow(self) -> States:
         """Until every node has ended, or the gate is open; what each one's keeper said last."""
         for node in self.nodes:
-            threading.Thread(target=self._listen, args=(node,), daemon=True).start()
-        beaten = time.monotonic()
+            self._attend(node)
+        if self.renew:
+            threading.Thread(target=self._keep_beating, daemon=True).start()
         first_ended = 0.0
         try:
             while not self._all_ended() and not (self.to_gate and self.passed):
@@ -100,18 +112,53 @@ class Follower:
                     self._take(*self.news.get(timeout=0.2))
                 except queue.Empty:
                     self.ears.idle()
-                if self.renew and time.monotonic() - beaten >= BEAT_SECONDS:
-                    beaten = time.monotonic()
-                    self._beat()
+                self._notice_silence()
+                self._bring_back()
                 if self._has_ended(self.nodes[0]["host"]):
                     first_ended = first_ended or time.monotonic()
-                    if time.monotonic() - first_ended > LAST_WORDS_SECONDS:
+                    if self._all_said() or time.monotonic() - first_ended > LAST_WORDS_SECONDS:
                         break
         finally:
             self.over.set()
             for channel in list(self.channels.values()):
                 channel.close()
-        return self.states
+        return {node["host"]: self.states[node["host"]] for node in self.nodes if node["host"] in self.states}
+
+    def _attend(self, node: dict[str, Any]) -> None:
+        self.heard[node["host"]] = time.monotonic() + FIRST_WORD_SECONDS
+        threading.Thread(target=self._listen, args=(node,), daemon=True).start()
+
+    def _notice_silence(self) -> None:
+        """A connection that is cut says nothing, nor does a node without power."""
+        for host in [node["host"] for node in self.nodes if not self._has_ended(node["host"])]:
+            quiet = time.monotonic() - self.heard[host]
+            if quiet <= SILENCE_SECONDS and host in self.silent:
+                self.silent.discard(host)
+                self.ears.say(f"{host} is heard again")
+            elif quiet > SILENCE_SECONDS and host not in self.silent:
+                self.silent.add(host)
+                self.ears.say(f"{host}: nothing heard for {SILENCE_SECONDS:g} s")
+                if host in self.channels:
+                    self.channels[host].close()  # its listener opens another
+            if quiet > self.lease and self.renew and host == self.job["nodes"][0]["host"]:
+                # Nobody renewed its lease meanwhile: whether it is up or not, the run has ended there.
+                gone = f"has not been heard from for {self.lease:g} s"
+                self.states[host] = {"state": "lost", "reason": f"{host} {gone}", "cause": {"node": host, "what": gone}}
+
+    def _bring_back(self) -> None:
+        """A node that an elastic run has lost, and that answers again, is given its part again."""
+        first = self.states.get(self.job["nodes"][0]["host"], {})
+        if not self.rejoin or first.get("state") != "running":
+            return
+        for node in self.nodes[1:]:
+            host = node["host"]
+            if host in first.get("lost", ()) and self._was_cut_off(host) and self.returns[host] < MOST_RETURNS:
+                self.returns[host] += 1
+                self.ears.say(f"{host} answers again: it joins the run")
+                if not self.rejoin(host):
+                    self.ears.say(f"{host} could not be started")
+                del self.states[host]
+                self._attend(node)
 
     def _take(self, host: str, message: dict[str, Any]) -> None:
         if "log" in message:
@@ -121,16 +168,18 @@ class Follower:
             self.metrics_offset = message.get("offset", 0)
             self.ears.metrics(message["metrics"], bool(message.get("again")))
         elif "keeper" in message:
+            self.silent.discard(host)
             before, self.states[host] = self.states.get(host, {}), message["keeper"]
             lost, known = set(message["keeper"].get("lost", ())), set(before.get("lost", ()))
             for name in sorted(lost - known):
-                self.ears.say(f"{name} is lost; the run goes on without it")
+                self.ears.say(f"{name} is lost" + ("; the run goes on without it" if self.job.get("elastic") else ""))
             for name in sorted(known - lost):
                 self.ears.say(f"{name} is back")
-        elif "gate" in message and host == self.job["nodes"][0]["host"]:
+        elif "gate" in message and not self.passed and (self.job.get("elastic") or host == self.job["nodes"][0]["host"]):
             if self.ears.gate(message["gate"]):
-                self.channels[host].send(b"go\n")
                 self.passed = True
+                self._send([host])
+                self._send(self._hosts_to_beat())
         elif "silence" in message:
             self.ears.say(f"{host}: {message['silence']}")
 
@@ -143,6 +192,7 @@ class Follower:
                 told = False
                 if self._hear(host, channel):
                     return
+                self.fleet.forget(host)
             except (PlayrunnerError, OSError, EOFError) as error:
                 if not told and not self.over.is_set():
                     self.news.put((host, {"silence": str(error)}))
@@ -154,11 +204,12 @@ class Follower:
         """Pass on what the node says; whether it said that it has ended."""
         pending = b""
         if self.renew:
-            channel.send(b"\n")
+            self._send([host])
         while not self.over.is_set():
             data = channel.receive()
             if not data:
                 break
+            self.heard[host] = time.monotonic()
             *lines, pending = (pending + data).split(b"\n")
             for line in lines:
                 if line.startswith(b"{"):
@@ -174,16 +225,32 @@ class Follower:
             words.append(str(self.metrics_offset))
         return node_command(self.job, node, "trainer.node.follow", words)
 
-    def _beat(self) -> None:
-        for host, channel in list(self.channels.items()):
-            if not self._has_ended(host):
-                try:
-                    channel.send(b"\n")
-                except (OSError, EOFError):
-                    pass  # its listener sees the same
+    def _keep_beating(self) -> None:
+        while not self.over.wait(BEAT_SECONDS):
+            self._send(self._hosts_to_beat())
+
+    def _hosts_to_beat(self) -> list[str]:
+        return [node["host"] for node in self.nodes if not self._has_ended(node["host"])]
+
+    def _send(self, hosts: list[str]) -> None:
+        """Renew the lease; once the network is proved say so, that ranks which an elastic run starts again need not prove it."""
+        for host in hosts:
+            try:
+                if host in self.channels:
+                    self.channels[host].send(b"go\n" if self.passed else b"\n")
+            except (OSError, EOFError):
+                pass  # its listener sees the same
 
     def _all_ended(self) -> bool:
         return self.news.empty() and all(self._has_ended(node["host"]) for node in self.nodes)
+
+    def _was_cut_off(self, host: str) -> bool:
+        """Whether a node ended for no fault of its own processes."""
+        said = self.states.get(host, {})
+        return said.get("state") == "lost" or (self._has_ended(host) and "has not been heard from" in said.get("reason", ""))
+
+    def _all_said(self) -> bool:
+        return self.news.empty() and all(self._has_ended(node["host"]) or node["host"] in self.silent for node in self.nodes)
 
     def _has_ended(self, host: str) -> bool:
         return self.states.get(host, {}).get("state") in ENDED

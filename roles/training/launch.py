@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from playrunner.cli import print_json
+from playrunner.errors import HostUnreachable
 from playrunner.fleet import Fleet
 from playrunner.load.playbook import role_play
 from playrunner.options import Options
@@ -15,7 +17,7 @@ from playrunner.run import run_plays
 from roles.training import preflight
 from roles.training.conclusion import conclude
 from roles.training.follow import Follower, GateClosed, Keeping
-from roles.training.job import Job
+from roles.training.job import LEASE_SECONDS, Job
 from roles.training.plan import Request, environment_of, open_fleet, plan, read_request, refuse, wanted_nodes
 from roles.training.record import Record
 from roles.training.runs import Run, find_run, stop_run
@@ -23,6 +25,14 @@ from roles.training.screen import LiveLine
 from roles.training.states import CANCELLED
 from roles.training.steps import steps_for
 from roles.training.verdict import Expected
+
+
+class FirstNodeLost(HostUnreachable):
+    """The node at which the nodes of an elastic run meet is gone, and the others have ended."""
+
+    def __init__(self, reason: str, others: list[str]) -> None:
+        super().__init__(reason)
+        self.others = others
 
 
 def launch(request: Request, options: Options) -> int:
@@ -36,19 +46,34 @@ def launch(request: Request, options: Options) -> int:
             return 0
         job = preflight.with_free_ports(job, facts)
         refuse(preflight.complaints(job, facts, time.time()), "preflight")
-        summary, code = _start(job, facts, fleet, replace(options, skip_tags="start" if request.stage_only else ""))
+        summary, jobs, code = _start(job, facts, fleet, replace(options, skip_tags="start" if request.stage_only else ""))
         if code or options.check or request.stage_only:
             return code
         record = Record(job.name)
         record.begin(summary)
-        return follow(fleet, summary, record, line, options, request.detach)
+        return _see_through(summary, jobs, request, record, fleet, line, options)
 
 
-def follow(fleet: Fleet, job: dict[str, Any], record: Record, line: LiveLine, options: Options, detach: bool = False) -> int:
+def _see_through(job: dict[str, Any], jobs: dict[str, Any], request: Request, record: Record, fleet: Fleet, line: LiveLine,
+                 options: Options) -> int:
+    """Follow a run; an elastic one gets back the nodes that return, and goes on without its first one should that be lost."""
+    if not job["elastic"] or request.detach:
+        return follow(fleet, job, record, line, options, request.detach)
+    try:
+        return follow(fleet, job, record, line, options, rejoin=lambda host: _rejoin(host, jobs, fleet, options))
+    except FirstNodeLost as lost:
+        line.say(f"{lost}; {job['name']} goes on with {', '.join(lost.others)}")
+        fewer = replace(request, nodes=len(lost.others))
+        return launch(fewer, replace(options, limit=",".join(lost.others)))
+
+
+def follow(fleet: Fleet, job: dict[str, Any], record: Record, line: LiveLine, options: Options, detach: bool = False,
+           rejoin: Callable[[str], bool] | None = None) -> int:
     """To the end, or until it trains when it is to go on by itself; Ctrl-C stops the run, its checkpoint saved."""
     host = job["nodes"][0]["host"]
     expected = Expected(fleet.variable(host, "train_expected_gbps"), fleet.variable(host, "train_expected_latency_us"))
-    follower = Follower(fleet, job, Keeping(record, line, expected), to_gate=detach)
+    lease = float(fleet.variable(host, "train_lease_seconds", LEASE_SECONDS))
+    follower = Follower(fleet, job, Keeping(record, line, expected), to_gate=detach, lease=lease, rejoin=rejoin)
     try:
         states = follower.follow() if not detach or job["gate"] else {}
         if detach and (follower.passed or not job["gate"]):
@@ -63,6 +88,9 @@ def follow(fleet: Fleet, job: dict[str, Any], record: Record, line: LiveLine, op
     finally:
         line.end()
         record.close()
+    others = [node["host"] for node in job["nodes"] if node["host"] not in follower.silent]
+    if rejoin and states.get(host, {}).get("state") == "lost" and len(others) >= job["elastic"][0]:
+        raise FirstNodeLost(states[host]["reason"], others)
     return conclude(job, states, record, line, options)
 
 
@@ -74,14 +102,27 @@ def _say_detached(job: dict[str, Any], line: LiveLine, options: Options) -> int:
     return 0
 
 
-def _start(job: Job, facts: preflight.Facts, fleet: Fleet, options: Options) -> tuple[dict[str, Any], int]:
+def _rejoin(host: str, jobs: dict[str, Any], fleet: Fleet, options: Options) -> bool:
+    """The same steps once more on a node that was lost; whether they went well. The network was proved when the run began."""
+    told = jobs[host]["told"]
+    commands = [{**command, "environment": {**command["environment"], "TRAINER_GATE": ""}} for command in told["commands"]]
+    again = {host: {**jobs[host], "told": {**told, "commands": commands}}}
+    settings = replace(options, extra_vars=(), limit="", json=False, quiet=True)
+    with Fleet(fleet.inventory) as fresh:
+        return not run_plays([role_play("training", host)], settings, f"train.launch ({host} again)", inventory=fresh.inventory,
+                             extra={"jobs": again}, agents=fresh.agents)
+
+
+def _start(job: Job, facts: preflight.Facts, fleet: Fleet,
+           options: Options) -> tuple[dict[str, Any], dict[str, Any], int]:
     environment = environment_of(job, fleet, facts)
     summary, jobs = steps_for(job, facts, environment, secrets.token_hex(16))
     play = role_play("training", ",".join(jobs))
     # Every node at once: they wait for one another when they start.
     settings = replace(options, forks=max(options.forks, len(jobs)), extra_vars=(), limit="", json=False, quiet=options.json)
-    return summary, run_plays([play], settings, f"train.launch {job.name}", inventory=fleet.inventory, extra={"jobs": jobs},
-                              agents=fleet.agents)
+    code = run_plays([play], settings, f"train.launch {job.name}", inventory=fleet.inventory, extra={"jobs": jobs},
+                     agents=fleet.agents)
+    return summary, jobs, code
 
 
 def _goes_on(existing: Run, request: Request, job: Job, fleet: Fleet, options: Options, line: LiveLine) -> bool:

@@ -129,7 +129,8 @@ def _seats(fleet: Fleet, count: int, slots: int, options: Options) -> tuple[Seat
 
     def seat(host: str) -> Seat:
         address = fleet.variable(host, "train_address") or fleet.target(host).address
-        python = str(fleet.variable(host, "train_python", DEFAULT_PYTHON))
+        venv = fleet.variable(host, "train_venv")
+        python = str(fleet.variable(host, "train_python", f"{venv}/bin/python" if venv else DEFAULT_PYTHON))
         return Seat(host, str(address), int(fleet.variable(host, "train_slots", slots)), root_of(fleet, host), python)
 
     return seated([seat(host) for host in hosts[:count]])

@@ -64,8 +64,8 @@ def _own(job: Job, host: str, said: Mapping[str, Any], now: float, allow_sharing
     needed = ["torch", *(["deepspeed"] if job.profile.train.strategy.name == "deepspeed" or job.launcher == "deepspeed" else [])]
     missing = [name for name in needed if not said["packages"].get(name)]
     if missing:
-        found.append(f"{host}: {seat.python} has no {' and no '.join(missing)}; install it there, or set train_python to an"
-                     " interpreter that has it")
+        found.append(f"{host}: {seat.python} has no {' and no '.join(missing)}; set train_python to an interpreter"
+                     " that has it, or train_venv and run: invoke train.prepare")
     devices = said["devices"]
     if devices["kind"] != "cpu" and job.profile.train.device != "cpu" and devices["count"] < seat.slots:
         found.append(f"{host}: {devices['count']} {devices['kind']} devices for {seat.slots} processes;"

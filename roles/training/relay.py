@@ -14,10 +14,9 @@ LOOPBACK = "127.0.0.1"
 
 
 class Relay:
-    """Listens on loopback; whoever calls is connected to what `reach` opens."""
+    """Holds a port on loopback; whoever calls it is connected to what `reach` opens."""
 
-    def __init__(self, port: int, reach: Callable[[], Stream]) -> None:
-        self._reach = reach
+    def __init__(self, port: int) -> None:
         try:
             self._listener = socket.create_server((LOOPBACK, port), backlog=64)
         except (OSError, OverflowError) as error:
@@ -26,30 +25,32 @@ class Relay:
         self.port: int = self._listener.getsockname()[1]
         self._open: set[Stream] = set()
         self._lock = threading.Lock()
-        threading.Thread(target=self._accept, daemon=True).start()
+
+    def serve(self, reach: Callable[[], Stream]) -> None:
+        threading.Thread(target=self._accept, args=(reach,), daemon=True).start()
 
     @property
     def url(self) -> str:
         return f"http://{LOOPBACK}:{self.port}/"
 
     def close(self) -> None:
-        self._listener.close()
+        _end(self._listener)  # not closed alone: a thread that waits for callers would keep it open
         with self._lock:
             ends, self._open = self._open, set()
         for end in ends:
             _end(end)
 
-    def _accept(self) -> None:
+    def _accept(self, reach: Callable[[], Stream]) -> None:
         while True:
             try:
                 caller, _ = self._listener.accept()
             except OSError:
                 return  # closed
-            threading.Thread(target=self._connect, args=(caller,), daemon=True).start()
+            threading.Thread(target=self._connect, args=(caller, reach), daemon=True).start()
 
-    def _connect(self, caller: socket.socket) -> None:
+    def _connect(self, caller: socket.socket, reach: Callable[[], Stream]) -> None:
         try:
-            far = self._reach()
+            far = reach()
         except PlayrunnerError:
             caller.close()  # the caller sees a closed connection, as it would without a relay
             return

@@ -45,10 +45,11 @@ def _crowd(facts: Facts) -> Iterator[Cause]:
     if not crowded:
         return
     lines = [f"{host}: load {said['load']:.1f} on {said['cores']} cores" for host, said in crowded.items()]
-    others = {f"{each['name']} (pid {each['pid']}) takes {each['cores']:.1f} cores on {host}": each["cores"]
-              for host, said in crowded.items() for each in said.get("strangers", ())}
-    score = 68 if others else 50
-    yield Cause(score, f"more wants to run than {listed(list(crowded))} has cores", (*lines[:4], *list(others)[:4]),
+    # By pid: nodes that are one machine tell of the same process.
+    others = {(each["pid"], each["name"]): each["cores"] for said in crowded.values() for each in said.get("strangers", ())}
+    strangers = [f"{name} (pid {pid}) takes {cores:.1f} cores" for (pid, name), cores in others.items()]
+    yield Cause(68 if others else 50, f"more wants to run on {listed(list(crowded))} than there are cores",
+                (*lines[:4], *strangers[:4]),
                 "stop what else runs there, or use fewer processes: --set launch.processes_per_node=N")
 
 

@@ -32,6 +32,14 @@ def launch(context: Any, flags: dict[str, Any], profile: str = "", name: str = "
     return start(request, _options(flags))
 
 
+@verb(flags=_RUN)
+def prepare(context: Any, flags: dict[str, Any]) -> int:
+    """Make an environment with torch on every node, where the inventory's train_venv says."""
+    from roles.training.prepare import prepare as make
+
+    return make(_options(flags))
+
+
 @verb(flags=_LOOK, help=_NAMED)
 def status(context: Any, flags: dict[str, Any], name: str = "") -> int:
     """All runs: state, step, loss, tokens/s, nodes, age, cost so far."""

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from playrunner.catalogue import canonical, names
+from playrunner.documents import read_yaml
+
 from . import ansible
 from .case import FOLDER, RUNS, Case, all_cases
 from .harness import Outcome, Stage, open_stage, run_with_ansible, run_with_playrunner
@@ -19,6 +22,7 @@ from .recording import Stale, read_recording
 LIVE = os.environ.get("PLAYRUNNER_DIFFERENTIAL") == "live"  # run ansible-playbook beside ours instead of its recording
 DIFFERENCES = FOLDER.parents[1] / "docs" / "ansible-differences.md"
 CASES = all_cases()
+SECTIONS = ("pre_tasks", "tasks", "post_tasks", "handlers", "block", "rescue", "always")  # where plays and tasks hold tasks
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +58,30 @@ def test_each_chosen_difference_is_documented() -> None:
     assert [reason for reason in sorted(named) if f"`{reason}`" not in documented] == []
 
 
+def test_every_module_has_a_case() -> None:
+    used = {canonical(name) for case in CASES for name in _modules_in(case)}
+    assert [name for name in sorted(names()) if not name.startswith("train.") and name not in used] == []
+
+
 def test_no_recording_outlives_its_case() -> None:
     assert {path.stem for path in (FOLDER / "expected").glob("*.json")} == {case.name for case in CASES}
+
+
+def _modules_in(case: Case) -> set[str]:
+    """Every key of every task, the name of its module among them."""
+    found: set[str] = set()
+    for path in case.folder.rglob("*.yaml"):
+        found |= _task_keys(read_yaml(path))
+    return found
+
+
+def _task_keys(tasks: object) -> set[str]:
+    found: set[str] = set()
+    for task in tasks if isinstance(tasks, list) else []:
+        if isinstance(task, dict):
+            found |= {str(key) for key in task}
+            found = found.union(*(_task_keys(task.get(section)) for section in SECTIONS))
+    return found
 
 
 def _differences(run: str, expected: Outcome, ours: Outcome) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Machines that lose their power and their network: each with namespaces of its own for the network, processes, mounts and name.
 
-A machine's first process is a real sshd on port 22 of its address. What is lost with a machine is lost without a word: nobody is sent
-a last packet. Needs root and iproute2; `machines` skips where that is missing.
+A machine's first process is a real sshd on port 22 of its address. What is lost with a machine is lost without a word: nobody
+gets a last packet. Needs root and iproute2; `machines` skips where that is missing.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class Machines:
         """A disk of its own at this folder, which only this machine sees; the path is the way to it from here."""
         folder.mkdir(parents=True, exist_ok=True)
         machine = self.all[name]
-        inside = ["nsenter", "-t", str(machine.init), "-m"]
+        inside = ["nsenter", "-t", str(machine.init), "-m", "-p"]
         _run([*inside, "mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)])
         try:
             yield machine.root / folder.relative_to("/")
@@ -185,7 +185,8 @@ class Machines:
 
     # --- for the controller
 
-    def inventory(self, *names: str, hosts: Mapping[str, Any] | None = None, file: str = "inventory.yaml", **variables: Any) -> Path:
+    def inventory(self, *names: str, hosts: Mapping[str, Any] | None = None, file: str = "inventory.yaml",
+                  **variables: Any) -> Path:
         """These machines as the group `nodes`; `hosts` are further ones, with their variables. JSON is also YAML."""
         common = {"ansible_user": sshd.login_name(), "ansible_ssh_private_key_file": str(self.key),
                   "ansible_ssh_common_args": f"-F none -o UserKnownHostsFile={self.known_hosts} -o StrictHostKeyChecking=yes"}
@@ -196,12 +197,18 @@ class Machines:
                                             "children": {"nodes": {"hosts": nodes, "vars": training}}}}, indent=1))
         return path
 
-    def site(self, inventory: Path) -> Field:
-        return Field(self.state, inventory, self.shared)
+    @contextmanager
+    def site(self, inventory: Path) -> Iterator[Field]:
+        made = Field(self.state, inventory, self.shared)
+        try:
+            yield made
+        finally:
+            made.close()
 
     def _free_prefix(self) -> str:
         cards = json.loads(_run(["ip", "-j", "-4", "addr"]))
-        taken = {each["local"].rpartition(".")[0] for card in cards for each in card["addr_info"]} | {lane.prefix for lane in self.lanes}
+        taken = {each["local"].rpartition(".")[0] for card in cards for each in card["addr_info"]}
+        taken |= {lane.prefix for lane in self.lanes}
         return next(prefix for prefix in (f"10.77.{number}" for number in range(256)) if prefix not in taken)
 
     def close(self) -> None:
@@ -218,13 +225,23 @@ class Field(Site):
     def __init__(self, state: Path, inventory: Path, shared: Path) -> None:
         super().__init__(state)
         self._inventory, self._shared = inventory, shared
+        self._started: list[subprocess.Popen[str]] = []
 
     @property
     def shared(self) -> Path:
         return self._shared
 
     def start(self, *words: object, **environment: str) -> subprocess.Popen[str]:
-        return super().start(*words, PLAYRUNNER_INVENTORY=str(self._inventory), **environment)
+        process = super().start(*words, PLAYRUNNER_INVENTORY=str(self._inventory), **environment)
+        self._started.append(process)
+        return process
+
+    def close(self) -> None:
+        """What a failed test left running ends too."""
+        for process in self._started:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
 
 
 @contextmanager
@@ -235,8 +252,9 @@ def machines(folder: Path) -> Iterator[Machines]:
     missing = [program for program in ("ip", "tc", "unshare", "nsenter", "setpriv") if not shutil.which(program)]
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed: apt-get install iproute2 util-linux")
-    tried = subprocess.run(["unshare", "--pid", "--fork", "--mount", "--mount-proc", "--net", "--uts", "ip", "link", "add", "tried0",
-                            "type", "veth", "peer", "name", "tried1"], check=False, capture_output=True, text=True)
+    tried = subprocess.run(["unshare", "--pid", "--fork", "--mount", "--mount-proc", "--net", "--uts",
+                            "ip", "link", "add", "tried0", "type", "veth", "peer", "name", "tried1"],
+                           check=False, capture_output=True, text=True)
     if tried.returncode:
         pytest.skip(f"network namespaces are not permitted here: {tried.stderr.strip()}")
     made = Machines(folder)

@@ -81,6 +81,17 @@ def test_stop_saves_and_leaves_nothing_of_this_run_and_all_of_another(site: Site
     assert site.invoke("train.stop", "--name", "spared").code == 0
 
 
+def test_ctrl_c_saves_and_ends_the_run(site: Site) -> None:
+    running = site.begin("interrupted", "--nodes", 2, settings=LONG)
+    site.await_step("interrupted", 3, running)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 103, out + err
+    assert site.processes("interrupted") == []
+    newest = max((site.folder("interrupted") / "output" / "checkpoints").glob("step-*"))
+    assert int(newest.name.removeprefix("step-")) == max(site.losses("interrupted"))
+
+
 def test_without_its_controller_an_attached_run_ends_and_a_detached_one_goes_on(site: Site) -> None:
     detached = site.launch("detached", "--nodes", 2, "--detach", settings=LONG)
     assert detached.code == 0, detached.text

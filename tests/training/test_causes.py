@@ -332,8 +332,8 @@ def test_steps_that_wait_for_data() -> None:
 def test_a_crowded_node_names_who_takes_its_cores() -> None:
     crowd = a_node(a_rank(1), load=30.0, strangers=[{"pid": 7, "name": "stress", "cores": 6.0}])
     found = first(running(nodes={"node1": a_node(a_rank(0)), "node2": crowd}))
-    assert found.title == "more wants to run than node2 has cores"
-    assert found.evidence == ("node2: load 30.0 on 8 cores", "stress (pid 7) takes 6.0 cores on node2")
+    assert found.title == "more wants to run on node2 than there are cores"
+    assert found.evidence == ("node2: load 30.0 on 8 cores", "stress (pid 7) takes 6.0 cores")
 
 
 def test_swapping_is_told() -> None:

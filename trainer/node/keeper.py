@@ -50,6 +50,7 @@ class Keeper:
         self.deadline = 0.0
         self.lease, self.renewed = 0, time.monotonic()
         self.mute = False  # the log cannot be written any more
+        self.kills = False  # what is left here is being killed, which is no failure of its own
         self.begun = self.beaten = time.monotonic()
         self.centre: Centre | None = None
         self.line: Peer | None = None  # to the first node, from the others
@@ -87,8 +88,10 @@ class Keeper:
         if self.centre:
             self.centre.tell({"stop": reason, "at_once": state == "failing"})
         everything = processes.marked(self.mark)
-        # The trainer saves when it is asked to end; its launcher, asked too, would not give it the time.
-        processes.signal_all(processes.ranks_among(everything) or everything, signal.SIGTERM)
+        # The trainer saves when it is asked to end; its launcher, asked too, would not give it the time. The ranks of a node that
+        # leaves an elastic run are not asked: all the others would save and end with them.
+        self.kills = bool(state == "failing" and self.told["elastic_min"] and not self.first)
+        processes.signal_all(processes.ranks_among(everything) or everything, signal.SIGKILL if self.kills else signal.SIGTERM)
         self._say()
 
     # --- processes
@@ -123,7 +126,7 @@ class Keeper:
                 self._ended(label, os.waitstatus_to_exitcode(status))
 
     def _ended(self, label: str, code: int) -> None:
-        if code:
+        if code and not (self.kills and code == -signal.SIGKILL):
             self._fail(Failure(self.host, ending(label, code), time.time(), code, tuple(self.tail)))
         if not self.running and self.state == "running":
             self._note("this node is done")
@@ -226,7 +229,9 @@ class Keeper:
     def _hear(self, peer: Peer) -> None:
         messages = self.centre.hear(peer) if self.centre else peer.receive()
         for message in messages:
-            if "failed" in message:
+            if "failed" in message and self.first and self.told["elastic_min"]:
+                self._lose(peer.name, failure_from(message["failed"]).what)
+            elif "failed" in message:
                 self._fail(failure_from(message["failed"]))
             if "ended" in message:
                 self.ended.add(peer.name)
@@ -266,6 +271,8 @@ class Keeper:
                 self._lose(name, f"{how} {patience:g} s")
 
     def _lose(self, name: str, how: str) -> None:
+        if name in self.lost:
+            return
         self.lost.add(name)
         left = 1 + len(self.others - self.lost)
         if self.told["elastic_min"] and left >= self.told["elastic_min"]:
@@ -301,6 +308,7 @@ class Keeper:
     def _enforce(self) -> None:
         if self.deadline and time.monotonic() > self.deadline and (self.running or processes.marked(self.mark)):
             self._note("not all ended in time: killing them")
+            self.kills = True
             processes.end_all(self.mark, 0)
 
     def _over(self) -> bool:

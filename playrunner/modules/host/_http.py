@@ -55,7 +55,8 @@ def fetch(url: str, method: str = "GET", body: Optional[bytes] = None, headers: 
 
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https", "ftp", "file"):
-        raise Failed(f"{url} is not a web address: it should begin with http:// or https://", url=url)
+        shown = without_login(url)
+        raise Failed(f"{shown} is not a web address: it should begin with http:// or https://", url=shown)
     if "@" in parts.netloc and user is None:
         user, password = urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or "")
         url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
@@ -74,6 +75,24 @@ def fetch(url: str, method: str = "GET", body: Optional[bytes] = None, headers: 
         reason = getattr(error, "reason", error)
         raise Failed(f"Request failed: {url}: {reason}; see that the address is right and reachable from this host",
                      status=-1, status_code=-1, url=url, elapsed=0) from None
+
+
+def without(secret: Optional[str], value: Any) -> Any:
+    """A value to be shown, with the secret hidden where a server, or a message, repeats it."""
+    if not secret:
+        return value
+    if isinstance(value, str):
+        return value.replace(secret, "********")
+    if isinstance(value, dict):
+        return {without(secret, key): without(secret, item) for key, item in value.items()}
+    return [without(secret, item) for item in value] if isinstance(value, list) else value
+
+
+def without_login(url: str) -> str:
+    """An address to be shown: the password of user:password@host stays out."""
+    begin, at, rest = url.partition("://")[2].partition("/")[0].rpartition("@")
+    user, colon, _ = begin.partition(":")
+    return url.replace(f"{begin}@", f"{user}:********@", 1) if at and colon else url
 
 
 def _opener(url: str, user: Optional[str], password: Optional[str], verify: bool, follow: str,

@@ -26,8 +26,8 @@ class LinesOfFile(Module):
         """The lines as they should be, given those that are there."""
         raise NotImplementedError
 
-    def attributes(self) -> State:
-        """Mode and owner for a file that has to be made."""
+    def attributes(self, found: Optional[State]) -> State:
+        """Mode and owner for a file that has to be made or changed."""
         return {}
 
     def observe(self, ctx: Any) -> State | None:
@@ -42,7 +42,7 @@ class LinesOfFile(Module):
         if after == before:
             return found and {"kind": found["kind"]}
         self._data = data = encoded(after)
-        return {**({} if found else self.attributes()), **_paths.file_state(ctx, sha1_of((data,)), found, data)}
+        return {**self.attributes(found), **_paths.file_state(ctx, sha1_of((data,)), found, data)}
 
     def apply(self, ctx: Any, change: Change) -> None:
         data: Optional[bytes] = getattr(self, "_data", None)  # none when an earlier state is put back

@@ -51,15 +51,16 @@ class AuthorizedKey(LinesOfFile):
         for text in lines:
             line = Line(text)
             if line.identity in wanted:
-                if self.state == "present" and wanted[line.identity] not in result:
-                    result.append(wanted[line.identity])
+                # A key whose options or comment change goes to the end, as with Ansible.
+                if self.state == "present" and line.written() == wanted[line.identity] and text not in result:
+                    result.append(text)
             elif not (self.exclusive and self.state == "present"):
                 result.append(text)
         if self.state == "present":
             result += [text for text in wanted.values() if text not in result]
         return result
 
-    def attributes(self) -> State:
+    def attributes(self, found: Optional[State]) -> State:
         return {"mode": "0600", "owner": self.user}
 
     def apply(self, ctx: Any, change: Change) -> None:

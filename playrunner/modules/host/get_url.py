@@ -7,7 +7,7 @@ import time
 
 from playrunner.module import Failed
 from playrunner.modules.host._content import backup_of, chunks_of, read_bytes, refuse, scrap_beside, sha1_of
-from playrunner.modules.host._http import Answer, fetch
+from playrunner.modules.host._http import Answer, fetch, without_login
 from playrunner.modules.host._paths import Placed, bring, expanded, facts, file_state, look
 from playrunner.modules.host.stat import digest_of
 
@@ -45,23 +45,25 @@ class GetUrl(Placed):
     tmp_dest: str | None = None  # where the download waits until it is whole; beside dest when not given
 
     _path = ""
+    _address = ""
     _scrap = ""
     _shown = dict[str, "Any"]()
     _sha1 = ""
 
     def observe(self, ctx: Any) -> Optional[State]:
         self._path = expanded(self.dest)
+        self._address = without_login(self.url)  # as it is shown
         if self._path.endswith("/") or os.path.isdir(self._path):
             self._path = os.path.join(self._path, _name_in(self.url))
         folder = os.path.dirname(self._path) or "."
         if not os.path.isdir(folder):
-            raise Failed(f"Destination {folder} does not exist; make it first", dest=self._path, url=self.url)
+            raise Failed(f"Destination {folder} does not exist; make it first", dest=self._path, url=self._address)
         self._path = os.path.realpath(self._path)
         return look(ctx, self._path)
 
     def desired(self, ctx: Any, found: Optional[State]) -> Optional[State]:
         algorithm, digest = self._expected(ctx)
-        self._shown = {"url": self.url, "checksum_dest": found.get("sha1") if found else None, "checksum_src": None,
+        self._shown = {"url": self._address, "checksum_dest": found.get("sha1") if found else None, "checksum_src": None,
                        "elapsed": 0}
         if found and digest and not self.force and digest == digest_of(chunks_of(self._path), algorithm):
             self._shown["msg"] = "file already exists"
@@ -116,7 +118,7 @@ class GetUrl(Placed):
         self._shown.update(status_code=answer.status, msg=answer.said, size=None)
         if answer.status not in (200, 304):
             answer.close()
-            raise Failed(f"Request failed: {answer.said}: {self.url}", status_code=answer.status, url=self.url,
+            raise Failed(f"Request failed: {answer.said}: {self._address}", status_code=answer.status, url=self._address,
                          dest=self._path, response=answer.said)
         return answer
 

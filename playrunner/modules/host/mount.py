@@ -63,8 +63,9 @@ class Mount(Module):
         if self.state == "unmounted":
             return {"mounted": False}
         gone: State = {"entry": None}
+        # A folder that is neither in the table nor mounted is no business of ours.
         return {**gone, "mounted": False, "folder": False} if self.state == "absent" and (
-            there["folder"] or there["mounted"]) else gone
+            there["entry"] or there["mounted"]) else gone
 
     def apply(self, ctx: Any, change: Change) -> None:
         before, after = change.observed or {}, change.after or {}

@@ -38,8 +38,10 @@ class Sysctl(Module):
     def desired(self, ctx: Any, found: State | None) -> State | None:
         if self.state == "absent":
             return {"kept": None}
-        value = " ".join((self.value or "").split())
-        return {"kept": value, **({"live": value} if self.sysctl_set else {})}
+        value = _spelled((self.value or "").strip())
+        kept = (found or {})["kept"]
+        same = kept is not None and kept.split() == value.split()  # blanks between numbers say nothing
+        return {"kept": kept if same else value, **({"live": " ".join(value.split())} if self.sysctl_set else {})}
 
     def apply(self, ctx: Any, change: Change) -> None:
         after = change.after or {}
@@ -69,18 +71,24 @@ def _setting(line: str) -> tuple[str, str]:
     """The name and value of a line, or two empty texts."""
     name, sign, value = line.partition("=")
     is_one = sign and not line.strip().startswith(("#", ";"))
-    return (name.strip().replace("/", "."), " ".join(value.split())) if is_one else ("", "")
+    return (name.strip(), value.strip()) if is_one else ("", "")
+
+
+def _spelled(value: str) -> str:
+    """Words for yes and no as the kernel wants them."""
+    word = value.lower()
+    return "1" if word in ("y", "yes", "on", "t", "true") else "0" if word in ("n", "no", "off", "f", "false") else value
 
 
 def _kept(lines: list[str], name: str) -> Optional[str]:
-    values = [value for known, value in map(_setting, lines) if known == name.replace("/", ".")]
+    values = [value for known, value in map(_setting, lines) if known == name]
     return values[-1] if values else None
 
 
 def _with(lines: list[str], name: str, value: Optional[str]) -> list[str]:
     result, placed = [], value is None
     for line in lines:
-        if _setting(line)[0] != name.replace("/", "."):
+        if _setting(line)[0] != name:
             result.append(line)
         elif not placed:
             result.append(f"{name}={value}")

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from playrunner.state import Change, State
 
-RUNNING_MARK = "/run/systemd/system"  # a folder that is there only while systemd runs
 RUNNING = ("active", "activating", "reloading")
 
 
@@ -32,9 +31,6 @@ class Systemd(Module):
     no_block: bool = False  # do not wait until it is done
 
     def observe(self, ctx: Any) -> State | None:
-        if not os.path.isdir(RUNNING_MARK) and self.scope != "global":
-            raise Failed("System has not been booted with systemd as init system (PID 1). Can't operate; "
-                         "use service where another one runs", rc=1)
         found: State = {"reloaded": False, "reexecuted": False, "fresh": False}
         self._status: dict[str, str] = {}
         if self.name:
@@ -93,6 +89,9 @@ class Systemd(Module):
 
     def _show(self, ctx: Any) -> dict[str, str]:
         ran = self._run(ctx, ["show", self.name or ""])
+        if ran.rc:
+            raise Failed(f"systemctl cannot tell about {self.name}: {(ran.err or ran.out).strip()}; "
+                         "use service where systemd does not run", rc=ran.rc)
         pairs = [line.partition("=") for line in ran.out.splitlines()]
         return {key: value for key, sign, value in pairs if sign}
 
@@ -100,7 +99,8 @@ class Systemd(Module):
         block = ["--no-block"] if self.no_block else []
         ran = self._run(ctx, [*block, *(word for word in words if word)])
         if ran.rc:
-            raise Failed(f"Unable to {words[0]} service {self.name}: {(ran.err or ran.out).strip()}", rc=ran.rc)
+            raise Failed(f"Unable to {words[0]} {f'service {self.name}' if self.name else 'systemd'}: "
+                         f"{(ran.err or ran.out).strip()}", rc=ran.rc)
 
     def _run(self, ctx: Any, words: list[str]) -> Any:
         tool = needed("systemctl", "systemd does not seem to be installed")

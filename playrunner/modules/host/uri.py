@@ -8,7 +8,7 @@ import time
 
 from playrunner.module import Action, Failed
 from playrunner.modules.host._content import read_bytes, sha1_of
-from playrunner.modules.host._http import Answer, fetch
+from playrunner.modules.host._http import Answer, fetch, without
 from playrunner.modules.host._paths import Placed, bring, expanded, facts, file_state, look
 from playrunner.state import Change
 
@@ -61,6 +61,13 @@ class Uri(Placed, Action):
         return {"stdout": reason, "msg": reason}
 
     def act(self, ctx: Any) -> dict[str, Any]:
+        try:
+            shown: dict[str, Any] = without(self.url_password, self._ask(ctx))
+        except Failed as failed:
+            raise Failed(without(self.url_password, str(failed)), **without(self.url_password, failed.values)) from None
+        return shown
+
+    def _ask(self, ctx: Any) -> dict[str, Any]:
         started = time.monotonic()
         body, kind = self._body()
         headers = {"User-Agent": self.http_agent, **({"Content-Type": kind} if kind else {}),

@@ -25,9 +25,8 @@ class Reboot(Action):
     msg: str = "Reboot initiated by Playrunner"  # shown to users of the host
     search_paths: list[str] = ["/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/sbin"]
 
-    @property
-    def foreseeable(self) -> bool:
-        return True
+    def guard(self, ctx: Context) -> dict[str, Any] | None:
+        return {"changed": True, "rebooted": True, "elapsed": 0} if ctx.check else None
 
     def act(self, ctx: Context) -> dict[str, Any]:
         started = time.monotonic()

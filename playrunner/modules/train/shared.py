@@ -32,7 +32,7 @@ class Shared(Probe):
             missing = self._missing()
         if missing:
             raise Failed(f"{self.run} is not the same folder on all nodes: {', '.join(missing)} cannot be seen from here."
-                         " Every node writes a part of each checkpoint: set train_root to a folder that all mount (EFS, FSx, NFS)")
+                         " Every node writes a part of each checkpoint: set train_root to a folder that all mount (EFS, FSx)")
         return {"hosts": self.hosts}
 
     def _missing(self) -> list[str]:

@@ -67,7 +67,7 @@ class Vitals(Probe):
                 if spy and pid in ranks and time.monotonic() < deadline:
                     one.update(_stack(ctx, spy, pid, one["state"]))
                 found.append(one)
-        return {"processes": found, "use": used, "spy": spy, "strangers": _strangers(cores, mark)}
+        return {"processes": found, "use": used, "spy": spy, "strangers": strangers(cores, mark)}
 
     def _spy(self) -> str:
         import shutil
@@ -105,7 +105,7 @@ def _stack(ctx: Any, spy: str, pid: int, state: str) -> dict[str, Any]:
                       for frame in main.get("frames", ())[:_MOST_FRAMES]]}
 
 
-def _strangers(cores: dict[int, float], mark: str) -> list[dict[str, Any]]:
+def strangers(cores: dict[int, float], mark: str) -> list[dict[str, Any]]:
     """Who keeps cores busy and is no part of this run, on whichever node of a shared machine."""
     found: list[dict[str, Any]] = []
     run = mark.partition("/")[0]

@@ -42,11 +42,20 @@ def test_other_lines_stay(file: Path) -> None:
     assert file.read_text() == before
 
 
-def test_the_same_key_changes_in_place(file: Path) -> None:
+def test_a_changed_file_gets_safe_modes_too(file: Path) -> None:
+    file.parent.mkdir()
+    file.write_text(f"{SECOND}\n")
+    file.chmod(0o644)
+    assert not done(step(file, SECOND))["changed"] and file.stat().st_mode & 0o777 == 0o644
+    done(step(file, FIRST))
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_key_with_another_comment_or_options_goes_to_the_end(file: Path) -> None:
     done(step(file, f"{FIRST} a\n# note\n\n{SECOND} b"))
     result = done(step(file, FIRST, key_options='no-pty,command="x y"', comment="c"))
     assert result["changed"]
-    assert file.read_text() == f'no-pty,command="x y" {FIRST} c\n{SECOND} b\n'
+    assert file.read_text() == f'{SECOND} b\nno-pty,command="x y" {FIRST} c\n'
 
 
 def test_exclusive_leaves_no_other_key(file: Path) -> None:

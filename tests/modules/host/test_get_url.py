@@ -32,6 +32,15 @@ def test_a_download_with_a_checksum_keeps_the_promise(host: Callable[..., Any], 
     assert result["checksum_src"] == hashlib.sha1(HELLO).hexdigest() and result["checksum_dest"] is None
 
 
+def test_a_password_in_the_address_is_not_told(ctx: Any, folder: Path, web: str) -> None:
+    address = web.replace("://", "://ada:secret@")
+    result = perform(GetUrl(url=f"{address}/private", dest=str(folder)), ctx)
+    assert (folder / "private").read_text() == "in" and "secret" not in str(result) and "ada:********@" in result["url"]
+    with pytest.raises(Failed) as caught:
+        perform(GetUrl(url=f"{address}/nothing", dest=str(folder)), ctx)
+    assert "secret" not in f"{caught.value} {caught.value.values}"
+
+
 def test_a_list_of_sums_is_read(ctx: Any, folder: Path, web: str) -> None:
     assert perform(GetUrl(url=f"{web}/hello.txt", dest=str(folder), checksum=f"sha256:{web}/sums"), ctx)["changed"]
     assert (folder / "hello.txt").read_bytes() == HELLO

@@ -50,6 +50,15 @@ def test_present_is_about_the_table_alone(table: Path, tmp_path: Path) -> None:
     assert table.read_text() == "# mine\n/dev/a / ext4 defaults 0 1\n"
 
 
+def test_absent_leaves_a_folder_that_is_no_mount_point(table: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    absent = step(table, folder, src=None, fstype=None, state="absent")
+    assert not done(absent)["changed"] and folder.is_dir()
+    done(step(table, folder, state="present"))
+    assert done(absent)["changed"] and not folder.exists() and not done(absent)["changed"]
+
+
 def test_mounted_unmounted_and_absent(table: Path, place: Path) -> None:
     assert done(step(table, place), check=True)["changed"] and not place.exists()
     assert done(step(table, place))["changed"] and os.path.ismount(place)

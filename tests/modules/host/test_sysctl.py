@@ -36,6 +36,24 @@ def test_blanks_between_values_do_not_matter(file: Path) -> None:
     assert not done(step(file, name="net.ipv4.tcp_rmem", value="4096 131072 6291456"))["changed"]
 
 
+def test_words_for_yes_and_no_become_numbers(file: Path) -> None:
+    for word, number in (("yes", "1"), ("True", "1"), ("on", "1"), ("off", "0"), ("F", "0"), ("10", "10")):
+        done(step(file, value=word))
+        assert file.read_text() == f"vm.swappiness={number}\n"
+        assert not done(step(file, value=word))["changed"]
+
+
+def test_values_are_written_as_they_were_given(file: Path) -> None:
+    done(step(file, name="net.ipv4.tcp_wmem", value=" 4096  16384 "))
+    assert file.read_text() == "net.ipv4.tcp_wmem=4096  16384\n"
+
+
+def test_a_name_with_slashes_is_another_line(file: Path) -> None:
+    file.write_text("vm/swappiness=60\n")
+    assert done(step(file))["changed"]
+    assert file.read_text() == "vm/swappiness=60\nvm.swappiness=10\n"
+
+
 def test_a_setting_goes(file: Path) -> None:
     file.write_text("a.b=1\nvm.swappiness=10\n")
     assert done(step(file, state="absent", value=None))["changed"]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from playrunner.modules.host import systemd
 from playrunner.modules.host.systemd import Systemd
 from tests.modules.host.performing import done, failure
 
@@ -39,7 +38,6 @@ def unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program.chmod(0o755)
     (tmp_path / "load").write_text("loaded\n")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr(systemd, "RUNNING_MARK", str(tmp_path))
     return tmp_path
 
 
@@ -87,3 +85,8 @@ def test_a_unit_may_appear_only_after_reading_unit_files(unit: Path) -> None:
 def test_a_users_own_units(unit: Path) -> None:
     done(Systemd(name="tiny", state="started", scope="user"))
     assert asked(unit) == ["--user start tiny"]
+
+
+def test_a_systemctl_that_cannot_look_is_a_failure(unit: Path) -> None:
+    (unit / "systemctl").write_text("#!/bin/sh\necho 'System has not been booted with systemd' >&2\nexit 1\n")
+    assert "not been booted with systemd" in str(failure(Systemd(name="tiny", state="started"), check=True))

@@ -63,6 +63,16 @@ def test_a_login_is_sent(ctx: Any, web: str, at_once: bool) -> None:
     assert perform(Uri(url=f"{web}/private", **login), ctx)["status"] == 200
 
 
+def test_the_password_is_hidden_where_a_server_repeats_it(ctx: Any, web: str) -> None:
+    ask = {"url": f"{web}/echo", "method": "POST", "body": "word=pa55word", "url_username": "ada", "url_password": "pa55word",
+           "return_content": True}
+    result = perform(Uri(**ask, status_code=[201]), ctx)
+    assert result["json"]["body"] == "word=********" and "pa55word" not in json.dumps(result)
+    with pytest.raises(Failed) as caught:
+        perform(Uri(**ask, status_code=[500]), ctx)
+    assert "********" in caught.value.values["content"] and "pa55word" not in json.dumps(caught.value.values)
+
+
 def test_the_body_is_written_once(ctx: Any, folder: Path, web: str) -> None:
     step = {"url": f"{web}/config.json", "dest": str(folder / "g"), "mode": "0600"}
     result = perform(Uri(**step), ctx)

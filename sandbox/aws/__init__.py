@@ -1,0 +1,12 @@
+"""A pretend AWS on a loopback port: moto's backends, filled in where they are thinner than the real thing.
+
+- `process.py`: the background process: start, status, stop
+- `server.py`: the program behind it
+- `front.py`: what every request passes: recognised, recorded, perhaps struck by a fault, answered
+- `control.py`: `/_sandbox/...`: faults, calls, settings, prices, reset
+- `wire.py`: requests read and answers written in the protocol of each service, by its own model
+- `world.py`, `timeline.py`: what there is beside moto's state, and what is still going to happen
+- `services.py`: which call is answered by whom
+- one file per thing: `eks_*.py`, `fsx.py`, `efs.py`, `ec2_*.py`, `interfaces.py`, `load_balancers.py`, `tagging.py`, `quotas.py`,
+  `pricing.py`
+"""

@@ -1,0 +1,181 @@
+"""What every request passes: recognised, perhaps struck by a fault, answered by us or by moto, and recorded."""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from typing import Any
+
+from moto.core.exceptions import ServiceException
+from moto.core.request import Request
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.exceptions import HTTPException
+from werkzeug.test import run_wsgi_app
+
+from sandbox.aws import control, services
+from sandbox.aws.wire import AwsError, Call, Reply, complaint, understood, written
+from sandbox.aws.world import CallRecord, World
+from sandbox.faults import Fault
+
+StartResponse = Callable[..., Any]
+NOT_IMPLEMENTED = 501  # boto3 does not retry it, as it would a 500
+
+
+class Front:
+    """The WSGI application."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        self._moto = DomainDispatcherApplication(create_backend_app)
+        self._lock = threading.RLock()  # moto's backends are not made for two callers at once
+
+    def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        _read_body(environ)
+        request = Request(environ.copy())
+        if request.path.startswith("/_sandbox/"):
+            with self._lock:
+                return _send(control.answer(self.world, request), start_response)
+        began = time.perf_counter()
+        call, reply = self._understood(request)
+        fault = self._fault(call)
+        if reply is None and (fault is None or fault.kind == "lost"):
+            reply = self._answered(call, environ, request)
+        elif fault is not None and fault.kind in ("throttle", "error", "deny"):
+            reply = _refusal(call, fault)
+        self._record(call, reply, fault, began)
+        if fault is not None and fault.kind == "timeout":
+            _keep_silent(environ, fault.seconds)
+        if reply is None or (fault is not None and fault.kind == "lost"):
+            _reset_connection(environ)
+        return _send(reply, start_response)
+
+    def _understood(self, request: Request) -> tuple[Call, Reply | None]:
+        try:
+            return understood(self.world, request), None
+        except AwsError as error:
+            call = Call(self.world, "unknown", "Unknown", "us-east-1", {})
+            return call, complaint(call, error)
+
+    def _fault(self, call: Call) -> Fault | None:
+        with self._lock:
+            return self.world.faults.striking(call.service, call.action, call.mutating)
+
+    def _answered(self, call: Call, environ: dict[str, Any], request: Request) -> Reply:
+        with self._lock:
+            self.world.timeline.catch_up()
+            try:
+                if call.dry_run:
+                    raise AwsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", 412)
+                answer = services.ANSWERS.get(call.service, {}).get(call.action)
+                if answer is not None:
+                    return written(call, answer(call))
+                around = services.AROUND.get(call.service, {}).get(call.action)
+                environ["wsgi.input"].seek(0)
+                if around is not None:
+                    return around(call, lambda: self._from_moto(call, environ))
+                return self._from_moto(call, environ)
+            except AwsError as error:
+                return complaint(call, error)
+            except ServiceException as error:
+                return complaint(call, AwsError(error.code, error.message))
+            except HTTPException as error:  # what moto's backends raise where they are asked directly
+                code = getattr(error, "error_type", "InvalidParameterValue")
+                return complaint(call, AwsError(code, getattr(error, "message", str(error)), error.code or 400))
+
+    def _from_moto(self, call: Call, environ: dict[str, Any]) -> Reply:
+        if call.action == "Unknown":
+            raise _not_implemented(call)
+        try:
+            parts, status, headers = run_wsgi_app(self._moto, environ, buffered=True)
+        except (NotImplementedError, KeyError) as error:
+            raise _not_implemented(call) from error
+        body = b"".join(parts)
+        code = int(status.split()[0])
+        kind = headers.get("Content-Type", "")
+        if code in (404, 500) and "html" in kind and call.service != "s3" and b"<html" in body.lower():
+            raise _not_implemented(call)
+        reply = {name: value for name, value in headers.items() if name.lower() not in ("date", "server", "connection")}
+        return Reply(code, reply, body, _error_code(reply, body) if code >= 400 else None)
+
+    def _record(self, call: Call, reply: Reply | None, fault: Fault | None, began: float) -> None:
+        answer = None if reply is None else reply.status
+        error = None if reply is None else reply.error
+        with self._lock:
+            self.world.calls.append(
+                CallRecord(
+                    self.world.number(), time.time(), call.service, call.action, call.permission, call.region_name, call.mutating,
+                    answer, error, fault.kind if fault else None, round((time.perf_counter() - began) * 1000, 1),
+                )
+            )  # fmt: skip
+
+
+def _refusal(call: Call, fault: Fault) -> Reply:
+    if fault.kind == "throttle":
+        code, status = ("RequestLimitExceeded", 503) if call.service == "ec2" else ("ThrottlingException", 400)
+        return complaint(call, AwsError(fault.code or code, fault.message or "Rate exceeded", status))
+    if fault.kind == "deny":
+        code = "UnauthorizedOperation" if call.service == "ec2" else "AccessDeniedException"
+        said = fault.message or f"You are not authorized to perform: {call.permission}"
+        return complaint(call, AwsError(fault.code or code, said, 403))
+    if fault.status == HTTPStatus.BAD_GATEWAY:
+        return Reply(502, {"Content-Type": "text/html"}, b"<html><body>Bad Gateway</body></html>", "BadGateway")
+    code = fault.code or {503: "ServiceUnavailable"}.get(fault.status, "InternalFailure")
+    return complaint(call, AwsError(code, fault.message or "An internal error has occurred", fault.status))
+
+
+def _not_implemented(call: Call) -> AwsError:
+    said = f"the sandbox does not do {call.service}:{call.action}; see docs/sandbox.md"
+    return AwsError("NotImplemented", said, NOT_IMPLEMENTED)
+
+
+def _error_code(headers: dict[str, str], body: bytes) -> str:
+    for name, value in headers.items():
+        if name.lower() == "x-amzn-errortype":
+            return value
+    text = body.decode(errors="replace")
+    for start, end in (("<Code>", "</Code>"), ('"__type": "', '"')):
+        if start in text:
+            return text.split(start, 1)[1].split(end, 1)[0].rpartition("#")[2]
+    return "Unknown"
+
+
+def _read_body(environ: dict[str, Any]) -> None:
+    """Take the body in whole, so that it can be read by us and by moto again."""
+    stream, length = environ["wsgi.input"], environ.get("CONTENT_LENGTH")
+    chunked = environ.pop("HTTP_TRANSFER_ENCODING", "").lower() == "chunked"
+    body = stream.read() if chunked else stream.read(int(length or 0))
+    environ.update({"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))})
+
+
+def _send(reply: Reply, start_response: StartResponse) -> Iterable[bytes]:
+    headers = {**reply.headers, "Content-Length": reply.headers.get("Content-Length", str(len(reply.body)))}
+    try:
+        phrase = HTTPStatus(reply.status).phrase
+    except ValueError:
+        phrase = "Unknown"
+    start_response(f"{reply.status} {phrase}", list(headers.items()))
+    return [reply.body]
+
+
+def _reset_connection(environ: dict[str, Any]) -> None:
+    connection: socket.socket = environ["werkzeug.socket"]
+    # With no time to linger, closing sends a reset; taken out of the object's hands, which others still refer to.
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    os.close(connection.detach())
+    raise ConnectionResetError("a fault asked for this")
+
+
+def _keep_silent(environ: dict[str, Any], seconds: float) -> None:
+    connection: socket.socket = environ["werkzeug.socket"]
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        readable, _, _ = select.select([connection], [], [], 0.1)
+        if readable and not connection.recv(1, socket.MSG_PEEK):
+            return  # the client has given up

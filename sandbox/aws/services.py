@@ -1,0 +1,52 @@
+"""Which call is answered by whom: by us alone (ANSWERS), by moto with us around it (AROUND), else by moto."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sandbox.aws import (
+    ec2_dependencies,
+    ec2_gateways,
+    ec2_instances,
+    ec2_offerings,
+    ec2_placement,
+    efs,
+    eks_access,
+    eks_addons,
+    eks_clusters,
+    eks_nodegroups,
+    eks_tags,
+    fsx,
+    load_balancers,
+    pricing,
+    quotas,
+    tagging,
+    tokens,
+)
+from sandbox.aws.wire import Call, Reply
+
+Answer = Callable[[Call], dict[str, Any]]
+Around = Callable[[Call, Callable[[], Reply]], Reply]
+
+ANSWERS: Mapping[str, Mapping[str, Answer]] = {
+    "ec2": {**ec2_placement.ANSWERS, **ec2_offerings.ANSWERS},
+    "eks": {
+        **eks_clusters.ANSWERS,
+        **eks_nodegroups.ANSWERS,
+        **eks_addons.ANSWERS,
+        **eks_access.ANSWERS,
+        **eks_tags.ANSWERS,
+    },
+    "fsx": fsx.ANSWERS,
+    "pricing": pricing.ANSWERS,
+    "resourcegroupstaggingapi": tagging.ANSWERS,
+    "service-quotas": quotas.ANSWERS,
+}
+
+AROUND: Mapping[str, Mapping[str, Around]] = {
+    "ec2": {**tokens.AROUND, **ec2_dependencies.AROUND, **ec2_gateways.AROUND, **ec2_instances.AROUND, **ec2_placement.AROUND},
+    "efs": efs.AROUND,
+    "elb": load_balancers.AROUND,
+    "elbv2": load_balancers.AROUND,
+}

@@ -1,0 +1,143 @@
+"""The pretend account: settings, faults, the calls made, and what each region holds beside moto's own state."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from moto.moto_api._internal.models import moto_api_backend
+
+from sandbox.aws.timeline import Timeline
+from sandbox.faults import Faults
+
+ACCOUNT = "123456789012"
+
+# Seconds from a request to its end. Minutes in the real world; enough here that nobody can forget to wait.
+DELAYS = {
+    "eks.cluster.create": 1.0,
+    "eks.cluster.delete": 0.6,
+    "eks.cluster.update": 0.4,
+    "eks.nodegroup.create": 0.8,
+    "eks.nodegroup.delete": 0.6,
+    "eks.nodegroup.update": 0.4,
+    "eks.addon": 0.3,
+    "fsx.file_system.create": 0.8,
+    "fsx.file_system.delete": 0.5,
+    "efs.file_system": 0.2,
+    "efs.mount_target.create": 0.3,
+    "efs.mount_target.delete": 0.4,
+    "ec2.instance.start": 0.2,
+    "ec2.instance.stop": 0.3,
+    "ec2.nat_gateway.create": 0.3,
+    "ec2.nat_gateway.delete": 0.4,
+    "elb.interface.linger": 0.6,
+}
+
+
+class BadSetting(ValueError):
+    """There is no such setting, or not with such a value."""
+
+
+@dataclass
+class Settings:
+    """What a rehearsal may choose."""
+
+    delays: dict[str, float] = field(default_factory=lambda: dict(DELAYS))
+    eks_endpoint: str | None = None  # the API server that clusters claim to have, e.g. a real one on loopback
+    eks_certificate_authority: str | None = None  # base64 of its PEM
+    quotas: dict[str, float] = field(default_factory=dict)  # quota code: value, over the table in quotas.py
+
+    def change(self, wish: dict[str, Any]) -> None:
+        unknown = sorted(set(wish) - set(self.summary()))
+        if unknown:
+            raise BadSetting(f"there is no setting {', '.join(unknown)}; there are: {', '.join(self.summary())}")
+        for name, value in wish.items():
+            if name == "delays":
+                self._change_delays(value)
+            elif name == "quotas":
+                self.quotas.update(value)
+            else:
+                setattr(self, name, value)
+
+    def _change_delays(self, wish: dict[str, Any]) -> None:
+        unknown = sorted(set(wish) - set(DELAYS) - {"*"})
+        if unknown:
+            raise BadSetting(f"there is no delay {', '.join(unknown)}; there are: *, {', '.join(DELAYS)}")
+        everywhere = wish.get("*")
+        if everywhere is not None:
+            self.delays = dict.fromkeys(DELAYS, float(everywhere))
+        self.delays.update({name: float(seconds) for name, seconds in wish.items() if name != "*"})
+
+    def summary(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass
+class Region:
+    """What one region holds that moto does not; descriptions are kept in the service's own words."""
+
+    name: str
+    clusters: dict[str, dict[str, Any]] = field(default_factory=dict)
+    nodegroups: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    nodes: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))  # instance ids
+    addons: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    access_entries: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    access_policies: dict[tuple[str, str], dict[str, dict[str, Any]]] = field(default_factory=lambda: defaultdict(dict))
+    pod_identities: dict[str, dict[str, Any]] = field(default_factory=dict)
+    updates: dict[str, dict[str, Any]] = field(default_factory=dict)
+    fsx: dict[str, dict[str, Any]] = field(default_factory=dict)
+    placement_groups: dict[str, dict[str, Any]] = field(default_factory=dict)
+    placed: dict[str, str] = field(default_factory=dict)  # instance id: its placement group
+    held: dict[str, str] = field(default_factory=dict)  # network interface id: the service that holds it
+    tokens: dict[tuple[str, str], tuple[Any, Any]] = field(default_factory=dict)  # (action, token): request, answer
+
+
+@dataclass(frozen=True)
+class CallRecord:
+    """One request, for tests that count and for the policy an operator needs."""
+
+    number: int
+    time: float
+    service: str
+    action: str
+    permission: str
+    region: str
+    mutating: bool
+    status: int | None
+    error: str | None
+    fault: str | None
+    milliseconds: float
+
+
+class World:
+    """Everything that is up; `reset` makes it new."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        moto_api_backend.reset()
+        self.settings = Settings()
+        self.faults = Faults()
+        self.timeline = Timeline()
+        self.calls: list[CallRecord] = []
+        self.regions: dict[str, Region] = {}
+        self.since = time.time()
+        self._numbers = itertools.count(1)
+
+    def region(self, name: str) -> Region:
+        return self.regions.setdefault(name, Region(name))
+
+    def each_region(self) -> Iterator[Region]:
+        yield from self.regions.values()
+
+    def later(self, delay: str, happen: Any) -> None:
+        """Let something happen after the delay of that name."""
+        self.timeline.after(self.settings.delays[delay], happen)
+
+    def number(self) -> int:
+        return next(self._numbers)
