@@ -83,7 +83,7 @@ def refuse_unknown_words() -> None:
                 sys.stdout.write(json.dumps({"error": str(error), "exit_code": BadInput.exit_code}) + "\n")
             raise Exit(f"error: {error}; see: invoke --help VERB", BadInput.exit_code) from None
 
-    Program.parse_tasks = parse_tasks  # type: ignore[method-assign]
+    Program.parse_tasks = parse_tasks  # type: ignore[method-assign, assignment]
 
 
 def positional_if_given(path: str, name: str) -> list[str]:

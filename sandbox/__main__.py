@@ -1,43 +1,80 @@
-"""`python -m sandbox up [--nodes N] | status | down`: bring the stage up, look at it, take it away."""
+"""`python -m sandbox up [--nodes N] [--aws] | status | env | down`: bring the stage up, look at it, take it away."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 from sandbox import nodes
+from sandbox.aws import process as aws_process
+from sandbox.aws.process import Aws
 from sandbox.state import SandboxError, default_root
+
+PARTS = ("nodes", "aws")
 
 
 def main(arguments: list[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     root = default_root()
     try:
-        if asked.verb == "up":
-            found = nodes.up(root, asked.nodes)
-        elif asked.verb == "down":
-            nodes.down(root)
+        if asked.verb == "down":
+            _down(root, asked.only)
             return 0
-        else:
-            found = nodes.status(root)
+        if asked.verb == "env":
+            return _environment(root)
+        found, aws = _up(root, asked) if asked.verb == "up" else (nodes.status(root), aws_process.status(root))
     except SandboxError as error:
         print(f"sandbox: {error}", file=sys.stderr)
         return error.exit_code
-    _show(found, as_json=asked.json, inventory=str(nodes.inventory_file(root)))
-    return 0 if asked.verb == "status" or all(node.alive for node in found) else 1
+    _show(found, aws, as_json=asked.json, inventory=str(nodes.inventory_file(root)))
+    healthy = all(node.alive for node in found) and (aws is None or aws.alive)
+    return 0 if asked.verb == "status" or healthy else 1
 
 
-def _show(found: tuple[nodes.Node, ...], *, as_json: bool, inventory: str) -> None:
+def _up(root: Path, asked: argparse.Namespace) -> tuple[tuple[nodes.Node, ...], Aws | None]:
+    wants_aws = asked.aws or asked.only == "aws"
+    aws = aws_process.up(root) if wants_aws else aws_process.status(root)
+    found = nodes.status(root) if asked.only == "aws" else nodes.up(root, asked.nodes)
+    return found, aws
+
+
+def _down(root: Path, only: str | None) -> None:
+    if only in (None, "aws"):
+        aws_process.down(root)
+    if only in (None, "nodes"):
+        nodes.down(root)
+
+
+def _environment(root: Path) -> int:
+    aws = aws_process.status(root)
+    if aws is None or not aws.alive:
+        raise SandboxError("the pretend AWS is not up; start it with: python -m sandbox up --aws")
+    for name, value in aws.environment().items():
+        print(f"export {name}={shlex.quote(value)}")
+    return 0
+
+
+def _show(found: tuple[nodes.Node, ...], aws: Aws | None, *, as_json: bool, inventory: str) -> None:
     if as_json:
-        summary = {"inventory": inventory if found else None, "nodes": [node.summary() for node in found]}
-        print(json.dumps(summary, indent=2))
+        parts = {"nodes": [node.summary() for node in found], "aws": aws.summary() if aws else None}
+        print(json.dumps({"inventory": inventory if found else None, **parts}, indent=2))
         return
     for node in found:
-        health = f"pid {node.pid}" if node.alive else "not running"
-        print(f"{node.name}  {node.address}:{node.port}  {health}  {node.scratch}")
-    print(f"inventory: {inventory}" if found else "nothing is up; start with: python -m sandbox up")
+        print(f"{node.name}  {node.address}:{node.port}  {_health(node.pid, node.alive)}  {node.scratch}")
+    if aws is not None:
+        print(f"aws    {aws.endpoint_url}  {_health(aws.pid, aws.alive)}  {aws.region}")
+    if found:
+        print(f"inventory: {inventory}")
+    elif aws is None:
+        print("nothing is up; start with: python -m sandbox up")
+
+
+def _health(pid: int | None, alive: bool) -> str:
+    return f"pid {pid}" if alive else "not running"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -47,14 +84,18 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m sandbox", description="SSH nodes on loopback addresses to rehearse on.")
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="up|status|down")
-    up = verbs.add_parser("up", help="start the nodes; what is healthy is kept")
+    parser = _Parser(prog="python -m sandbox", description="SSH nodes on loopback addresses and a pretend AWS to rehearse on.")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="up|status|env|down")
+    up = verbs.add_parser("up", help="start the nodes (and the pretend AWS); what is healthy is kept")
     up.add_argument("--nodes", type=int, default=nodes.DEFAULT_COUNT, help="how many nodes (default: %(default)s)")
+    up.add_argument("--aws", action="store_true", help="the pretend AWS too; waits until it answers")
     status = verbs.add_parser("status", help="say what is up")
     for verb in (up, status):
         verb.add_argument("--json", action="store_true", help="print one JSON object")
-    verbs.add_parser("down", help="end the nodes and remove everything of theirs")
+    verbs.add_parser("env", help='what boto3 and the aws CLI need: eval "$(python -m sandbox env)"')
+    down = verbs.add_parser("down", help="end what is up and remove everything of it")
+    for verb in (up, down):
+        verb.add_argument("--only", choices=PARTS, help="this part alone")
     return parser
 
 

@@ -27,7 +27,8 @@ def scale(options: Options, name: str, nodes: int, detach: bool) -> int:
         raise BadInput("--nodes says how many nodes the run should have")
     with open_fleet(options, nodes) as fleet:
         run = the_run(fleet, options, name)
-        if run.state == "running" and len(run.hosts) == nodes:
+        alive = [host for host, said in run.keepers.items() if said.get("state") == "running"]
+        if run.state == "running" and len(run.hosts) == len(alive) == nodes:
             print(f"{run.name} has {nodes} node{'s' * (nodes != 1)} already: nothing changed")
             return 0
         if run.state in ("running", "stopping") and not options.check:

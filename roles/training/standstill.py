@@ -17,9 +17,10 @@ _SHOWN_FRAMES = 4
 _COLLECTIVE = re.compile(
     r"\b(all_reduce|all_gather\w*|reduce_scatter\w*|broadcast\w*|barrier|monitored_barrier|gather_object|scatter\w*|all_to_all\w*|"
     r"recv|new_group|init_process_group|_store_based_barrier|rendezvous|destroy_process_group)\b.*"
-    r"(distributed|deepspeed/comm|torch_xla)|distributed_c10d\.py|torch/distributed/|deepspeed/comm/|gate_(meeting|traffic)\.py")
+    r"(distributed_c10d|deepspeed/comm|torch_xla)|distributed_c10d\.py|torch/distributed/rendezvous|deepspeed/comm/|"
+    r"gate_(meeting|traffic)\.py")
 # The reductions of DDP, FSDP and ZeRO run inside autograd's own threads: a backward that does not compute waits for them.
-_BACKWARD = re.compile(r"_engine_run_backward|torch/autograd/|\bsynchronize\b.*torch/cuda")
+_BACKWARD = re.compile(r"_engine_run_backward|torch/autograd/|torch/distributed/fsdp/|\bsynchronize\b.*torch/cuda")
 
 
 def standing_still(facts: Facts) -> Iterator[Cause]:

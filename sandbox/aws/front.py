@@ -15,13 +15,14 @@ from typing import Any
 
 from moto.core.exceptions import ServiceException
 from moto.core.request import Request
+from moto.iam.models import iam_backends
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.exceptions import HTTPException
 from werkzeug.test import run_wsgi_app
 
-from sandbox.aws import control, services
+from sandbox.aws import control, network, services
 from sandbox.aws.wire import AwsError, Call, Reply, complaint, understood, written
-from sandbox.aws.world import CallRecord, World
+from sandbox.aws.world import ACCOUNT, CallRecord, World
 from sandbox.faults import Fault
 
 StartResponse = Callable[..., Any]
@@ -55,6 +56,13 @@ class Front:
         if reply is None or (fault is not None and fault.kind == "lost"):
             _reset_connection(environ)
         return _send(reply, start_response)
+
+    def warm_up(self) -> None:
+        """Load what the first calls need, so that they are not slow: a region's images, IAM's managed policies."""
+        with self._lock:
+            for region in ("us-east-1", "us-west-2"):
+                network.backend(region).describe_availability_zones()
+            len(iam_backends[ACCOUNT]["aws"].managed_policies)
 
     def _understood(self, request: Request) -> tuple[Call, Reply | None]:
         try:

@@ -44,7 +44,7 @@ def test_a_run_shrinks_when_a_node_is_lost_and_grows_when_it_is_back(cluster: Ma
     assert "resuming from" in (field.folder("shrunk") / "nodes" / "node1" / "log").read_text()
     assert min(_printed(field, "shrunk", "node1")[1]) > 5
     cluster.power_on("node2")
-    field.await_that(lambda: field.keeper("shrunk", "node1")["lost"] == [], "the return", running)
+    field.await_that(lambda: field.keeper("shrunk", "node1")["lost"] == [], "the return", running, seconds=30)
     _await_ranks(field, "shrunk", 2)
     field.await_step("shrunk", max(field.losses("shrunk")) + 3, running)
     seen = field.invoke("train.status", "--name", "shrunk", "--json").data
@@ -70,6 +70,22 @@ def test_a_run_whose_first_node_is_lost_goes_on_with_the_others(cluster: Machine
         assert "headless goes on with node2" in _stop(field, "headless", running)
     finally:
         cluster.power_on("node1")
+
+
+def test_a_detached_run_is_made_whole_again_by_scale(cluster: Machines, field: Field) -> None:
+    begun = field.launch("alone", "--nodes", 2, "--launcher", "torchrun", "--detach", settings=ELASTIC)
+    assert begun.code == 0, begun.text
+    field.await_step("alone", 6)
+    cluster.power_off("node2")
+    field.await_that(lambda: field.keeper("alone", "node1")["lost"] == ["node2"], "the loss", seconds=5)
+    cluster.power_on("node2")
+    seen = field.invoke("train.status", "--name", "alone", "--json").data
+    assert (seen["state"], seen["nodes"]) == ("running", {"node1": "running", "node2": "lost"})
+    scaled = field.invoke("train.scale", "--name", "alone", "--nodes", 2, "--detach")
+    assert scaled.code == 0, scaled.text
+    seen = field.invoke("train.status", "--name", "alone", "--json").data
+    assert seen["nodes"] == {"node1": "running", "node2": "running"}
+    assert field.invoke("train.stop", "--name", "alone").code == 0
 
 
 def _begin(field: Field, name: str) -> subprocess.Popen[str]:
@@ -113,4 +129,4 @@ def _await_ranks(field: Field, name: str, count: int) -> None:
                 pass
         return found
 
-    field.await_that(lambda: ranks() == set(range(count)), f"{count} ranks of {name}")
+    field.await_that(lambda: ranks() == set(range(count)), f"{count} ranks of {name}", seconds=60)

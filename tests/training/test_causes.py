@@ -255,6 +255,12 @@ def test_a_backward_that_does_not_compute_waits() -> None:
     assert waits(Rank(0, "node1", a_rank(0))) is None
 
 
+def test_a_rank_that_reads_data_inside_fsdp_does_not_wait_while_it_computes() -> None:
+    stack = ["unpack (trainer/data/tokens.py:9)", "forward (torch/distributed/fsdp/_fully_shard/_fsdp_state.py:200)"]
+    assert waits(Rank(0, "node1", a_rank(0, cores=0.9, stack=stack))) is False
+    assert waits(Rank(0, "node1", a_rank(0, cores=0.0, stack=[*IN_A_COLLECTIVE, *stack]))) is True
+
+
 def test_a_suspended_rank_is_named_with_the_way_out() -> None:
     found = first(hanging(a_rank(0, cores=0.0), a_rank(1, state="T", cores=0.0)))
     assert found.title == "rank 1 on node2 is suspended (SIGSTOP, or a debugger holds it)"

@@ -152,7 +152,8 @@ def test_what_does_not_end_in_time_is_killed_wherever_it_hid(nodes: Nodes) -> No
 
 
 def test_a_run_that_nobody_follows_ends_with_its_lease(nodes: Nodes) -> None:
-    nodes.start("sleep 60", "sleep 60", detached=False, lease_seconds=1.0)
+    nodes.add(0, "sleep 60", 2, detached=False, lease_seconds=1.0)
+    nodes.add(1, "sleep 60", 2, lease_seconds=20.0)
     said = nodes.ended("node1")
     assert said["reason"] == "node1: the controller has not been heard from for 1 s"
     assert nodes.ended("node2")["state"] == "failed"

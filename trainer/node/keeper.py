@@ -244,9 +244,8 @@ class Keeper:
                 self.centre_done = True
         if not peer.open and self.centre:
             self.centre.drop(peer)
-        if self.centre and peer.name and peer.open:
+        if self.centre and self.centre.peers.get(peer.name) is peer:
             self._welcome(peer.name)
-            self._say()
 
     def _welcome(self, name: str) -> None:
         if name in self.lost:

@@ -90,7 +90,7 @@ def without(secret: Optional[str], value: Any) -> Any:
 
 def without_login(url: str) -> str:
     """An address to be shown: the password of user:password@host stays out."""
-    begin, at, rest = url.partition("://")[2].partition("/")[0].rpartition("@")
+    begin, at, _ = url.partition("://")[2].partition("/")[0].rpartition("@")
     user, colon, _ = begin.partition(":")
     return url.replace(f"{begin}@", f"{user}:********@", 1) if at and colon else url
 

@@ -63,9 +63,8 @@ class Mount(Module):
         if self.state == "unmounted":
             return {"mounted": False}
         gone: State = {"entry": None}
-        # A folder that is neither in the table nor mounted is no business of ours.
-        return {**gone, "mounted": False, "folder": False} if self.state == "absent" and (
-            there["entry"] or there["mounted"]) else gone
+        # A place that the table does not know stays as it is, mounted or not, as with Ansible.
+        return {**gone, "mounted": False, "folder": False} if self.state == "absent" and there["entry"] else gone
 
     def apply(self, ctx: Any, change: Change) -> None:
         before, after = change.observed or {}, change.after or {}

@@ -59,6 +59,11 @@ def test_absent_leaves_a_folder_that_is_no_mount_point(table: Path, tmp_path: Pa
     assert done(absent)["changed"] and not folder.exists() and not done(absent)["changed"]
 
 
+def test_absent_leaves_a_mount_that_the_table_does_not_know(table: Path, place: Path) -> None:
+    done(step(table, place, state="ephemeral"))
+    assert not done(step(table, place, src=None, fstype=None, state="absent"))["changed"] and os.path.ismount(place)
+
+
 def test_mounted_unmounted_and_absent(table: Path, place: Path) -> None:
     assert done(step(table, place), check=True)["changed"] and not place.exists()
     assert done(step(table, place))["changed"] and os.path.ismount(place)

@@ -1,0 +1,65 @@
+"""EC2 instances: client tokens kept, zones that run out, placement groups that must exist, and states that take time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from sandbox.aws import machines, network
+from sandbox.aws.tokens import keep_token
+from sandbox.aws.wire import AwsError, Call, Reply
+
+
+def run_instances(call: Call, moto: Callable[[], Reply]) -> Reply:
+    return keep_token(call, lambda: _run(call, moto))
+
+
+def _run(call: Call, moto: Callable[[], Reply]) -> Reply:
+    wish = call.params
+    subnet_id = wish.get("SubnetId") or next((one["SubnetId"] for one in wish.get("NetworkInterfaces") or [] if one.get("SubnetId")), None)
+    kind = wish.get("InstanceType") or _template_data(call).get("InstanceType") or "m1.small"
+    if subnet_id:
+        subnet = network.find_subnets(call, [subnet_id], "InvalidSubnetID.NotFound")[0]
+        _check_offered(call, kind, subnet.availability_zone)
+        if not machines.has_capacity(call, subnet, kind):
+            said = f"We currently do not have sufficient {kind} capacity in the Availability Zone you requested ({subnet.availability_zone})."
+            raise AwsError("InsufficientInstanceCapacity", said, 500)
+    group = (wish.get("Placement") or {}).get("GroupName")
+    if group and group not in call.region.placement_groups:
+        raise AwsError("InvalidPlacementGroup.Unknown", f"The Placement Group '{group}' is unknown.")
+    reply = moto()
+    if reply.error is None:
+        for instance_id in set(re.findall(r"<instanceId>(i-[0-9a-f]+)<", reply.body.decode())):
+            machines.boot(call, network.backend(call.region_name).get_instance(instance_id))
+            if group:
+                call.region.placed[instance_id] = group
+    return reply
+
+
+def _template_data(call: Call) -> dict[str, Any]:
+    reference = call.params.get("LaunchTemplate")
+    return dict(network.backend(call.region_name)._get_template_from_args(reference).data) if reference else {}
+
+
+def _check_offered(call: Call, kind: str, zone: str) -> None:
+    offerings = network.backend(call.region_name).describe_instance_type_offerings("availability-zone", {"instance-type": [kind]})
+    zones = sorted(one["Location"] for one in offerings)
+    if zones and zone not in zones:
+        said = (f"Your requested instance type ({kind}) is not supported in your requested Availability Zone ({zone}). "
+                f"Please retry your request by not specifying an Availability Zone or choosing {', '.join(zones)}.")  # fmt: skip
+        raise AwsError("Unsupported", said)
+
+
+def terminate_instances(call: Call, moto: Callable[[], Reply]) -> Reply:
+    ec2 = network.backend(call.region_name)
+    before = {instance.id: instance.state for instance in machines.alive(call.region_name)}
+    reply = moto()
+    if reply.error is None:
+        for instance_id in call.params["InstanceIds"]:
+            if before.get(instance_id, "terminated") != machines.SHUTTING_DOWN[0] and instance_id in before:
+                machines.shut_down(call, ec2.get_instance(instance_id))
+    return reply
+
+
+AROUND = {"RunInstances": run_instances, "TerminateInstances": terminate_instances}

@@ -1,0 +1,131 @@
+"""The pretend AWS as a background process: start it, look at it, end it. Does not need moto until it starts one."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import secrets
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from sandbox import state
+from sandbox.state import SandboxError
+
+START_SECONDS = 60.0  # loading moto takes 2-4 s, more on a busy machine
+REGION = "us-west-2"
+MODULE = "sandbox.aws.server"
+
+
+@dataclass(frozen=True)
+class Aws:
+    """Where the pretend AWS listens, and what a client needs to talk to it."""
+
+    endpoint_url: str
+    region: str
+    access_key_id: str
+    secret_access_key: str
+    pid: int | None = None
+    alive: bool = False
+
+    def environment(self) -> dict[str, str]:
+        """What boto3 and the aws CLI read."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint_url,
+            "AWS_DEFAULT_REGION": self.region,
+            "AWS_REGION": self.region,
+            "AWS_ACCESS_KEY_ID": self.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": self.secret_access_key,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+    def summary(self) -> dict[str, object]:
+        return {name: value for name, value in asdict(self).items() if name != "secret_access_key"}
+
+
+def up(root: Path) -> Aws:
+    """Bring it up, or keep it as it is when it is healthy; returns when it answers."""
+    if importlib.util.find_spec("moto") is None or importlib.util.find_spec("flask") is None:
+        raise SandboxError('the pretend AWS needs moto; install it with: pip install "playrunner[sandbox]"')
+    with state.locked(root):
+        known = status(root)
+        if known is not None and known.alive:
+            return known
+        state.end(_processes(root))
+        (root / "aws").mkdir(mode=0o700, exist_ok=True)
+        return _started(root, known)
+
+
+def status(root: Path) -> Aws | None:
+    """What was brought up in this folder, alive or not."""
+    try:
+        record = json.loads(record_file(root).read_text())
+    except FileNotFoundError:
+        return None
+    pids = _processes(root)
+    aws = Aws(**record)
+    return Aws(**record, pid=min(pids, default=None), alive=bool(pids) and _answers(aws.endpoint_url))
+
+
+def down(root: Path) -> None:
+    """End it and forget everything in it; nothing to do when it is not up."""
+    if not root.is_dir():
+        return
+    with state.locked(root):
+        state.end(_processes(root))
+        state.remove_tree(root / "aws")
+        record_file(root).unlink(missing_ok=True)
+
+
+def record_file(root: Path) -> Path:
+    """Where its address and keys are kept, for inventories to read."""
+    return root / "aws.json"
+
+
+def _started(root: Path, known: Aws | None) -> Aws:
+    port_file = _port_file(root)
+    port_file.unlink(missing_ok=True)
+    port = known.endpoint_url.rpartition(":")[2] if known else "0"  # the same as before, for those who noted it down
+    command = [sys.executable, "-m", MODULE, "--port", port, "--port-file", str(port_file)]
+    parent = str(Path(__file__).parents[2])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [parent, os.environ.get("PYTHONPATH")]))}
+    with open(root / "aws" / "log", "ab") as log:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True, cwd=root
+        )  # fmt: skip
+    ended = state.await_that(lambda: port_file.exists() or process.poll() is not None, START_SECONDS)
+    if not ended or not port_file.exists():
+        raise SandboxError(f"the pretend AWS did not start; see {root / 'aws' / 'log'}")
+    endpoint = f"http://127.0.0.1:{port_file.read_text().strip()}"
+    if not state.await_that(lambda: _answers(endpoint), START_SECONDS):
+        raise SandboxError(f"the pretend AWS does not answer at {endpoint}; see {root / 'aws' / 'log'}")
+    keys = (known.access_key_id, known.secret_access_key) if known else ("AKIASANDBOX000000000", secrets.token_urlsafe(30))
+    aws = Aws(endpoint, REGION, *keys)
+    record = {name: value for name, value in asdict(aws).items() if name not in ("pid", "alive")}
+    state.write_file(record_file(root), json.dumps(record, indent=2) + "\n")
+    return Aws(**record, pid=process.pid, alive=True)
+
+
+def _processes(root: Path) -> set[int]:
+    """Only our own: the server that was told to write into this very folder."""
+    mark = f"-m {MODULE} "
+    folder = str(_port_file(root))
+    return {pid for pid, command in state.commands().items() if mark in command and command.endswith(folder)}
+
+
+def _port_file(root: Path) -> Path:
+    return root / "aws" / "port"
+
+
+def _answers(endpoint: str) -> bool:
+    with suppress(OSError, urllib.error.URLError):
+        # Loopback must be reached directly, whatever proxy the environment names.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(f"{endpoint}/_sandbox/health", timeout=5) as answer:
+            return bool(answer.status == 200)
+    return False

@@ -1,0 +1,62 @@
+"""`python -m sandbox.aws.server --port N --port-file F`: the pretend AWS, in the foreground, on 127.0.0.1 only."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+# Read when moto is imported.
+os.environ.setdefault("MOTO_IAM_LOAD_MANAGED_POLICIES", "true")
+os.environ.setdefault("MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION", "true")
+os.environ.setdefault("MOTO_ACCOUNT_ID", "123456789012")
+for _name in ("AWS_ENDPOINT_URL", "AWS_PROFILE"):
+    os.environ.pop(_name, None)
+
+ADDRESS = "127.0.0.1"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    asked = _parser().parse_args(arguments)
+    from werkzeug.serving import make_server
+
+    from sandbox.aws.front import Front
+    from sandbox.state import write_file
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    front = Front()
+    server = make_server(ADDRESS, asked.port, front, threaded=True, request_handler=_handler())
+    write_file(asked.port_file, f"{server.server_port}\n")
+    threading.Thread(target=front.warm_up, daemon=True).start()
+    server.serve_forever()
+    return 0
+
+
+def _handler() -> Any:
+    from moto.moto_server.werkzeug_app import MotoRequestHandler
+
+    class Quiet(MotoRequestHandler):
+        """Says nothing about requests: `/_sandbox/calls` does."""
+
+        def log_request(self, code: Any = "-", size: Any = "-") -> None:
+            pass
+
+        def connection_dropped(self, error: BaseException, environ: Any = None) -> None:
+            pass
+
+    return Quiet
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m sandbox.aws.server", description=__doc__)
+    parser.add_argument("--port", type=int, default=0, help="0: any free one")
+    parser.add_argument("--port-file", type=Path, required=True, help="where to write the port once it listens")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
