@@ -16,11 +16,11 @@ from playrunner.errors import PlayrunnerError
 from playrunner.fleet import Fleet
 from playrunner.options import Options
 from roles.training import preflight
-from roles.training.environment import Variable
 from roles.training.follow import in_shell
 from roles.training.job import Job, Seat
 from roles.training.plan import Request, environment_of, open_fleet, plan, read_request, refuse, training_hosts
 from roles.training.staging import stage_code
+from roles.training.variable import Variable
 from roles.training.verdict import Expected, judge, table
 from trainer.config import Profile
 

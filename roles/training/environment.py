@@ -8,36 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from playrunner.errors import BadInput
 from playrunner.inventories.nearest import did_you_mean
 from roles.training.instances import Site, older
 from roles.training.quarrels import RENAMED, quarrels
+from roles.training.variable import Variable
 
 __all__ = ["Site", "Variable", "as_json", "compile_environment", "quarrels", "show_environment"]
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A variable of a launched process, why it has its value, and who asked for it."""
-
-    name: str
-    value: str = field(repr=False)  # may be a secret, and a repr ends up in logs
-    reason: str
-    origin: str
-    beaten: tuple[Variable, ...] = ()  # what it would have been otherwise, nearest first
-
-    @property
-    def secret(self) -> bool:
-        by_name = any(re.search("(TOKEN|TOKENS|KEY|KEYS|SECRET|PASSWORD|PASSWD)$", part) for part in self.name.upper().split("_"))
-        return by_name or re.search(r"://[^/@\s]*:[^/@\s]+@", self.value) is not None
-
-    @property
-    def shown(self) -> str:
-        """The value as it may be printed."""
-        return "(hidden)" if self.secret else self.value
 
 
 def compile_environment(

@@ -6,15 +6,12 @@ Only what is certain is here: each rule says what happens, and needs the fact it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from roles.training.instances import Site, older
+from roles.training.variable import Variable
 
-if TYPE_CHECKING:
-    from roles.training.environment import Variable
-
-    Found = Mapping[str, Variable]
-    Rule = Callable[[Found, Site], Iterator[str]]
+Found = Mapping[str, Variable]
+Rule = Callable[[Found, Site], Iterator[str]]
 
 
 # One setting under the name torch prefers and the one it still reads.

@@ -12,9 +12,9 @@ import yaml
 from playrunner.documents import Unsafe
 from roles.training.code import code_archive
 from roles.training.commands import commands, hostfile
-from roles.training.environment import Variable
 from roles.training.job import JOIN_SECONDS, SILENCE_SECONDS, Job, Seat
 from roles.training.preflight import Facts
+from roles.training.variable import Variable
 
 
 def steps_for(job: Job, facts: Facts, environment: Sequence[Variable], token: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -28,6 +28,7 @@ def _run(call: Call, moto: Callable[[], Reply]) -> Reply:
     group = (wish.get("Placement") or {}).get("GroupName")
     if group and group not in call.region.placement_groups:
         raise AwsError("InvalidPlacementGroup.Unknown", f"The Placement Group '{group}' is unknown.")
+    _check_named(call)
     reply = moto()
     if reply.error is None:
         for instance_id in set(re.findall(r"<instanceId>(i-[0-9a-f]+)<", reply.body.decode())):
@@ -35,6 +36,18 @@ def _run(call: Call, moto: Callable[[], Reply]) -> Reply:
             if group:
                 call.region.placed[instance_id] = group
     return reply
+
+
+def _check_named(call: Call) -> None:
+    """What moto takes on trust: the image and the key pair."""
+    ec2, template = network.backend(call.region_name), _template_data(call)
+    image, key = (call.params.get(name) or template.get(name) for name in ("ImageId", "KeyName"))
+    if not image:
+        raise AwsError("MissingParameter", "The request must contain the parameter ImageId")
+    if image not in ec2.amis:
+        raise AwsError("InvalidAMIID.NotFound", f"The image id '[{image}]' does not exist")
+    if key and key not in ec2.key_pairs:
+        raise AwsError("InvalidKeyPair.NotFound", f"The key pair '{key}' does not exist")
 
 
 def _template_data(call: Call) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-# Read when moto is imported.
+from sandbox.aws import images
+
 os.environ.setdefault("MOTO_IAM_LOAD_MANAGED_POLICIES", "true")
 os.environ.setdefault("MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION", "true")
 os.environ.setdefault("MOTO_ACCOUNT_ID", "123456789012")
@@ -22,6 +23,9 @@ ADDRESS = "127.0.0.1"
 
 def main(arguments: list[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
+    listing = asked.port_file.with_name("images.json")
+    images.write(listing)
+    os.environ["MOTO_AMIS_PATH"] = str(listing)  # read when moto is imported, below
     from werkzeug.serving import make_server
 
     from sandbox.aws.front import Front

@@ -18,6 +18,7 @@ from sandbox.aws import (
     eks_nodegroups,
     eks_tags,
     fsx,
+    images,
     load_balancers,
     pricing,
     quotas,
@@ -45,8 +46,16 @@ ANSWERS: Mapping[str, Mapping[str, Answer]] = {
 }
 
 AROUND: Mapping[str, Mapping[str, Around]] = {
-    "ec2": {**tokens.AROUND, **ec2_dependencies.AROUND, **ec2_gateways.AROUND, **ec2_instances.AROUND, **ec2_placement.AROUND},
+    "ec2": {
+        **tokens.AROUND,
+        **ec2_dependencies.AROUND,
+        **ec2_gateways.AROUND,
+        **ec2_instances.AROUND,
+        **ec2_placement.AROUND,
+        **tagging.AROUND,
+    },
     "efs": efs.AROUND,
     "elb": load_balancers.AROUND,
     "elbv2": load_balancers.AROUND,
+    "ssm": images.AROUND,
 }

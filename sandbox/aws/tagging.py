@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,11 @@ from moto.core.resource_tagging import iter_taggable_backends, make_tag_matcher,
 from moto.ecr.models import ecr_backends
 
 from sandbox.aws import eks_tags, network
-from sandbox.aws.wire import AwsError, Call, page
+from sandbox.aws.wire import AwsError, Call, Reply, page
 from sandbox.aws.world import ACCOUNT
 
+# What `everything` covers: tags of such an id without its thing are left over.
+LISTED = ("vpc-", "subnet-", "i-", "sg-", "rtb-", "igw-", "eni-", "vol-", "eipalloc-", "lt-", "key-", "pg-", "vpce-")
 NOT_FROM_MOTO = ("eks:", "fsx:", "ecr:")
 
 
@@ -66,12 +68,22 @@ def _more_of_ec2(call: Call) -> Iterator[Tagged]:
     ids = [("launch-template", one.id) for one in ec2.launch_templates.values()]
     ids += [("elastic-ip", one.allocation_id) for one in ec2.addresses if one.allocation_id]
     ids += [("vpc-endpoint", one.id) for one in ec2.vpc_end_points.values() if one.state != "deleted"]
-    ids += [("key-pair", one.id) for one in ec2.keypairs.values()]
+    ids += [("key-pair", one.id) for one in ec2.key_pairs.values()]
     ids += [("network-acl", one.id) for one in ec2.network_acls.values()]
     for kind, number in ids:
         yield Tagged(f"ec2:{kind}", f"arn:aws:ec2:{call.region_name}:{ACCOUNT}:{kind}/{number}", dict(ec2.tags.get(number, {})))
     for group in call.region.placement_groups.values():
         yield Tagged("ec2:placement-group", group["GroupArn"], dict(ec2.tags.get(group["GroupId"], {})))
+
+
+def describe_tags(call: Call, moto: Callable[[], Reply]) -> Reply:
+    """EC2's own listing of tags; moto keeps those of things that are gone."""
+    there = {one.arn.rpartition("/")[2] for one in everything(call)} | {one["GroupId"] for one in call.region.placement_groups.values()}
+    instances = {one.id for reservation in network.backend(call.region_name).reservations.values() for one in reservation.instances}
+    tags = network.backend(call.region_name).tags
+    for number in [one for one in tags if one.startswith(LISTED) and one not in there | instances]:
+        del tags[number]
+    return moto()
 
 
 def _as_dict(tags: list[dict[str, str]]) -> dict[str, str]:
@@ -131,3 +143,4 @@ ANSWERS = {
     "TagResources": tag_resources,
     "UntagResources": untag_resources,
 }
+AROUND = {"DescribeTags": describe_tags}

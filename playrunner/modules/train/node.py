@@ -12,12 +12,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_ASK = ("import importlib.metadata as m,json,platform,sys\n"
-        "found={}\n"
-        "for name in sys.argv[1:]:\n"
-        " try: found[name]=m.version(name)\n"
-        " except m.PackageNotFoundError: found[name]=None\n"
-        "print(json.dumps({'version':platform.python_version(),'packages':found}))")
+# The names of installed packages' folders tell their versions; importing what Python has for it takes five times as long.
+_ASK = """
+import os, sys
+found = {}
+for folder in sys.path:
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        if name.endswith((".dist-info", ".egg-info")):
+            package, _, version = name.rpartition(".")[0].partition("-")
+            found.setdefault(package.lower().replace("_", "-"), version.partition("-")[0])
+print(sys.version.split()[0])
+for name in sys.argv[1:]:
+    print(name, found.get(name, ""))
+"""
 
 
 class Node(Probe):
@@ -45,8 +52,6 @@ class Node(Probe):
         }
 
     def _python(self, ctx: Any) -> dict[str, Any]:
-        import json
-
         python = os.path.expanduser(self.python)
         try:
             ran = ctx.run([python, "-c", _ASK, *self.packages], timeout=60)
@@ -54,8 +59,8 @@ class Node(Probe):
             raise Failed(f"{python} cannot be run: {error.strerror}; set train_python to the interpreter with torch") from None
         if ran.rc:
             raise Failed(f"{python} does not work: {ran.err.strip()[-300:]}")
-        told = json.loads(ran.out)
-        return {"python": told["version"], "packages": told["packages"]}
+        version, *told = ran.out.splitlines()
+        return {"python": version, "packages": {name: given for name, _, given in (line.partition(" ") for line in told)}}
 
 
 def _devices(ctx: Any) -> dict[str, Any]:
