@@ -61,6 +61,10 @@ class Unsafe(str):
     """Text marked `!unsafe`: never treated as a template."""
 
 
+class Plain(dict[str, Any]):
+    """A mapping that a verb made: data through and through, never looked through for templates."""
+
+
 _Loader.add_constructor("tag:yaml.org,2002:map", _Loader.construct_yaml_map)
 _Loader.add_constructor("!vault", _Loader.refuse_vault)
 _Loader.add_constructor("!vault-encrypted", _Loader.refuse_vault)

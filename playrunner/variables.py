@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from playrunner.documents import Unsafe
+from playrunner.documents import Plain, Unsafe
 from playrunner.errors import BadInput, StepFailed
 from playrunner.inventory import Inventory
 from playrunner.model import Role, Step
@@ -211,6 +211,8 @@ class _Values(Mapping[str, Any]):
 def contains_template(value: Any) -> bool:
     if isinstance(value, str):
         return not isinstance(value, Unsafe) and is_template(value)
+    if isinstance(value, Plain):
+        return False
     if isinstance(value, dict):
         return any(contains_template(key) or contains_template(inner) for key, inner in value.items())
     if isinstance(value, (list, tuple)):

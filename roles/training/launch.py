@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from playrunner.cli import print_json
+from playrunner.documents import Plain
 from playrunner.errors import HostUnreachable
 from playrunner.fleet import Fleet
 from playrunner.load.playbook import role_play
@@ -106,7 +107,7 @@ def _rejoin(host: str, jobs: dict[str, Any], fleet: Fleet, options: Options) -> 
     """The same steps once more on a node that was lost; whether they went well. The network was proved when the run began."""
     told = jobs[host]["told"]
     commands = [{**command, "environment": {**command["environment"], "TRAINER_GATE": ""}} for command in told["commands"]]
-    again = {host: {**jobs[host], "told": {**told, "commands": commands}}}
+    again = Plain({host: {**jobs[host], "told": {**told, "commands": commands}}})
     settings = replace(options, extra_vars=(), limit="", json=False, quiet=True)
     with Fleet(fleet.inventory) as fresh:
         return not run_plays([role_play("training", host)], settings, f"train.launch ({host} again)", inventory=fresh.inventory,

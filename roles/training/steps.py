@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from playrunner.documents import Unsafe
+from playrunner.documents import Plain
 from roles.training.code import code_archive
 from roles.training.commands import commands, hostfile
 from roles.training.job import JOIN_SECONDS, SILENCE_SECONDS, Job, Seat
@@ -22,16 +22,15 @@ def steps_for(job: Job, facts: Facts, environment: Sequence[Variable], token: st
     name, archive = code_archive()
     codes = {seat.host: f"{seat.root}/code/{name}" for seat in job.seats}
     summary = {**job.summary(), "codes": codes}
-    # Marked as plain text: what a profile or an environment holds is never a template.
     shared = {
-        "archive": str(archive), "profile": Unsafe(profile_text(job)), "hostfile": hostfile(job), "token": token,
-        "deepspeed": Unsafe(_deepspeed(job)), "summary": Unsafe(json.dumps(summary, indent=1)), "run_id": job.run_id,
-        "environment": Unsafe(json.dumps({each.name: each.value for each in environment}, indent=1)),
+        "archive": str(archive), "profile": profile_text(job), "hostfile": hostfile(job), "token": token,
+        "deepspeed": _deepspeed(job), "summary": json.dumps(summary, indent=1), "run_id": job.run_id,
+        "environment": json.dumps({each.name: each.value for each in environment}, indent=1),
     }
-    jobs = {seat.host: {
+    jobs = Plain({seat.host: {
         **shared, "folder": job.folder(seat), "code": codes[seat.host], "python": seat.python,
         "hostfile_place": bool(facts[seat.host].get("job_folder")), "told": _told(job, seat, codes[seat.host]),
-    } for seat in job.seats}
+    } for seat in job.seats})
     return summary, jobs
 
 

@@ -78,6 +78,7 @@ class Machines:
         self.shared, self.state = folder / "shared", folder / "state"
         self.key, self.known_hosts, self.hosts = folder / "client_key", folder / "known_hosts", folder / "hosts"
         self.lanes: list[Lane] = []
+        self.disks: list[Path] = []
         self.all: dict[str, Machine] = {}
         self._token = secrets.token_hex(2)
         for place in (self.shared, self.state):
@@ -93,6 +94,14 @@ class Machines:
         if reachable:
             _ip("addr", "add", f"{made.address(CONTROLLER)}/24", "dev", made.bridge)
         return made
+
+    def disk(self, name: str, size: str) -> Path:
+        """A small disk that all machines added from now on share."""
+        place = self.folder / name
+        place.mkdir()
+        _run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)])
+        self.disks.append(place)
+        return place
 
     def add(self, name: str, *lanes: Lane) -> Machine:
         number = len(self.all) + 1
@@ -127,8 +136,10 @@ class Machines:
             raise SandboxError(f"{name} does not start: {said}{machine.launcher.stdout.read()}")
         pid = machine.launcher.pid
         machine.init = int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
-        for card, link, lane in zip(cards, machine.links, machine.lanes, strict=True):
-            _ip("link", "add", link, "type", "veth", "peer", "name", card, "netns", str(machine.init))
+        for number, (card, link, lane) in enumerate(zip(cards, machine.links, machine.lanes, strict=True)):
+            # The same card as before: the others remember where they found it.
+            card_address = f"02:77:{self._token[:2]}:{self._token[2:]}:{number:02x}:{machine.number:02x}"
+            _ip("link", "add", link, "type", "veth", "peer", "name", card, "address", card_address, "netns", str(machine.init))
             _ip("link", "set", link, "master", lane.bridge, "up")
         machine.launcher.stdin.write("wired\n")
         machine.launcher.stdin.flush()
@@ -173,7 +184,7 @@ class Machines:
 
     @contextmanager
     def small_disk(self, name: str, folder: Path, size: str) -> Iterator[Path]:
-        """A disk of its own at this folder, which only this machine sees; the path is the way to it from here."""
+        """A disk at this folder that only this machine sees; the path is the way to it from here."""
         folder.mkdir(parents=True, exist_ok=True)
         machine = self.all[name]
         inside = ["nsenter", "-t", str(machine.init), "-m", "-p"]
@@ -188,7 +199,7 @@ class Machines:
     def inventory(self, *names: str, hosts: Mapping[str, Any] | None = None, file: str = "inventory.yaml",
                   **variables: Any) -> Path:
         """These machines as the group `nodes`; `hosts` are further ones, with their variables. JSON is also YAML."""
-        common = {"ansible_user": sshd.login_name(), "ansible_ssh_private_key_file": str(self.key),
+        common = {"ansible_user": sshd.login_name(), "ansible_ssh_private_key_file": str(self.key), "ansible_ssh_timeout": 4,
                   "ansible_ssh_common_args": f"-F none -o UserKnownHostsFile={self.known_hosts} -o StrictHostKeyChecking=yes"}
         training = {"train_root": str(self.shared), "train_python": sys.executable, **variables}
         nodes = {name: {"ansible_host": self.all[name].address} for name in names}
@@ -217,6 +228,8 @@ class Machines:
                 self.power_off(machine.name)
         for lane in self.lanes:
             subprocess.run(["ip", "link", "del", lane.bridge], check=False, capture_output=True)
+        for place in self.disks:
+            subprocess.run(["umount", "-l", str(place)], check=False, capture_output=True)
 
 
 class Field(Site):

@@ -75,6 +75,7 @@ def test_a_run_whose_first_node_is_lost_goes_on_with_the_others(cluster: Machine
 def test_a_detached_run_is_made_whole_again_by_scale(cluster: Machines, field: Field) -> None:
     begun = field.launch("alone", "--nodes", 2, "--launcher", "torchrun", "--detach", settings=ELASTIC)
     assert begun.code == 0, begun.text
+    _await_ranks(field, "alone", 2)
     field.await_step("alone", 6)
     cluster.power_off("node2")
     field.await_that(lambda: field.keeper("alone", "node1")["lost"] == ["node2"], "the loss", seconds=5)

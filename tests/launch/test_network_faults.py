@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ LONG = ("train.steps=5000", "train.log.every=1", "train.checkpoint.every=5", "tr
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     with machines(tmp_path_factory.mktemp("machines")) as made:
+        made.disk("small", "32m")
         lane = made.lane()
         for name in ("node1", "node2", "node3"):
             made.add(name, lane)
@@ -71,7 +73,7 @@ def test_a_first_node_without_power_is_seen_and_named_and_the_others_end(cluster
 
 def test_a_cut_link_is_seen_and_the_far_processes_end_by_themselves_and_the_run_resumes(cluster: Machines, field: Field) -> None:
     running = field.begin("cut", "--nodes", 2, settings=LONG)
-    field.await_step("cut", 6, running)
+    _await_checkpoint(field, "cut", running)
     since = time.monotonic()
     cluster.cut("node2")
     try:
@@ -96,23 +98,24 @@ def test_a_cut_link_is_seen_and_the_far_processes_end_by_themselves_and_the_run_
 
 
 def test_a_full_disk_is_named_and_earlier_checkpoints_stay_whole(cluster: Machines, field: Field) -> None:
-    output = field.folder("full") / "output"
-    with cluster.small_disk("node1", output, "24m") as disk:
-        running = field.begin("full", "--nodes", 2, settings=LONG)
-        field.await_that(lambda: any((disk / "checkpoints").glob("step-*/complete.json")), "a checkpoint", running)
-        _fill(disk)
-        out, err = running.communicate(timeout=60)
-        assert running.returncode == 100, out + err
-        assert "full failed. node1: " in err
-        assert "No space left on device" in err
-        assert field.processes("full") == []
-        seen = field.invoke("train.status", "--name", "full", "--json").data["checkpoints"]
-        assert seen == sorted(path.name for path in (disk / "checkpoints").glob("step-*"))
-        (disk / "ballast").unlink()
-        # On the node that has them: no other one sees this disk.
-        resumed = field.launch("full", "--nodes", 1, settings=(*LONG, f"train.steps={int(seen[-1].removeprefix('step-')) + 2}"))
-        assert resumed.code == 0, resumed.text
-        assert f"resuming from {seen[-1]}" in resumed.err
+    disk = cluster.folder / "small"
+    field.folder("full").mkdir(parents=True)
+    (field.folder("full") / "output").symlink_to(disk)
+    running = field.begin("full", "--nodes", 2, settings=LONG)
+    _await_checkpoint(field, "full", running)
+    _fill(disk)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 100, out + err
+    assert re.search(r"full failed\. node[12]: rank [01] ended with code 1", err), err
+    assert "No space left on device" in err
+    field.await_that(lambda: not field.processes("full"), "the end of all processes", seconds=5)
+    seen = field.invoke("train.status", "--name", "full", "--json").data["checkpoints"]
+    (disk / "ballast").unlink()
+    last = int(seen[-1].removeprefix("step-")) + 2
+    resumed = field.launch("full", "--nodes", 2, settings=(*LONG, f"train.steps={last}"))
+    assert resumed.code == 0, resumed.text
+    assert f"resuming from {seen[-1]}" in resumed.err
+    assert set(field.losses("full")) == set(range(1, last + 1))
 
 
 def test_a_node_that_cannot_write_its_log_says_so_and_the_run_ends(cluster: Machines, field: Field) -> None:
@@ -125,7 +128,7 @@ def test_a_node_that_cannot_write_its_log_says_so_and_the_run_ends(cluster: Mach
         assert running.returncode == 100, out + err
         assert "mute failed. node1: its log cannot be written: No space left on device" in err
         assert field.keeper("mute", "node2")["state"] == "failed"
-        assert field.processes("mute") == []
+        field.await_that(lambda: not field.processes("mute"), "the end of all processes", seconds=5)
 
 
 def test_a_slow_node_is_named_before_the_run_begins(cluster: Machines, field: Field) -> None:
@@ -138,6 +141,11 @@ def test_a_slow_node_is_named_before_the_run_begins(cluster: Machines, field: Fi
     assert "the gate stays closed: node3 is slow to 2 of 2 nodes" in refused.err
     assert not (field.folder("slow") / "output" / "metrics.jsonl").exists()
     assert field.processes("slow") == []
+
+
+def _await_checkpoint(field: Field, name: str, running: subprocess.Popen[str]) -> None:
+    whole = field.folder(name) / "output" / "checkpoints" / "step-00000005" / "complete.json"
+    field.await_that(whole.exists, "the first checkpoint", running)
 
 
 def _fill(disk: Path) -> None:

@@ -36,7 +36,9 @@ class PretendAws:
             from botocore.config import Config
 
             config = self._config if retry else self._config.merge(Config(retries={"max_attempts": 0}))
-            self._clients[key] = self._session.client(service, region_name=region, endpoint_url=self.up.endpoint_url, config=config)
+            self._clients[key] = self._session.client(
+                service, region_name=region, endpoint_url=self.up.endpoint_url, config=config
+            )
         return self._clients[key]
 
     def control(self, method: str, name: str, wish: Any = None) -> Any:
@@ -53,14 +55,19 @@ class PretendAws:
         return [call for call in self.control("GET", "calls") if action in (None, call["action"])]
 
     def delays(self, **seconds: float) -> None:
-        self.control("POST", "settings", {"delays": {name.replace("__", "."): value for name, value in seconds.items()}})
+        self.control(
+            "POST", "settings", {"delays": {name.replace("__", "."): value for name, value in seconds.items()}}
+        )
 
     def network(self, zones: tuple[str, ...] = ZONES) -> tuple[str, list[str]]:
         """A VPC with a subnet in each zone."""
         ec2 = self.client("ec2")
         vpc = ec2.create_vpc(CidrBlock="192.168.0.0/16")["Vpc"]["VpcId"]
         blocks = [f"192.168.{32 * index}.0/19" for index in range(len(zones))]
-        made = [ec2.create_subnet(VpcId=vpc, CidrBlock=block, AvailabilityZone=zone) for block, zone in zip(blocks, zones, strict=True)]
+        made = [
+            ec2.create_subnet(VpcId=vpc, CidrBlock=block, AvailabilityZone=zone)
+            for block, zone in zip(blocks, zones, strict=True)
+        ]
         return vpc, [one["Subnet"]["SubnetId"] for one in made]
 
     def role(self, name: str, service: str) -> str:
@@ -75,10 +82,14 @@ class PretendAws:
         eks.create_cluster(name=name, roleArn=role, resourcesVpcConfig={"subnetIds": subnets}, **more)
         return until(lambda: eks.describe_cluster(name=name)["cluster"], lambda found: found["status"] == "ACTIVE")
 
-    def nodegroup(self, cluster: str, subnets: list[str], name: str = "workers", wait: bool = True, **more: Any) -> dict[str, Any]:
+    def nodegroup(
+        self, cluster: str, subnets: list[str], name: str = "workers", wait: bool = True, **more: Any
+    ) -> dict[str, Any]:
         eks = self.client("eks")
         role = self.role(f"{cluster}-{name}-node", "ec2.amazonaws.com")
-        made = eks.create_nodegroup(clusterName=cluster, nodegroupName=name, subnets=subnets, nodeRole=role, **more)["nodegroup"]
+        made = eks.create_nodegroup(clusterName=cluster, nodegroupName=name, subnets=subnets, nodeRole=role, **more)[
+            "nodegroup"
+        ]
         return self.settled(cluster, name) if wait else made
 
     def settled(self, cluster: str, name: str = "workers") -> dict[str, Any]:

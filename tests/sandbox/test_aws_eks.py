@@ -11,7 +11,9 @@ def test_a_cluster_takes_time_and_then_has_a_network_and_an_identity(aws: Preten
     eks, ec2 = aws.client("eks"), aws.client("ec2")
     vpc, subnets = aws.network()
     role = aws.role("control", "eks.amazonaws.com")
-    made = eks.create_cluster(name="demo", version="1.33", roleArn=role, resourcesVpcConfig={"subnetIds": subnets})["cluster"]
+    made = eks.create_cluster(name="demo", version="1.33", roleArn=role, resourcesVpcConfig={"subnetIds": subnets})[
+        "cluster"
+    ]
     assert made["status"] == "CREATING"
     assert "endpoint" not in made
     found = until(lambda: eks.describe_cluster(name="demo")["cluster"], lambda cluster: cluster["status"] == "ACTIVE")
@@ -29,7 +31,9 @@ def test_nonsense_is_refused(aws: PretendAws) -> None:
     role, worker = aws.role("control", "eks.amazonaws.com"), aws.role("worker", "ec2.amazonaws.com")
 
     def create(version: str = "1.33", role: str = role, subnets: list[str] = subnets) -> Any:
-        return lambda: eks.create_cluster(name="demo", version=version, roleArn=role, resourcesVpcConfig={"subnetIds": subnets})
+        return lambda: eks.create_cluster(
+            name="demo", version=version, roleArn=role, resourcesVpcConfig={"subnetIds": subnets}
+        )
 
     assert refused(create(version="1.17")) == "InvalidParameterException"
     assert refused(create(role=worker)) == "InvalidParameterException"
@@ -42,7 +46,11 @@ def test_nonsense_is_refused(aws: PretendAws) -> None:
 def test_the_same_name_twice_is_refused_and_the_same_token_is_not(aws: PretendAws) -> None:
     eks = aws.client("eks")
     _, subnets = aws.network()
-    wish = {"name": "demo", "roleArn": aws.role("control", "eks.amazonaws.com"), "resourcesVpcConfig": {"subnetIds": subnets}}
+    wish = {
+        "name": "demo",
+        "roleArn": aws.role("control", "eks.amazonaws.com"),
+        "resourcesVpcConfig": {"subnetIds": subnets},
+    }
     first = eks.create_cluster(**wish, clientRequestToken="one")["cluster"]
     assert eks.create_cluster(**wish, clientRequestToken="one")["cluster"]["arn"] == first["arn"]
     assert refused(lambda: eks.create_cluster(**wish)) == "ResourceInUseException"
@@ -52,7 +60,9 @@ def test_a_nodegroup_has_instances_in_its_subnets(aws: PretendAws) -> None:
     _, subnets = aws.network()
     aws.cluster(subnets)
     sizes = {"minSize": 0, "desiredSize": 2, "maxSize": 3}
-    made = aws.nodegroup("demo", subnets, wait=False, scalingConfig=sizes, instanceTypes=["g4dn.xlarge"], capacityType="SPOT")
+    made = aws.nodegroup(
+        "demo", subnets, wait=False, scalingConfig=sizes, instanceTypes=["g4dn.xlarge"], capacityType="SPOT"
+    )
     assert (made["status"], aws.instances()) == ("CREATING", [])
     assert aws.settled("demo")["status"] == "ACTIVE"
     found = aws.instances()
@@ -68,7 +78,9 @@ def test_a_nodegroup_grows_and_shrinks(aws: PretendAws) -> None:
     aws.cluster(subnets)
     aws.nodegroup("demo", subnets, scalingConfig={"minSize": 1, "desiredSize": 1, "maxSize": 4})
     sizes = {"minSize": 1, "desiredSize": 3, "maxSize": 4}
-    eks.update_nodegroup_config(clusterName="demo", nodegroupName="workers", scalingConfig=sizes, labels={"addOrUpdateLabels": {"a": "b"}})
+    eks.update_nodegroup_config(
+        clusterName="demo", nodegroupName="workers", scalingConfig=sizes, labels={"addOrUpdateLabels": {"a": "b"}}
+    )
     found = aws.settled("demo")
     assert (found["scalingConfig"], found["labels"], len(aws.instances())) == (sizes, {"a": "b"}, 3)
     wrong = {"minSize": 3, "desiredSize": 2, "maxSize": 4}
@@ -111,7 +123,14 @@ def test_a_zone_without_capacity_is_avoided_and_none_at_all_is_reported(aws: Pre
 def test_a_creation_can_be_made_to_fail(aws: PretendAws) -> None:
     _, subnets = aws.network()
     aws.cluster(subnets)
-    aws.fault("fails_later", service="eks", action="CreateNodegroup", name="workers", code="NodeCreationFailure", message="did not join")
+    aws.fault(
+        "fails_later",
+        service="eks",
+        action="CreateNodegroup",
+        name="workers",
+        code="NodeCreationFailure",
+        message="did not join",
+    )
     failed = aws.nodegroup("demo", subnets)
     assert failed["status"] == "CREATE_FAILED"
     assert failed["health"]["issues"][0]["message"] == "did not join"
@@ -126,7 +145,9 @@ def test_add_ons_want_nodes(aws: PretendAws) -> None:
     until(status, lambda found: found == "DEGRADED")
     aws.nodegroup("demo", subnets)
     until(status, lambda found: found == "ACTIVE")
-    assert refused(lambda: eks.create_addon(clusterName="demo", addonName="no-such-thing")) == "InvalidParameterException"
+    assert (
+        refused(lambda: eks.create_addon(clusterName="demo", addonName="no-such-thing")) == "InvalidParameterException"
+    )
     eks.delete_addon(clusterName="demo", addonName="coredns")
     until(lambda: eks.list_addons(clusterName="demo")["addons"], lambda names: not names)
 
@@ -163,6 +184,9 @@ def test_versions_move_one_step_at_a_time(aws: PretendAws) -> None:
     aws.cluster(subnets, version="1.32")
     assert refused(lambda: eks.update_cluster_version(name="demo", version="1.34")) == "InvalidParameterException"
     update = eks.update_cluster_version(name="demo", version="1.33")["update"]
-    until(lambda: eks.describe_update(name="demo", updateId=update["id"])["update"]["status"], lambda status: status == "Successful")
+    until(
+        lambda: eks.describe_update(name="demo", updateId=update["id"])["update"]["status"],
+        lambda status: status == "Successful",
+    )
     assert eks.describe_cluster(name="demo")["cluster"]["version"] == "1.33"
     assert "1.17" not in {one["clusterVersion"] for one in eks.describe_cluster_versions()["clusterVersions"]}
