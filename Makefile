@@ -59,8 +59,10 @@ $(TRAINER_READY): $(READY) $(TRAINS)
 	touch $@
 
 packages:  ## what tests and the sandbox need from Debian; only root can install it
-	@command -v sshd >/dev/null || [ -x /usr/sbin/sshd ] || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || \
-	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends openssh-server sudo git; }
+	@missing=""; for each in sshd:openssh-server ssh:openssh-client sudo:sudo git:git ip:iproute2; do \
+	  PATH="$$PATH:/usr/sbin:/sbin" command -v $${each%%:*} >/dev/null || missing="$$missing $${each##*:}"; done; \
+	[ -z "$$missing" ] || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; }
 
 clean:
 	-$(RUN) invoke sandbox.down

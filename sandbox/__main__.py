@@ -84,7 +84,9 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m sandbox", description="SSH nodes on loopback addresses and a pretend AWS to rehearse on.")
+    parser = _Parser(
+        prog="python -m sandbox", description="SSH nodes on loopback addresses and a pretend AWS to rehearse on."
+    )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="up|status|env|down")
     up = verbs.add_parser("up", help="start the nodes (and the pretend AWS); what is healthy is kept")
     up.add_argument("--nodes", type=int, default=nodes.DEFAULT_COUNT, help="how many nodes (default: %(default)s)")

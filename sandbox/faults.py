@@ -50,7 +50,9 @@ class Fault:
 
     def __post_init__(self) -> None:
         if self.kind not in REQUEST_KINDS + WORLD_KINDS:
-            raise BadFault(f"no kind of fault is called {self.kind!r}; there are: {', '.join(REQUEST_KINDS + WORLD_KINDS)}")
+            raise BadFault(
+                f"no kind of fault is called {self.kind!r}; there are: {', '.join(REQUEST_KINDS + WORLD_KINDS)}"
+            )
         if self.probability is not None and not 0 <= self.probability <= 1:
             raise BadFault(f"probability must be from 0 to 1, not {self.probability}")
         if self.nth is not None and self.nth < 1:
@@ -64,7 +66,9 @@ class Fault:
         return self._draw()
 
     def concerns(self, service: str, action: str) -> bool:
-        return fnmatchcase(service, self.service) and any(fnmatchcase(action, one.strip()) for one in self.action.split(","))
+        return fnmatchcase(service, self.service) and any(
+            fnmatchcase(action, one.strip()) for one in self.action.split(",")
+        )
 
     def _draw(self) -> bool:
         self.seen += 1
@@ -100,10 +104,11 @@ class Faults:
         names = tuple(zone_names)
         scarce = [fault for fault in self.all if fault.kind == "insufficient_capacity"]
         return any(
-            any(fnmatchcase(name, fault.zone) for name in names) and fnmatchcase(instance_type, fault.instance_type)
+            any(fnmatchcase(name, fault.zone) for name in names)
+            and fnmatchcase(instance_type, fault.instance_type)
             and fault.strikes(fault.service, fault.action, True)
             for fault in scarce
-        )  # fmt: skip
+        )
 
     def fails_later(self, service: str, action: str, name: str) -> Fault | None:
         """The fault that makes this accepted request end badly."""

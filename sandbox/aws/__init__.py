@@ -7,6 +7,7 @@
 - `wire.py`: requests read and answers written in the protocol of each service, by its own model
 - `world.py`, `timeline.py`: what there is beside moto's state, and what is still going to happen
 - `services.py`: which call is answered by whom
-- one file per thing: `eks_*.py`, `fsx.py`, `efs.py`, `ec2_*.py`, `interfaces.py`, `load_balancers.py`, `tagging.py`, `quotas.py`,
-  `pricing.py`
+- `network.py`, `machines.py`, `tokens.py`: what several of them lean on
+- one file per thing: `eks_*.py`, `fsx.py`, `efs.py`, `ec2_*.py`, `load_balancers.py`, `tagging.py`, `quotas.py`,
+  `images.py`, `pricing.py` over `prices.py`
 """

@@ -28,7 +28,9 @@ def delete_security_group(call: Call, moto: Moto) -> Reply:
     if group.name == "default":
         raise AwsError("CannotDelete", f'the specified group: "{group.id}" name: "default" cannot be deleted by a user')
     in_use = any(group.id in {one.id for one in interface.group_set} for interface in ec2.enis.values())
-    stopping = any(group.id in {one.id for one in instance.security_groups} for instance in machines.alive(call.region_name))
+    stopping = any(
+        group.id in {one.id for one in instance.security_groups} for instance in machines.alive(call.region_name)
+    )
     if in_use or stopping or _named_by_another(ec2, group):
         raise _violation(f"resource {group.id} has a dependent object")
     return moto()
@@ -37,15 +39,17 @@ def delete_security_group(call: Call, moto: Moto) -> Reply:
 def _named_by_another(ec2: Any, group: Any) -> bool:
     others = [other for vpc in ec2.groups.values() for other in vpc.values() if other.id != group.id]
     rules = [rule for other in others for rule in [*other.ingress_rules, *other.egress_rules]]
-    return any(source.get("GroupId") == group.id for rule in rules for source in rule.source_groups)
+    return any(rule.source_group.get("GroupId") == group.id for rule in rules)
 
 
 def detach_internet_gateway(call: Call, moto: Moto) -> Reply:
     vpc_id, ec2 = call.params["VpcId"], network.backend(call.region_name)
     addressed = [one for one in ec2.enis.values() if one.vpc_id == vpc_id and one.public_ip]
-    if addressed or any(one.vpc_id == vpc_id and one.state in ("pending", "available", "deleting") for one in ec2.nat_gateways.values()):
-        said = f"Network {vpc_id} has some mapped public address(es). Please unmap those public address(es) before detaching the gateway."
-        raise _violation(said)
+    if addressed or any(
+        one.vpc_id == vpc_id and one.state in ("pending", "available", "deleting") for one in ec2.nat_gateways.values()
+    ):
+        said = "Please unmap those public address(es) before detaching the gateway."
+        raise _violation(f"Network {vpc_id} has some mapped public address(es). {said}")
     return moto()
 
 
@@ -75,9 +79,14 @@ def delete_network_interface(call: Call, moto: Moto) -> Reply:
 
 def release_address(call: Call, moto: Moto) -> Reply:
     wanted = call.params.get("AllocationId")
-    held = [one for one in network.backend(call.region_name).addresses if one.allocation_id == wanted and one.association_id]
+    held = [
+        one for one in network.backend(call.region_name).addresses if one.allocation_id == wanted and one.association_id
+    ]
     if held:
-        raise AwsError("InvalidIPAddress.InUse", f"The address with allocation id '{wanted}' is in use (association {held[0].association_id}).")
+        raise AwsError(
+            "InvalidIPAddress.InUse",
+            f"The address with allocation id '{wanted}' is in use (association {held[0].association_id}).",
+        )
     return moto()
 
 

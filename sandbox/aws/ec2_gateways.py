@@ -1,9 +1,10 @@
-"""NAT gateways: pending before they work, deleting before they and their interface are gone."""
+"""NAT gateways and VPC endpoints: pending before they work, deleting before they and their interfaces are gone."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from sandbox.aws import network
@@ -24,6 +25,7 @@ def _create(call: Call, moto: Callable[[], Reply]) -> Reply:
     if reply.error is None:
         gateway = ec2.nat_gateways[re.findall(r"<natGatewayId>(nat-[0-9a-f]+)<", reply.body.decode())[0]]
         network.claim_interface(call, gateway._eni.id, f"nat/{gateway.id}")
+        gateway._eni.description = f"Interface for NAT Gateway {gateway.id}"
         gateway.state = "pending"
         call.world.later("ec2.nat_gateway.create", lambda: _enter(gateway, "pending", "available"))
         body = reply.body.replace(b"<state>available<", b"<state>pending<")
@@ -56,4 +58,19 @@ def _enter(gateway: Any, before: str, after: str) -> None:
         gateway.state = after
 
 
-AROUND = {"CreateNatGateway": create_nat_gateway, "DeleteNatGateway": delete_nat_gateway}
+def delete_vpc_endpoints(call: Call, moto: Callable[[], Reply]) -> Reply:
+    """moto lists the deleted ones for ever."""
+    reply = moto()
+    endpoints = network.backend(call.region_name).vpc_end_points
+    for number in call.params["VpcEndpointIds"]:
+        if number in endpoints:
+            endpoints[number].state = "deleting"
+            call.world.later("ec2.vpc_endpoint.delete", partial(endpoints.pop, number, None))
+    return reply
+
+
+AROUND = {
+    "CreateNatGateway": create_nat_gateway,
+    "DeleteNatGateway": delete_nat_gateway,
+    "DeleteVpcEndpoints": delete_vpc_endpoints,
+}

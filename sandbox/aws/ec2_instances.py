@@ -1,4 +1,4 @@
-"""EC2 instances: client tokens kept, zones that run out, placement groups that must exist, and states that take time."""
+"""EC2 instances: client tokens kept, zones that run out, names that must exist, and states that take time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sandbox.aws import machines, network
+from sandbox.aws.ec2_offerings import zones_offering
 from sandbox.aws.tokens import keep_token
 from sandbox.aws.wire import AwsError, Call, Reply
 
@@ -17,13 +18,16 @@ def run_instances(call: Call, moto: Callable[[], Reply]) -> Reply:
 
 def _run(call: Call, moto: Callable[[], Reply]) -> Reply:
     wish = call.params
-    subnet_id = wish.get("SubnetId") or next((one["SubnetId"] for one in wish.get("NetworkInterfaces") or [] if one.get("SubnetId")), None)
+    subnet_id = wish.get("SubnetId") or next(
+        (one["SubnetId"] for one in wish.get("NetworkInterfaces") or [] if one.get("SubnetId")), None
+    )
     kind = wish.get("InstanceType") or _template_data(call).get("InstanceType") or "m1.small"
     if subnet_id:
         subnet = network.find_subnets(call, [subnet_id], "InvalidSubnetID.NotFound")[0]
         _check_offered(call, kind, subnet.availability_zone)
         if not machines.has_capacity(call, subnet, kind):
-            said = f"We currently do not have sufficient {kind} capacity in the Availability Zone you requested ({subnet.availability_zone})."
+            where = f"the Availability Zone you requested ({subnet.availability_zone})"
+            said = f"We currently do not have sufficient {kind} capacity in {where}."
             raise AwsError("InsufficientInstanceCapacity", said, 500)
     group = (wish.get("Placement") or {}).get("GroupName")
     if group and group not in call.region.placement_groups:
@@ -56,12 +60,10 @@ def _template_data(call: Call) -> dict[str, Any]:
 
 
 def _check_offered(call: Call, kind: str, zone: str) -> None:
-    offerings = network.backend(call.region_name).describe_instance_type_offerings("availability-zone", {"instance-type": [kind]})
-    zones = sorted(one["Location"] for one in offerings)
-    if zones and zone not in zones:
-        said = (f"Your requested instance type ({kind}) is not supported in your requested Availability Zone ({zone}). "
-                f"Please retry your request by not specifying an Availability Zone or choosing {', '.join(zones)}.")  # fmt: skip
-        raise AwsError("Unsupported", said)
+    zones = zones_offering(call, kind)
+    if zone not in zones:
+        said = f"Your requested instance type ({kind}) is not supported in your requested Availability Zone ({zone})."
+        raise AwsError("Unsupported", f"{said} Please retry your request by choosing {', '.join(zones)}.")
 
 
 def terminate_instances(call: Call, moto: Callable[[], Reply]) -> Reply:

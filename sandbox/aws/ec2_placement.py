@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from sandbox.aws import network
-from sandbox.aws.wire import AwsError, Call, Reply
+from sandbox.aws.wire import AwsError, Call, Reply, written
 from sandbox.aws.world import ACCOUNT
 
 
@@ -47,10 +47,15 @@ def describe_placement_groups(call: Call) -> dict[str, Any]:
     for name in wish.get("GroupNames") or []:
         if name not in groups:
             raise AwsError("InvalidPlacementGroup.Unknown", f"The Placement Group '{name}' is unknown.")
-    found = [described(call, one) for one in groups.values()
-             if (not wish.get("GroupNames") or one["GroupName"] in wish["GroupNames"])
-             and (not wish.get("GroupIds") or one["GroupId"] in wish["GroupIds"])]  # fmt: skip
-    return {"PlacementGroups": [one for one in found if all(_passes(one, filter_) for filter_ in wish.get("Filters") or [])]}
+    found = [
+        described(call, one)
+        for one in groups.values()
+        if (not wish.get("GroupNames") or one["GroupName"] in wish["GroupNames"])
+        and (not wish.get("GroupIds") or one["GroupId"] in wish["GroupIds"])
+    ]
+    return {
+        "PlacementGroups": [one for one in found if all(_passes(one, filter_) for filter_ in wish.get("Filters") or [])]
+    }
 
 
 def _passes(group: dict[str, Any], filter_: dict[str, Any]) -> bool:
@@ -85,8 +90,6 @@ def create_tags(call: Call, moto: Callable[[], Reply]) -> Reply:
     wanted = call.params.get("Resources") or []
     if not ours.intersection(wanted):
         return moto()
-    from sandbox.aws.wire import written
-
     tags = {tag["Key"]: tag.get("Value") for tag in call.params.get("Tags") or []}
     ec2 = network.backend(call.region_name)
     if call.action == "CreateTags":

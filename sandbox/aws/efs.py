@@ -1,4 +1,4 @@
-"""EFS: file systems and mount targets take time to come and to go; a mount target's interface stays as long as it does."""
+"""EFS: file systems and mount targets take time to come and to go; a target's interface stays as long as it does."""
 
 from __future__ import annotations
 

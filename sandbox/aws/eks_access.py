@@ -12,7 +12,13 @@ from sandbox.aws.wire import AwsError, Call, page
 from sandbox.aws.world import ACCOUNT
 
 ADMIN_POLICY = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
-POLICIES = ("AmazonEKSClusterAdminPolicy", "AmazonEKSAdminPolicy", "AmazonEKSEditPolicy", "AmazonEKSViewPolicy", "AmazonEKSAdminViewPolicy")
+POLICIES = (
+    "AmazonEKSClusterAdminPolicy",
+    "AmazonEKSAdminPolicy",
+    "AmazonEKSEditPolicy",
+    "AmazonEKSViewPolicy",
+    "AmazonEKSAdminViewPolicy",
+)
 
 
 def admit(call: Call, cluster: str, principal: str, kind: str, **more: Any) -> dict[str, Any]:
@@ -36,13 +42,21 @@ def admit(call: Call, cluster: str, principal: str, kind: str, **more: Any) -> d
 def create_access_entry(call: Call) -> dict[str, Any]:
     cluster, wish = find_active(call), call.params
     if "API" not in cluster["accessConfig"]["authenticationMode"]:
-        said = "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation."
+        said = "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP]."
         raise AwsError("InvalidRequestException", said, clusterName=cluster["name"])
     key = cluster["name"], wish["principalArn"]
     if key in call.region.access_entries:
-        raise AwsError("ResourceInUseException", "The specified access entry resource is already in use on this cluster.", 409)
-    entry = admit(call, *key, wish.get("type") or "STANDARD", groups=wish.get("kubernetesGroups"), tags=wish.get("tags"),
-                  username=wish.get("username"))  # fmt: skip
+        raise AwsError(
+            "ResourceInUseException", "The specified access entry resource is already in use on this cluster.", 409
+        )
+    entry = admit(
+        call,
+        *key,
+        wish.get("type") or "STANDARD",
+        groups=wish.get("kubernetesGroups"),
+        tags=wish.get("tags"),
+        username=wish.get("username"),
+    )
     return {"accessEntry": entry}
 
 
@@ -59,7 +73,9 @@ def update_access_entry(call: Call) -> dict[str, Any]:
 
 def list_access_entries(call: Call) -> dict[str, Any]:
     name = find(call)["name"]
-    return page([principal for owner, principal in call.region.access_entries if owner == name], call.params, "accessEntries")
+    return page(
+        [principal for owner, principal in call.region.access_entries if owner == name], call.params, "accessEntries"
+    )
 
 
 def delete_access_entry(call: Call) -> dict[str, Any]:
@@ -76,8 +92,11 @@ def associate_access_policy(call: Call) -> dict[str, Any]:
         raise AwsError("InvalidParameterException", f"The policyArn parameter format is not valid: {wish['policyArn']}")
     scope = {"type": "cluster", "namespaces": [], **wish["accessScope"]}
     call.region.access_policies[entry["clusterName"], entry["principalArn"]][wish["policyArn"]] = scope
-    return {"clusterName": entry["clusterName"], "principalArn": entry["principalArn"],
-            "associatedAccessPolicy": {"policyArn": wish["policyArn"], "accessScope": scope}}  # fmt: skip
+    return {
+        "clusterName": entry["clusterName"],
+        "principalArn": entry["principalArn"],
+        "associatedAccessPolicy": {"policyArn": wish["policyArn"], "accessScope": scope},
+    }
 
 
 def disassociate_access_policy(call: Call) -> dict[str, Any]:
@@ -90,14 +109,21 @@ def list_associated_access_policies(call: Call) -> dict[str, Any]:
     entry = _entry(call)
     found = call.region.access_policies[entry["clusterName"], entry["principalArn"]]
     listing = [{"policyArn": arn, "accessScope": scope} for arn, scope in found.items()]
-    return {"clusterName": entry["clusterName"], "principalArn": entry["principalArn"],
-            **page(listing, call.params, "associatedAccessPolicies")}  # fmt: skip
+    return {
+        "clusterName": entry["clusterName"],
+        "principalArn": entry["principalArn"],
+        **page(listing, call.params, "associatedAccessPolicies"),
+    }
 
 
 def create_pod_identity_association(call: Call) -> dict[str, Any]:
     cluster, wish = find_active(call), call.params
-    same = [one for one in call.region.pod_identities.values()
-            if (one["clusterName"], one["namespace"], one["serviceAccount"]) == (cluster["name"], wish["namespace"], wish["serviceAccount"])]  # fmt: skip
+    same = [
+        one
+        for one in call.region.pod_identities.values()
+        if (one["clusterName"], one["namespace"], one["serviceAccount"])
+        == (cluster["name"], wish["namespace"], wish["serviceAccount"])
+    ]
     if same:
         raise AwsError("ResourceInUseException", f"Association already exists: {same[0]['associationId']}", 409)
     network.find_role(wish["roleArn"], "pods.eks.amazonaws.com", "InvalidParameterException", "role")
@@ -123,14 +149,21 @@ def describe_pod_identity_association(call: Call) -> dict[str, Any]:
 
 def update_pod_identity_association(call: Call) -> dict[str, Any]:
     association = _association(call)
-    association.update({"roleArn": call.params.get("roleArn") or association["roleArn"], "modifiedAt": datetime.now(UTC)})
+    association.update(
+        {"roleArn": call.params.get("roleArn") or association["roleArn"], "modifiedAt": datetime.now(UTC)}
+    )
     return {"association": association}
 
 
 def list_pod_identity_associations(call: Call) -> dict[str, Any]:
     name, wish = find(call)["name"], call.params
-    found = [one for one in call.region.pod_identities.values() if one["clusterName"] == name
-             and wish.get("namespace") in (None, one["namespace"]) and wish.get("serviceAccount") in (None, one["serviceAccount"])]  # fmt: skip
+    found = [
+        one
+        for one in call.region.pod_identities.values()
+        if one["clusterName"] == name
+        and wish.get("namespace") in (None, one["namespace"])
+        and wish.get("serviceAccount") in (None, one["serviceAccount"])
+    ]
     return page(found, wish, "associations")
 
 
@@ -143,15 +176,21 @@ def delete_pod_identity_association(call: Call) -> dict[str, Any]:
 def _entry(call: Call) -> dict[str, Any]:
     entry = call.region.access_entries.get((find(call)["name"], call.params["principalArn"]))
     if entry is None:
-        raise AwsError("ResourceNotFoundException", "The specified principalArn could not be found. You can view your available access "
-                       "entries with 'ListAccessEntries'.", 404)  # fmt: skip
+        raise AwsError(
+            "ResourceNotFoundException",
+            "The specified principalArn could not be found. You can view your available access "
+            "entries with 'ListAccessEntries'.",
+            404,
+        )
     return entry
 
 
 def _association(call: Call) -> dict[str, Any]:
     association = call.region.pod_identities.get(call.params["associationId"])
     if association is None or association["clusterName"] != find(call)["name"]:
-        raise AwsError("ResourceNotFoundException", f"No association found with ID: {call.params['associationId']}", 404)
+        raise AwsError(
+            "ResourceNotFoundException", f"No association found with ID: {call.params['associationId']}", 404
+        )
     return association
 
 

@@ -6,7 +6,8 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
-from sandbox.aws.eks_clusters import begin_update, find, find_active
+from sandbox.aws.eks_clusters import find, find_active
+from sandbox.aws.eks_updates import begin_update
 from sandbox.aws.wire import AwsError, Call, page
 from sandbox.aws.world import ACCOUNT
 
@@ -50,7 +51,9 @@ def create_addon(call: Call) -> dict[str, Any]:
     call.region.addons[key] = addon
     failure = call.world.faults.fails_later("eks", "CreateAddon", key[1])
     status = "CREATE_FAILED" if failure else "ACTIVE"
-    issues = [{"code": failure.code or "InternalFailure", "message": failure.message, "resourceIds": []}] if failure else []
+    issues = (
+        [{"code": failure.code or "InternalFailure", "message": failure.message, "resourceIds": []}] if failure else []
+    )
     call.world.later("eks.addon", lambda: addon.update(status=status, health={"issues": issues}))
     return {"addon": addon}
 
@@ -77,7 +80,9 @@ def update_addon(call: Call) -> dict[str, Any]:
     changes = {key: wish[key] for key in ("serviceAccountRoleArn", "configurationValues") if wish.get(key) is not None}
     if wish.get("addonVersion"):
         changes["addonVersion"] = _version(addon["addonName"], wish["addonVersion"])
-    return {"update": begin_update(call, addon, "AddonUpdate", {**changes, "modifiedAt": datetime.now(UTC)}, "eks.addon")}
+    return {
+        "update": begin_update(call, addon, "AddonUpdate", {**changes, "modifiedAt": datetime.now(UTC)}, "eks.addon")
+    }
 
 
 def describe_addon_versions(call: Call) -> dict[str, Any]:
@@ -89,16 +94,24 @@ def describe_addon_versions(call: Call) -> dict[str, Any]:
 
 
 def _catalogue_entry(name: str) -> dict[str, Any]:
-    fits = [{"clusterVersion": call_version, "platformVersions": ["*"], "defaultVersion": True} for call_version in ("1.32", "1.33", "1.34")]
-    versions = [{"addonVersion": one, "architecture": ["amd64", "arm64"], "compatibilities": fits} for one in KNOWN[name]]
+    fits = [
+        {"clusterVersion": call_version, "platformVersions": ["*"], "defaultVersion": True}
+        for call_version in ("1.32", "1.33", "1.34")
+    ]
+    versions = [
+        {"addonVersion": one, "architecture": ["amd64", "arm64"], "compatibilities": fits} for one in KNOWN[name]
+    ]
     return {"addonName": name, "type": "networking", "owner": "aws", "publisher": "eks", "addonVersions": versions}
 
 
 def _as_it_stands(call: Call, addon: dict[str, Any]) -> dict[str, Any]:
     has_nodes = any(ids for (owner, _), ids in call.region.nodes.items() if owner == addon["clusterName"])
     if addon["status"] == "ACTIVE" and addon["addonName"] in NEED_NODES and not has_nodes:
-        issue = {"code": "InsufficientNumberOfReplicas", "message": "The add-on is unhealthy because all deployments have 0 replicas ready.",
-                 "resourceIds": []}  # fmt: skip
+        issue = {
+            "code": "InsufficientNumberOfReplicas",
+            "message": "The add-on is unhealthy because all deployments have 0 replicas ready.",
+            "resourceIds": [],
+        }
         return {**addon, "status": "DEGRADED", "health": {"issues": [issue]}}
     return addon
 
@@ -107,14 +120,22 @@ def _version(name: str, wanted: str | None) -> str:
     if name not in KNOWN:
         raise AwsError("InvalidParameterException", f"Addon {name} specified is not supported", addonName=name)
     if wanted not in (None, *KNOWN[name]):
-        raise AwsError("InvalidParameterException", f"Addon version specified is not supported: {wanted}", addonName=name)
+        raise AwsError(
+            "InvalidParameterException", f"Addon version specified is not supported: {wanted}", addonName=name
+        )
     return wanted or KNOWN[name][0]
 
 
 def _find(call: Call) -> dict[str, Any]:
     key = find(call)["name"], call.params["addonName"]
     if key not in call.region.addons:
-        raise AwsError("ResourceNotFoundException", f"No addon: {key[1]} found in cluster: {key[0]}", 404, clusterName=key[0], addonName=key[1])
+        raise AwsError(
+            "ResourceNotFoundException",
+            f"No addon: {key[1]} found in cluster: {key[0]}",
+            404,
+            clusterName=key[0],
+            addonName=key[1],
+        )
     return call.region.addons[key]
 
 

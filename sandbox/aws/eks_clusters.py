@@ -1,4 +1,4 @@
-"""EKS clusters: they take their time, have a security group and interfaces in the VPC, and cannot go before their parts."""
+"""EKS clusters: they take their time, have a group and interfaces in the VPC, and cannot go before their parts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
+from moto.logs.models import logs_backends
+
 from sandbox.aws import eks_versions, network
+from sandbox.aws.eks_updates import begin_update
 from sandbox.aws.tokens import forget, once
 from sandbox.aws.wire import AwsError, Call, page
-from sandbox.aws.world import ACCOUNT
+from sandbox.aws.world import ACCOUNT, Region
 
 BAD = "InvalidParameterException"
 LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
@@ -38,7 +41,11 @@ def _create(call: Call) -> dict[str, Any]:
     if failure is None:
         call.world.later("eks.cluster.create", lambda: _become_active(call, cluster))
     else:
-        issue = {"code": failure.code or "InternalFailure", "message": failure.message or "The cluster could not be created", "resourceIds": []}
+        issue = {
+            "code": failure.code or "InternalFailure",
+            "message": failure.message or "The cluster could not be created",
+            "resourceIds": [],
+        }
         call.world.later("eks.cluster.create", lambda: cluster.update(status="FAILED", health={"issues": [issue]}))
     return {"cluster": cluster}
 
@@ -51,8 +58,11 @@ def _checked_network(call: Call, wish: dict[str, Any]) -> str:
     if len({subnet.vpc_id for subnet in subnets}) > 1:
         raise AwsError(BAD, "Provided subnets belong to different VPCs")
     if any(subnet.availability_zone_id == "use1-az3" for subnet in subnets):
-        raise AwsError("UnsupportedAvailabilityZoneException", "Cannot create cluster because use1-az3 does not have sufficient capacity",
-                       validZones=[])  # fmt: skip
+        raise AwsError(
+            "UnsupportedAvailabilityZoneException",
+            "Cannot create cluster because use1-az3 does not have sufficient capacity",
+            validZones=[],
+        )
     return str(subnets[0].vpc_id)
 
 
@@ -74,7 +84,11 @@ def _description(call: Call, name: str, version: str, vpc_id: str) -> dict[str, 
             "endpointPrivateAccess": net.get("endpointPrivateAccess", False),
             "publicAccessCidrs": net.get("publicAccessCidrs") or ["0.0.0.0/0"],
         },
-        "kubernetesNetworkConfig": {"serviceIpv4Cidr": "10.100.0.0/16", "ipFamily": "ipv4", **(wish.get("kubernetesNetworkConfig") or {})},
+        "kubernetesNetworkConfig": {
+            "serviceIpv4Cidr": "10.100.0.0/16",
+            "ipFamily": "ipv4",
+            **(wish.get("kubernetesNetworkConfig") or {}),
+        },
         "logging": _logging(wish.get("logging")),
         "encryptionConfig": wish.get("encryptionConfig") or [],
         "accessConfig": {
@@ -102,7 +116,10 @@ def _become_active(call: Call, cluster: dict[str, Any]) -> None:
         certificateAuthority={"data": settings.eks_certificate_authority or PRETEND_CERTIFICATE},
         identity={"oidc": {"issuer": f"https://oidc.eks.{call.region_name}.amazonaws.com/id/{hexes}"}},
     )
-    if cluster["accessConfig"]["bootstrapClusterCreatorAdminPermissions"] and "API" in cluster["accessConfig"]["authenticationMode"]:
+    if (
+        cluster["accessConfig"]["bootstrapClusterCreatorAdminPermissions"]
+        and "API" in cluster["accessConfig"]["authenticationMode"]
+    ):
         _admit_creator(call, cluster)
     _make_log_group(call, cluster)
 
@@ -110,14 +127,18 @@ def _become_active(call: Call, cluster: dict[str, Any]) -> None:
 def _cluster_group(call: Call, name: str, vpc_id: str) -> str:
     ec2 = network.backend(call.region_name)
     tags = {"Name": f"eks-cluster-sg-{name}", f"kubernetes.io/cluster/{name}": "owned", "aws:eks:cluster-name": name}
-    said = "EKS created security group applied to ENI that is attached to EKS Control Plane master nodes, as well as any managed workloads."
-    group = ec2.create_security_group(f"eks-cluster-sg-{name}-{uuid.uuid4().int % 10**9}", said, vpc_id=vpc_id, tags=tags)
-    ec2.authorize_security_group_ingress(group.id, "-1", None, None, [], source_groups=[{"GroupId": group.id}], vpc_id=vpc_id)
+    said = "EKS created security group applied to ENI that is attached to EKS Control Plane master nodes"
+    group = ec2.create_security_group(
+        f"eks-cluster-sg-{name}-{uuid.uuid4().int % 10**9}", said, vpc_id=vpc_id, tags=tags
+    )
+    ec2.authorize_security_group_ingress(
+        group.id, "-1", None, None, [], source_groups=[{"GroupId": group.id}], vpc_id=vpc_id
+    )
     return str(group.id)
 
 
 def _admit_creator(call: Call, cluster: dict[str, Any]) -> None:
-    from sandbox.aws.eks_access import ADMIN_POLICY, admit
+    from sandbox.aws.eks_access import ADMIN_POLICY, admit  # which looks clusters up here
 
     who = f"arn:aws:iam::{ACCOUNT}:user/sandbox"
     admit(call, cluster["name"], who, "STANDARD")
@@ -126,8 +147,6 @@ def _admit_creator(call: Call, cluster: dict[str, Any]) -> None:
 
 def _make_log_group(call: Call, cluster: dict[str, Any]) -> None:
     """EKS makes the log group, and leaves it behind when the cluster goes."""
-    from moto.logs.models import logs_backends
-
     if any(one["enabled"] for one in cluster["logging"]["clusterLogging"]):
         logs, name = logs_backends[ACCOUNT][call.region_name], f"/aws/eks/{cluster['name']}/cluster"
         if name not in logs.groups:
@@ -140,7 +159,10 @@ def _logging(wish: dict[str, Any] | None) -> dict[str, Any]:
     unknown = {kind for entry in entries for kind in entry.get("types", [])} - set(LOG_TYPES)
     if unknown:
         raise AwsError(BAD, f"unknown log types: {sorted(unknown)}")
-    sorts = ((True, [kind for kind in LOG_TYPES if kind in on]), (False, [kind for kind in LOG_TYPES if kind not in on]))
+    sorts = (
+        (True, [kind for kind in LOG_TYPES if kind in on]),
+        (False, [kind for kind in LOG_TYPES if kind not in on]),
+    )
     return {"clusterLogging": [{"types": types, "enabled": enabled} for enabled, types in sorts if types]}
 
 
@@ -157,7 +179,11 @@ def find_active(call: Call) -> dict[str, Any]:
     """The cluster a call is about, ready to be worked with."""
     cluster = find(call)
     if cluster["status"] not in ("ACTIVE", "UPDATING"):
-        raise AwsError("InvalidRequestException", f"Cluster '{cluster['name']}' is not in ACTIVE status", clusterName=cluster["name"])
+        raise AwsError(
+            "InvalidRequestException",
+            f"Cluster '{cluster['name']}' is not in ACTIVE status",
+            clusterName=cluster["name"],
+        )
     return cluster
 
 
@@ -174,7 +200,9 @@ def delete_cluster(call: Call) -> dict[str, Any]:
     if any(owner == name for owner, _ in call.region.nodegroups):
         raise AwsError("ResourceInUseException", "Cluster has nodegroups attached", 409, clusterName=name)
     if cluster["status"] in ("CREATING", "UPDATING", "DELETING"):
-        raise AwsError("ResourceInUseException", f"Cluster {name} is in {cluster['status']} status", 409, clusterName=name)
+        raise AwsError(
+            "ResourceInUseException", f"Cluster {name} is in {cluster['status']} status", 409, clusterName=name
+        )
     if cluster["deletionProtection"]:
         raise AwsError("InvalidRequestException", f"Cluster {name} has deletion protection enabled", clusterName=name)
     cluster["status"] = "DELETING"
@@ -190,19 +218,26 @@ def _gone(call: Call, cluster: dict[str, Any]) -> None:
     in_use = any(group in {one.id for one in eni.group_set} for eni in ec2.enis.values())
     if group and not in_use:  # one that is in use stays behind, as in the real world
         ec2.groups[cluster["resourcesVpcConfig"]["vpcId"]].pop(group, None)
-    for parts in (region.addons, region.access_entries, region.access_policies):
-        for key in [key for key in parts if key[0] == name]:
-            del parts[key]  # type: ignore[attr-defined]
-    for key in [key for key, one in region.pod_identities.items() if one["clusterName"] == name]:
-        del region.pod_identities[key]
+    _forget_parts(region, name)
     region.clusters.pop(name, None)
     forget(call, cluster)
+
+
+def _forget_parts(region: Region, name: str) -> None:
+    registers: tuple[dict[tuple[str, str], Any], ...] = (region.addons, region.access_entries, region.access_policies)
+    for register in registers:
+        for key in [key for key in register if key[0] == name]:
+            del register[key]
+    for number in [number for number, one in region.pod_identities.items() if one["clusterName"] == name]:
+        del region.pod_identities[number]
 
 
 def update_cluster_config(call: Call) -> dict[str, Any]:
     cluster, wish = find_active(call), call.params
     if cluster["status"] != "ACTIVE":
-        raise AwsError("ResourceInUseException", f"Cannot update cluster {cluster['name']}: an update is in progress", 409)
+        raise AwsError(
+            "ResourceInUseException", f"Cannot update cluster {cluster['name']}: an update is in progress", 409
+        )
     changes: dict[str, Any] = {}
     if wish.get("logging"):
         changes["logging"] = _logging(wish["logging"])
@@ -212,8 +247,14 @@ def update_cluster_config(call: Call) -> dict[str, Any]:
         changes["resourcesVpcConfig"] = {**cluster["resourcesVpcConfig"], **wish["resourcesVpcConfig"]}
     if not any({**cluster, **changes}[key] != cluster[key] for key in changes):
         raise AwsError(BAD, "No changes needed for the cluster config provided")
-    kind = {"logging": "LoggingUpdate", "accessConfig": "AccessConfigUpdate"}.get(next(iter(changes)), "EndpointAccessUpdate")
-    return {"update": begin_update(call, cluster, kind, changes, "eks.cluster.update", lambda: _make_log_group(call, cluster))}
+    kind = {"logging": "LoggingUpdate", "accessConfig": "AccessConfigUpdate"}.get(
+        next(iter(changes)), "EndpointAccessUpdate"
+    )
+    return {
+        "update": begin_update(
+            call, cluster, kind, changes, "eks.cluster.update", lambda: _make_log_group(call, cluster)
+        )
+    }
 
 
 def update_cluster_version(call: Call) -> dict[str, Any]:
@@ -224,37 +265,6 @@ def update_cluster_version(call: Call) -> dict[str, Any]:
     return {"update": begin_update(call, cluster, "VersionUpdate", {"version": version}, "eks.cluster.update")}
 
 
-def begin_update(call: Call, thing: dict[str, Any], kind: str, changes: dict[str, Any], delay: str, then: Any = None) -> dict[str, Any]:
-    """Start an update of a cluster, nodegroup or add-on; it shows when it is over."""
-    update = {"id": str(uuid.uuid4()), "status": "InProgress", "type": kind, "params": [], "createdAt": datetime.now(UTC), "errors": []}
-    call.region.updates[str(update["id"])] = {**update, "of": thing["arn"]}
-    thing["status"] = "UPDATING"
-
-    def finish() -> None:
-        thing.update(changes, status="ACTIVE")
-        call.region.updates[str(update["id"])]["status"] = "Successful"
-        if then is not None:
-            then()
-
-    call.world.later(delay, finish)
-    return update
-
-
-def describe_update(call: Call) -> dict[str, Any]:
-    update = call.region.updates.get(call.params["updateId"])
-    if update is None:
-        raise AwsError("ResourceNotFoundException", f"No update found for ID: {call.params['updateId']}", 404)
-    return {"update": {key: value for key, value in update.items() if key != "of"}}
-
-
-def list_updates(call: Call) -> dict[str, Any]:
-    cluster = find(call)
-    owner = cluster["arn"]
-    if call.params.get("nodegroupName"):
-        owner = call.region.nodegroups[cluster["name"], call.params["nodegroupName"]]["arn"]
-    return page([key for key, one in call.region.updates.items() if one["of"] == owner], call.params, "updateIds")
-
-
 ANSWERS = {
     "CreateCluster": create_cluster,
     "DescribeCluster": describe_cluster,
@@ -263,6 +273,4 @@ ANSWERS = {
     "DeleteCluster": delete_cluster,
     "UpdateClusterConfig": update_cluster_config,
     "UpdateClusterVersion": update_cluster_version,
-    "DescribeUpdate": describe_update,
-    "ListUpdates": list_updates,
 }

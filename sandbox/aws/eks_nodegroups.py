@@ -1,4 +1,4 @@
-"""EKS managed nodegroups: validated, slow, with real (pretend) instances behind them, or none when a zone has run out."""
+"""EKS managed nodegroups: validated, slow, with instances behind them, or a reason why there are none."""
 
 from __future__ import annotations
 
@@ -6,17 +6,31 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
-from sandbox.aws import machines, network
+from moto.ec2.models.instance_types import INSTANCE_TYPES
+
+from sandbox.aws import eks_nodes, machines, network
 from sandbox.aws.eks_access import admit
-from sandbox.aws.eks_clusters import BAD, begin_update, find, find_active
+from sandbox.aws.eks_clusters import BAD, find, find_active
+from sandbox.aws.eks_updates import begin_update
 from sandbox.aws.tokens import forget, once
 from sandbox.aws.wire import AwsError, Call, page
 from sandbox.aws.world import ACCOUNT
+from sandbox.faults import Fault
 
 AMI_TYPES = (
-    "AL2_x86_64", "AL2_x86_64_GPU", "AL2_ARM_64", "AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD", "AL2023_x86_64_NEURON",
-    "AL2023_x86_64_NVIDIA", "AL2023_ARM_64_NVIDIA", "BOTTLEROCKET_x86_64", "BOTTLEROCKET_ARM_64", "BOTTLEROCKET_x86_64_NVIDIA", "CUSTOM",
-)  # fmt: skip
+    "AL2_x86_64",
+    "AL2_x86_64_GPU",
+    "AL2_ARM_64",
+    "AL2023_x86_64_STANDARD",
+    "AL2023_ARM_64_STANDARD",
+    "AL2023_x86_64_NEURON",
+    "AL2023_x86_64_NVIDIA",
+    "AL2023_ARM_64_NVIDIA",
+    "BOTTLEROCKET_x86_64",
+    "BOTTLEROCKET_ARM_64",
+    "BOTTLEROCKET_x86_64_NVIDIA",
+    "CUSTOM",
+)
 LAST_AL2 = 32  # EKS made no Amazon Linux 2 images after 1.32
 
 
@@ -36,11 +50,23 @@ def _create(call: Call) -> dict[str, Any]:
     if any(subnet.vpc_id != cluster["resourcesVpcConfig"]["vpcId"] for subnet in subnets):
         raise AwsError(BAD, "Subnets are not in the cluster's VPC")
     nodegroup = _description(call, cluster, sizes, _template(call))
+    _check_types(eks_nodes.types(call, nodegroup))
+    if nodegroup["remoteAccess"]:
+        eks_nodes.open_remote_access(call, nodegroup, cluster["resourcesVpcConfig"]["vpcId"])
     call.region.nodegroups[key] = nodegroup
-    if "API" in cluster["accessConfig"]["authenticationMode"] and (key[0], wish["nodeRole"]) not in call.region.access_entries:
+    if (
+        "API" in cluster["accessConfig"]["authenticationMode"]
+        and (key[0], wish["nodeRole"]) not in call.region.access_entries
+    ):
         admit(call, key[0], wish["nodeRole"], "EC2_LINUX", username="system:node:{{EC2PrivateDNSName}}")
     _schedule(call, cluster, nodegroup)
     return {"nodegroup": nodegroup}
+
+
+def _check_types(types: list[str]) -> None:
+    missing = [kind for kind in types if kind not in INSTANCE_TYPES]
+    if missing:
+        raise AwsError(BAD, f"The following supplied instance types do not exist: {missing}")
 
 
 def checked_sizes(sizes: dict[str, Any]) -> dict[str, Any]:
@@ -57,22 +83,26 @@ def checked_sizes(sizes: dict[str, Any]) -> dict[str, Any]:
 
 def _template(call: Call) -> dict[str, Any]:
     """The launch template's content, checked against what must not be said twice."""
-    reference, wish = call.params.get("launchTemplate"), call.params
-    if not reference:
+    wish = call.params
+    if not wish.get("launchTemplate"):
         return {}
-    ec2 = network.backend(call.region_name)
-    named = {"LaunchTemplateId": reference.get("id"), "LaunchTemplateName": reference.get("name"), "Version": reference.get("version", "$Default")}
-    data = dict(ec2._get_template_from_args({name: value for name, value in named.items() if value}).data)
+    data = eks_nodes.template_data(call, wish)
     if data.get("InstanceType") and wish.get("instanceTypes"):
-        raise AwsError("InvalidRequestException", "You cannot specify instance types in both the launch template and the nodegroup")
+        raise AwsError(
+            "InvalidRequestException", "You cannot specify instance types in both the launch template and the nodegroup"
+        )
     if wish.get("diskSize"):
         raise AwsError("InvalidRequestException", "Disk size must be specified within the launch template.")
     if wish.get("remoteAccess"):
-        raise AwsError("InvalidRequestException", "Remote access configuration cannot be specified with a launch template.")
+        raise AwsError(
+            "InvalidRequestException", "Remote access configuration cannot be specified with a launch template."
+        )
     return data
 
 
-def _description(call: Call, cluster: dict[str, Any], sizes: dict[str, Any], template: dict[str, Any]) -> dict[str, Any]:
+def _description(
+    call: Call, cluster: dict[str, Any], sizes: dict[str, Any], template: dict[str, Any]
+) -> dict[str, Any]:
     wish, now, number = call.params, datetime.now(UTC), str(uuid.uuid4())
     ami_type = wish.get("amiType") or ("CUSTOM" if template.get("ImageId") else "AL2023_x86_64_STANDARD")
     _check_ami(ami_type, cluster["version"])
@@ -109,83 +139,45 @@ def _check_ami(ami_type: str, version: str) -> None:
     if ami_type not in AMI_TYPES:
         raise AwsError(BAD, f"Invalid AMI type: {ami_type}")
     if ami_type.startswith("AL2_") and int(version.split(".")[1]) > LAST_AL2:
-        raise AwsError(BAD, f"Requested Nodegroup release version for amiType {ami_type} is not available for Kubernetes {version}")
+        raise AwsError(
+            BAD, f"Requested Nodegroup release version for amiType {ami_type} is not available for Kubernetes {version}"
+        )
 
 
 def _schedule(call: Call, cluster: dict[str, Any], nodegroup: dict[str, Any]) -> None:
     """Decide now how it will end; the reason of a failure shows before the end, as EKS reports it."""
     failure = call.world.faults.fails_later("eks", "CreateNodegroup", nodegroup["nodegroupName"])
-    placed = None if failure else _placed(call, nodegroup)
+    placed = None if failure else eks_nodes.placed(call, nodegroup)
     if placed is not None:
         call.world.later("eks.nodegroup.create", lambda: _become_active(call, cluster, nodegroup, *placed))
         return
-    group = nodegroup["resources"]["autoScalingGroups"][0]["name"]
-    said = (failure and failure.message) or (
-        "Could not launch On-Demand Instances. InsufficientInstanceCapacity - We currently do not have sufficient "
-        f"{_types(call, nodegroup)[0]} capacity in the Availability Zone you requested. Launching EC2 instance failed."
-    )
-    issue = {"code": (failure and failure.code) or "AsgInstanceLaunchFailures", "message": said, "resourceIds": [group]}
+    issue = _issue(call, nodegroup, failure)
     seconds = call.world.settings.delays["eks.nodegroup.create"]
     call.world.timeline.after(seconds / 2, lambda: nodegroup.update(health={"issues": [issue]}))
-    call.world.timeline.after(seconds, lambda: nodegroup.update(status="CREATE_FAILED") if nodegroup["status"] == "CREATING" else None)
+    call.world.timeline.after(
+        seconds, lambda: nodegroup.update(status="CREATE_FAILED") if nodegroup["status"] == "CREATING" else None
+    )
 
 
-def _types(call: Call, nodegroup: dict[str, Any]) -> list[str]:
-    return list(nodegroup["instanceTypes"]) or [_template_data(call, nodegroup)["InstanceType"]]
+def _issue(call: Call, nodegroup: dict[str, Any], failure: Fault | None) -> dict[str, Any]:
+    group = nodegroup["resources"]["autoScalingGroups"][0]["name"]
+    if failure is not None:
+        code, said = failure.code or "NodeCreationFailure", failure.message or "Instances failed to join the cluster"
+    else:
+        code, kind = "AsgInstanceLaunchFailures", eks_nodes.types(call, nodegroup)[0]
+        said = (
+            f"Could not launch On-Demand Instances. InsufficientInstanceCapacity - We currently do not have sufficient "
+            f"{kind} capacity in the Availability Zone you requested. Launching EC2 instance failed."
+        )
+    return {"code": code, "message": said, "resourceIds": [group]}
 
 
-def _template_data(call: Call, nodegroup: dict[str, Any]) -> dict[str, Any]:
-    reference = nodegroup["launchTemplate"]
-    if not reference:
-        return {}
-    named = {"LaunchTemplateId": reference.get("id"), "LaunchTemplateName": reference.get("name"), "Version": reference.get("version", "$Default")}
-    ec2 = network.backend(call.region_name)
-    return dict(ec2._get_template_from_args({name: value for name, value in named.items() if value}).data)
-
-
-def _placed(call: Call, nodegroup: dict[str, Any]) -> tuple[str, list[Any]] | None:
-    """A type and the subnets where it can be had; nothing when no zone has any (and some are wanted)."""
-    subnets = network.find_subnets(call, nodegroup["subnets"], BAD)
-    for kind in _types(call, nodegroup):
-        usable = [subnet for subnet in subnets if machines.has_capacity(call, subnet, kind)]
-        if usable:
-            return kind, usable
-    return None if nodegroup["scalingConfig"]["desiredSize"] else (_types(call, nodegroup)[0], subnets)
-
-
-def _become_active(call: Call, cluster: dict[str, Any], nodegroup: dict[str, Any], kind: str, subnets: list[Any]) -> None:
+def _become_active(
+    call: Call, cluster: dict[str, Any], nodegroup: dict[str, Any], kind: str, subnets: list[Any]
+) -> None:
     if nodegroup["status"] == "CREATING":
-        _grow(call, nodegroup, kind, subnets, nodegroup["scalingConfig"]["desiredSize"])
+        eks_nodes.grow(call, nodegroup, kind, subnets, nodegroup["scalingConfig"]["desiredSize"])
         nodegroup["status"] = "ACTIVE"
-
-
-def _grow(call: Call, nodegroup: dict[str, Any], kind: str, subnets: list[Any], count: int) -> None:
-    """Start instances, spread over the subnets."""
-    cluster = call.region.clusters[nodegroup["clusterName"]]
-    template = _template_data(call, nodegroup)
-    groups = _groups(template) or [cluster["resourcesVpcConfig"]["clusterSecurityGroupId"]]
-    name = cluster["name"]
-    tags = {"eks:cluster-name": name, "eks:nodegroup-name": nodegroup["nodegroupName"], f"kubernetes.io/cluster/{name}": "owned"}
-    tags.update(_template_tags(template))
-    ids = call.region.nodes[name, nodegroup["nodegroupName"]]
-    for index in range(count):
-        ids += machines.start(
-            call, 1, kind, subnets[index % len(subnets)], groups, tags, spot=nodegroup["capacityType"] == "SPOT",
-            image_id=template.get("ImageId"), disk_gib=nodegroup["diskSize"], volumes=template.get("BlockDeviceMappings"),
-        )  # fmt: skip
-    group = (template.get("Placement") or {}).get("GroupName")
-    if group:
-        call.region.placed.update({instance_id: group for instance_id in ids})
-
-
-def _groups(template: dict[str, Any]) -> list[str]:
-    interfaces = template.get("NetworkInterfaces") or []
-    return list(template.get("SecurityGroupIds") or (interfaces[0].get("Groups") if interfaces else []) or [])
-
-
-def _template_tags(template: dict[str, Any]) -> dict[str, str]:
-    specs = [one for one in template.get("TagSpecifications") or [] if one.get("ResourceType") == "instance"]
-    return {tag["Key"]: tag["Value"] for spec in specs for tag in spec.get("Tags", [])}
 
 
 def _find(call: Call) -> dict[str, Any]:
@@ -217,38 +209,42 @@ def delete_nodegroup(call: Call) -> dict[str, Any]:
 
 
 def _gone(call: Call, key: tuple[str, str]) -> None:
-    forget(call, call.region.nodegroups.pop(key, None))
+    nodegroup = call.region.nodegroups.pop(key)
+    eks_nodes.close_remote_access(call, nodegroup)
+    forget(call, nodegroup)
 
 
 def update_nodegroup_config(call: Call) -> dict[str, Any]:
     nodegroup, wish = _find(call), call.params
     if nodegroup["status"] != "ACTIVE":
-        raise AwsError("ResourceInUseException", f"Nodegroup cannot be updated as it is currently in {nodegroup['status']} status", 409)
+        raise AwsError(
+            "ResourceInUseException",
+            f"Nodegroup cannot be updated as it is currently in {nodegroup['status']} status",
+            409,
+        )
     changes: dict[str, Any] = {"modifiedAt": datetime.now(UTC)}
     if wish.get("scalingConfig"):
         changes["scalingConfig"] = checked_sizes({**nodegroup["scalingConfig"], **wish["scalingConfig"]})
     if wish.get("labels"):
         labels = {**nodegroup["labels"], **(wish["labels"].get("addOrUpdateLabels") or {})}
-        changes["labels"] = {key: value for key, value in labels.items() if key not in (wish["labels"].get("removeLabels") or [])}
+        changes["labels"] = {
+            key: value for key, value in labels.items() if key not in (wish["labels"].get("removeLabels") or [])
+        }
     if wish.get("taints"):
         gone = (wish["taints"].get("removeTaints") or []) + (wish["taints"].get("addOrUpdateTaints") or [])
-        kept = [one for one in nodegroup["taints"] if (one["key"], one["effect"]) not in {(two["key"], two["effect"]) for two in gone}]
+        kept = [
+            one
+            for one in nodegroup["taints"]
+            if (one["key"], one["effect"]) not in {(two["key"], two["effect"]) for two in gone}
+        ]
         changes["taints"] = kept + (wish["taints"].get("addOrUpdateTaints") or [])
     if wish.get("updateConfig"):
         changes["updateConfig"] = wish["updateConfig"]
-    return {"update": begin_update(call, nodegroup, "ConfigUpdate", changes, "eks.nodegroup.update", lambda: _resize(call, nodegroup))}
-
-
-def _resize(call: Call, nodegroup: dict[str, Any]) -> None:
-    ids = call.region.nodes[nodegroup["clusterName"], nodegroup["nodegroupName"]]
-    wanted = nodegroup["scalingConfig"]["desiredSize"]
-    if len(ids) > wanted:
-        machines.end(call, ids[wanted:])
-        del ids[wanted:]
-    elif len(ids) < wanted:
-        placed = _placed(call, nodegroup)
-        if placed is not None:
-            _grow(call, nodegroup, *placed, wanted - len(ids))
+    return {
+        "update": begin_update(
+            call, nodegroup, "ConfigUpdate", changes, "eks.nodegroup.update", lambda: eks_nodes.resize(call, nodegroup)
+        )
+    }
 
 
 def update_nodegroup_version(call: Call) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from werkzeug.exceptions import HTTPException
 from werkzeug.test import run_wsgi_app
 
-from sandbox.aws import control, network, services
+from sandbox.aws import control, ec2_offerings, network, services
 from sandbox.aws.wire import AwsError, Call, Reply, complaint, understood, written
 from sandbox.aws.world import ACCOUNT, CallRecord, World
 from sandbox.faults import Fault
@@ -34,6 +34,7 @@ class Front:
     """The WSGI application."""
 
     def __init__(self) -> None:
+        ec2_offerings.add_missing()
         self.world = World()
         self._moto = DomainDispatcherApplication(create_backend_app)
         self._lock = threading.RLock()  # moto's backends are not made for two callers at once
@@ -48,14 +49,14 @@ class Front:
         call, reply = self._understood(request)
         fault = self._fault(call)
         if reply is None and (fault is None or fault.kind == "lost"):
-            reply = self._answered(call, environ, request)
+            reply = self._answered(call, environ)
         elif fault is not None and fault.kind in ("throttle", "error", "deny"):
             reply = _refusal(call, fault)
         self._record(call, reply, fault, began)
         if fault is not None and fault.kind == "timeout":
             _keep_silent(environ, fault.seconds)
         if reply is None or (fault is not None and fault.kind == "lost"):
-            _reset_connection(environ)
+            raise _reset(environ)
         return _send(reply, start_response)
 
     def warm_up(self) -> None:
@@ -76,10 +77,10 @@ class Front:
         with self._lock:
             return self.world.faults.striking(call.service, call.action, call.mutating)
 
-    def _answered(self, call: Call, environ: dict[str, Any], request: Request) -> Reply:
+    def _answered(self, call: Call, environ: dict[str, Any]) -> Reply:
         with self._lock:
-            self.world.timeline.catch_up()
             try:
+                self.world.timeline.catch_up()
                 if call.dry_run:
                     raise AwsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", 412)
                 answer = services.ANSWERS.get(call.service, {}).get(call.action)
@@ -99,20 +100,20 @@ class Front:
                 return complaint(call, AwsError(code, getattr(error, "message", str(error)), error.code or 400))
             except Exception as error:  # the edge: a defect of ours or moto's must not look like a server to retry
                 traceback.print_exc()
-                said = f"the sandbox fell over {call.service}:{call.action} ({type(error).__name__}: {error}); its log has more"
+                what = f"{call.service}:{call.action} ({type(error).__name__}: {error})"
+                said = f"the sandbox fell over {what}; its log has more"
                 return complaint(call, AwsError("SandboxDefect", said, NOT_IMPLEMENTED))
 
     def _from_moto(self, call: Call, environ: dict[str, Any]) -> Reply:
-        if call.action == "Unknown":
+        if call.action == "Unknown" or call.service in services.NOT_FROM_MOTO:
             raise _not_implemented(call)
         try:
             parts, status, headers = run_wsgi_app(self._moto, environ, buffered=True)
-        except (NotImplementedError, KeyError) as error:
+        except (NotImplementedError, ModuleNotFoundError) as error:  # the second: wants packages we do not ask for
             raise _not_implemented(call) from error
         body = b"".join(parts)
         code = int(status.split()[0])
-        kind = headers.get("Content-Type", "")
-        if code in (404, 500) and "html" in kind and call.service != "s3" and b"<html" in body.lower():
+        if _is_a_web_page(call, code, body):
             raise _not_implemented(call)
         reply = {name: value for name, value in headers.items() if name.lower() not in ("date", "server", "connection")}
         return Reply(code, reply, body, _error_code(reply, body) if code >= 400 else None)
@@ -123,10 +124,19 @@ class Front:
         with self._lock:
             self.world.calls.append(
                 CallRecord(
-                    self.world.number(), time.time(), call.service, call.action, call.permission, call.region_name, call.mutating,
-                    answer, error, fault.kind if fault else None, round((time.perf_counter() - began) * 1000, 1),
+                    self.world.number(),
+                    time.time(),
+                    call.service,
+                    call.action,
+                    call.permission,
+                    call.region_name,
+                    call.mutating,
+                    answer,
+                    error,
+                    fault.kind if fault else None,
+                    round((time.perf_counter() - began) * 1000, 1),
                 )
-            )  # fmt: skip
+            )
 
 
 def _refusal(call: Call, fault: Fault) -> Reply:
@@ -146,6 +156,13 @@ def _refusal(call: Call, fault: Fault) -> Reply:
 def _not_implemented(call: Call) -> AwsError:
     said = f"the sandbox does not do {call.service}:{call.action}; see docs/sandbox.md"
     return AwsError("NotImplemented", said, NOT_IMPLEMENTED)
+
+
+def _is_a_web_page(call: Call, code: int, body: bytes) -> bool:
+    """Whether moto answered as a web server does, not as AWS does: it does not know the call, or fell over it."""
+    if code == HTTPStatus.INTERNAL_SERVER_ERROR:
+        return b"<html" in body.lower() or body.strip() == b"Internal Server Error"
+    return code == HTTPStatus.NOT_FOUND and call.service != "s3" and b"<html" in body.lower()
 
 
 def _error_code(headers: dict[str, str], body: bytes) -> str:
@@ -177,12 +194,12 @@ def _send(reply: Reply, start_response: StartResponse) -> Iterable[bytes]:
     return [reply.body]
 
 
-def _reset_connection(environ: dict[str, Any]) -> None:
+def _reset(environ: dict[str, Any]) -> ConnectionResetError:
     connection: socket.socket = environ["werkzeug.socket"]
     # With no time to linger, closing sends a reset; taken out of the object's hands, which others still refer to.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     os.close(connection.detach())
-    raise ConnectionResetError("a fault asked for this")
+    return ConnectionResetError("a fault asked for this")
 
 
 def _keep_silent(environ: dict[str, Any], seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""FSx for Lustre: capacity and throughput rules, a life cycle, a mount name, interfaces, and client tokens that count."""
+"""FSx for Lustre: capacity and throughput rules, a life cycle, a mount name, interfaces, and tokens that count."""
 
 from __future__ import annotations
 
@@ -18,8 +18,14 @@ BAD = "BadRequest"
 THROUGHPUT = {"SCRATCH_1": (), "SCRATCH_2": (), "PERSISTENT_1": (50, 100, 200), "PERSISTENT_2": (125, 250, 500, 1000)}
 HDD_THROUGHPUT = {12: 6000, 40: 1800}  # MB/s per TiB: GiB per step
 VERSIONS = ("2.10", "2.12", "2.15")
-MUTABLE = ("WeeklyMaintenanceStartTime", "DailyAutomaticBackupStartTime", "AutomaticBackupRetentionDays", "AutoImportPolicy", "DataCompressionType",
-           "PerUnitStorageThroughput")  # fmt: skip
+MUTABLE = (
+    "WeeklyMaintenanceStartTime",
+    "DailyAutomaticBackupStartTime",
+    "AutomaticBackupRetentionDays",
+    "AutoImportPolicy",
+    "DataCompressionType",
+    "PerUnitStorageThroughput",
+)
 
 
 def create_file_system(call: Call) -> dict[str, Any]:
@@ -29,7 +35,9 @@ def create_file_system(call: Call) -> dict[str, Any]:
 def _create(call: Call) -> dict[str, Any]:
     wish = call.params
     if wish["FileSystemType"] != "LUSTRE":
-        raise AwsError("NotImplemented", f"the sandbox does only LUSTRE, not {wish['FileSystemType']}; see docs/sandbox.md", 501)
+        raise AwsError(
+            "NotImplemented", f"the sandbox does only LUSTRE, not {wish['FileSystemType']}; see docs/sandbox.md", 501
+        )
     lustre = _checked(wish)
     if len(wish.get("SubnetIds") or []) != 1:
         raise AwsError("InvalidNetworkSettings", "Exactly one subnet must be given for a Lustre file system")
@@ -41,19 +49,30 @@ def _create(call: Call) -> dict[str, Any]:
     group_ids = wish.get("SecurityGroupIds") or []
     for _ in range(1 + wish["StorageCapacity"] // 2400):  # one per file server
         said = f"Created by Amazon FSx, DO NOT DELETE: {number}"
-        file_system["NetworkInterfaceIds"].append(network.hold_interface(call, subnet.id, group_ids, f"fsx/{number}", said))
+        file_system["NetworkInterfaceIds"].append(
+            network.hold_interface(call, subnet.id, group_ids, f"fsx/{number}", said)
+        )
     failure = call.world.faults.fails_later("fsx", "CreateFileSystem", number)
     end: dict[str, Any] = {"Lifecycle": "AVAILABLE"}
     if failure is not None:
-        end = {"Lifecycle": "FAILED", "FailureDetails": {"Message": failure.message or "The file system could not be created"}}
-    call.world.later("fsx.file_system.create", lambda: file_system.update(end) if file_system["Lifecycle"] == "CREATING" else None)
+        end = {
+            "Lifecycle": "FAILED",
+            "FailureDetails": {"Message": failure.message or "The file system could not be created"},
+        }
+    call.world.later(
+        "fsx.file_system.create", lambda: file_system.update(end) if file_system["Lifecycle"] == "CREATING" else None
+    )
     return {"FileSystem": file_system}
 
 
 def _checked(wish: dict[str, Any]) -> dict[str, Any]:
     lustre = dict(wish.get("LustreConfiguration") or {})
     kind = lustre.setdefault("DeploymentType", "SCRATCH_1")
-    storage, capacity, throughput = wish.get("StorageType") or "SSD", wish.get("StorageCapacity"), lustre.get("PerUnitStorageThroughput")
+    storage, capacity, throughput = (
+        wish.get("StorageType") or "SSD",
+        wish.get("StorageCapacity"),
+        lustre.get("PerUnitStorageThroughput"),
+    )
     if capacity is None:
         raise AwsError(BAD, "StorageCapacity is required")
     if storage == "HDD" and kind != "PERSISTENT_1":
@@ -65,7 +84,10 @@ def _checked(wish: dict[str, Any]) -> dict[str, Any]:
     if not allowed and throughput is not None:
         raise AwsError(BAD, f"PerUnitStorageThroughput cannot be set for {kind}")
     if not _fits(capacity, kind, storage, throughput):
-        raise AwsError(BAD, f"Invalid storage capacity {capacity} for {kind} {storage}: use 1200, 2400, or a multiple of {_step(kind, storage, throughput)}")
+        step = _step(kind, storage, throughput)
+        raise AwsError(
+            BAD, f"Invalid capacity {capacity} for {kind} {storage}: use 1200, 2400, or a multiple of {step}"
+        )
     if wish.get("FileSystemTypeVersion") not in (None, *VERSIONS):
         raise AwsError(BAD, f"FileSystemTypeVersion must be one of {list(VERSIONS)}")
     if lustre.get("AutomaticBackupRetentionDays") and kind.startswith("SCRATCH"):
@@ -144,8 +166,11 @@ def update_file_system(call: Call) -> dict[str, Any]:
     if file_system["Lifecycle"] != "AVAILABLE":
         raise AwsError(BAD, f"File system {wish['FileSystemId']} is in state {file_system['Lifecycle']}")
     lustre = {key: value for key, value in (wish.get("LustreConfiguration") or {}).items() if key in MUTABLE}
-    after = {"StorageCapacity": wish.get("StorageCapacity") or file_system["StorageCapacity"], "StorageType": file_system["StorageType"],
-             "LustreConfiguration": {**file_system["LustreConfiguration"], **lustre}}  # fmt: skip
+    after = {
+        "StorageCapacity": wish.get("StorageCapacity") or file_system["StorageCapacity"],
+        "StorageType": file_system["StorageType"],
+        "LustreConfiguration": {**file_system["LustreConfiguration"], **lustre},
+    }
     if after["StorageCapacity"] < file_system["StorageCapacity"]:
         raise AwsError(BAD, "The storage capacity can only be increased")
     _checked(after)

@@ -19,15 +19,19 @@ EKS_VERSIONS = ("1.29", "1.30", "1.31", "1.32", "1.33", "1.34")
 IMAGES = {
     "ami-0a1000000000000a1": (AMAZON, "al2023-ami-2023.9.20251105.0-kernel-6.1-x86_64", "x86_64"),
     "ami-0a1000000000000a2": (AMAZON, "al2023-ami-2023.9.20251105.0-kernel-6.1-arm64", "arm64"),
-    "ami-0a2000000000000a1": (CANONICAL, "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-amd64-server-20251022", "x86_64"),
+    "ami-0a2000000000000a1": (
+        CANONICAL,
+        "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-amd64-server-20251022",
+        "x86_64",
+    ),
     "ami-0a2000000000000a2": (CANONICAL, "ubuntu/images/hvm-ssd/ubuntu-jammy-22.04-amd64-server-20251022", "x86_64"),
-    "ami-0a3000000000000a1": ("898082745236", "Deep Learning OSS Nvidia Driver AMI GPU PyTorch 2.9 (Ubuntu 24.04) 20251101", "x86_64"),
+    "ami-0a3000000000000a1": (
+        "898082745236",
+        "Deep Learning OSS Nvidia Driver AMI GPU PyTorch 2.9 (Ubuntu 24.04) 20251101",
+        "x86_64",
+    ),
     "ami-0a3000000000000a2": ("898082745236", "Deep Learning AMI Neuron (Ubuntu 24.04) 20251101", "x86_64"),
 }
-for _version in EKS_VERSIONS:
-    for _index, _variant in enumerate(EKS_VARIANTS):
-        _name = f"amazon-eks-node-al2023-x86_64-{_variant}-{_version}-v20251101"
-        IMAGES[f"ami-0e{_version.replace('.', '')}00000000000{_index}"] = (EKS, _name, "x86_64")
 
 _AL2023 = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default"
 _UBUNTU = "/aws/service/canonical/ubuntu/server"
@@ -36,23 +40,44 @@ PARAMETERS = {
     f"{_AL2023}-arm64": "ami-0a1000000000000a2",
     f"{_UBUNTU}/24.04/stable/current/amd64/hvm/ebs-gp3/ami-id": "ami-0a2000000000000a1",
     f"{_UBUNTU}/22.04/stable/current/amd64/hvm/ebs-gp2/ami-id": "ami-0a2000000000000a2",
-    **{
-        f"/aws/service/eks/optimized-ami/{name.split('-')[-2]}/amazon-linux-2023/x86_64/{name.split('-')[-3]}/recommended/image_id": number
-        for number, (owner, name, _) in IMAGES.items()
-        if owner == EKS
-    },
 }
+for _version in EKS_VERSIONS:
+    for _index, _variant in enumerate(EKS_VARIANTS):
+        _number = f"ami-0e{_version.replace('.', '')}00000000000{_index}"
+        _path = f"/aws/service/eks/optimized-ami/{_version}/amazon-linux-2023/x86_64/{_variant}/recommended/image_id"
+        IMAGES[_number] = (EKS, f"amazon-eks-node-al2023-x86_64-{_variant}-{_version}-v20251101", "x86_64")
+        PARAMETERS[_path] = _number
 
 
 def write(path: Path) -> None:
     """The images in the form that moto loads."""
-    common = {"state": "available", "public": True, "root_device_type": "ebs", "root_device_name": "/dev/xvda", "image_type": "machine",
-              "virtualization_type": "hvm", "hypervisor": "xen", "sriov": "simple", "creation_date": "2025-11-01T00:00:00.000Z"}  # fmt: skip
-    path.write_text(json.dumps([
-        {**common, "ami_id": number, "owner_id": owner, "name": name, "description": name, "architecture": architecture,
-         "image_location": f"amazon/{name}"}
-        for number, (owner, name, architecture) in IMAGES.items()
-    ]))  # fmt: skip
+    common = {
+        "state": "available",
+        "public": True,
+        "root_device_type": "ebs",
+        "root_device_name": "/dev/xvda",
+        "image_type": "machine",
+        "virtualization_type": "hvm",
+        "hypervisor": "xen",
+        "sriov": "simple",
+        "creation_date": "2025-11-01T00:00:00.000Z",
+    }
+    path.write_text(
+        json.dumps(
+            [
+                {
+                    **common,
+                    "ami_id": number,
+                    "owner_id": owner,
+                    "name": name,
+                    "description": name,
+                    "architecture": architecture,
+                    "image_location": f"amazon/{name}",
+                }
+                for number, (owner, name, architecture) in IMAGES.items()
+            ]
+        )
+    )
 
 
 def get_parameter(call: Call, moto: Callable[[], Reply]) -> Reply:
@@ -74,8 +99,15 @@ def get_parameters(call: Call, moto: Callable[[], Reply]) -> Reply:
 def _described(call: Call, name: str) -> dict[str, Any]:
     arn = f"arn:aws:ssm:{call.region_name}::parameter{name}"
     changed = datetime(2025, 11, 1, tzinfo=UTC)
-    return {"Name": name, "Type": "String", "Value": PARAMETERS[name], "Version": 1, "ARN": arn, "DataType": "aws:ec2:image",
-            "LastModifiedDate": changed}  # fmt: skip
+    return {
+        "Name": name,
+        "Type": "String",
+        "Value": PARAMETERS[name],
+        "Version": 1,
+        "ARN": arn,
+        "DataType": "aws:ec2:image",
+        "LastModifiedDate": changed,
+    }
 
 
 AROUND = {"GetParameter": get_parameter, "GetParameters": get_parameters}

@@ -17,7 +17,13 @@ def create_load_balancer(call: Call, moto: Callable[[], Reply]) -> Reply:
         subnets = call.params.get("Subnets") or [one["SubnetId"] for one in call.params.get("SubnetMappings") or []]
         for subnet_id in subnets:
             label = arn[0].partition("loadbalancer/")[2] if arn else name
-            network.hold_interface(call, subnet_id, call.params.get("SecurityGroups") or [], _holder(call, arn[0] if arn else name), f"ELB {label}")
+            network.hold_interface(
+                call,
+                subnet_id,
+                call.params.get("SecurityGroups") or [],
+                _holder(call, arn[0] if arn else name),
+                f"ELB {label}",
+            )
     return reply
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sandbox.aws import network
+from sandbox.aws.ec2_offerings import zones_offering
 from sandbox.aws.wire import Call
 
 PENDING, RUNNING, SHUTTING_DOWN, TERMINATED = ("pending", 0), ("running", 16), ("shutting-down", 32), ("terminated", 48)
@@ -12,20 +13,34 @@ PENDING, RUNNING, SHUTTING_DOWN, TERMINATED = ("pending", 0), ("running", 16), (
 
 def has_capacity(call: Call, subnet: Any, instance_type: str) -> bool:
     """Whether a machine of this type can be had in this subnet's zone right now."""
-    return not call.world.faults.no_capacity(network.zone_names(subnet), instance_type)
+    offered = subnet.availability_zone in zones_offering(call, instance_type)
+    return offered and not call.world.faults.no_capacity(network.zone_names(subnet), instance_type)
 
 
-def start(call: Call, count: int, instance_type: str, subnet: Any, groups: list[str], tags: dict[str, str], **more: Any) -> list[str]:
+def start(
+    call: Call, count: int, instance_type: str, subnet: Any, groups: list[str], tags: dict[str, str], **more: Any
+) -> list[str]:
     """Start instances for a service; gives their ids."""
     ec2 = network.backend(call.region_name)
     template = more.get("launch_template")
     reservation = ec2.run_instances(
-        more.get("image_id") or _any_image(ec2), count, None, [], instance_type=instance_type, is_instance_type_default=False,
-        subnet_id=subnet.id, region_name=call.region_name, security_group_ids=groups, tags={"instance": tags, "volume": tags},
-        nics=[], launch_template=template or {}, instance_market_options="spot" if more.get("spot") else {},
-        placement=subnet.availability_zone, metadata_options={"HttpTokens": "required", "HttpPutResponseHopLimit": 2},
+        more.get("image_id") or _any_image(ec2),
+        count,
+        None,
+        [],
+        instance_type=instance_type,
+        is_instance_type_default=False,
+        subnet_id=subnet.id,
+        region_name=call.region_name,
+        security_group_ids=groups,
+        tags={"instance": tags, "volume": tags},
+        nics=[],
+        launch_template=template or {},
+        instance_market_options="spot" if more.get("spot") else {},
+        placement=subnet.availability_zone,
+        metadata_options={"HttpTokens": "required", "HttpPutResponseHopLimit": 2},
         block_device_mappings=more.get("volumes") or [_root_volume(more.get("disk_gib") or 20)],
-    )  # fmt: skip
+    )
     for instance in reservation.instances:
         instance.lifecycle = "spot" if more.get("spot") else None
         boot(call, instance)
@@ -42,7 +57,9 @@ def end(call: Call, ids: list[str]) -> None:
     """Terminate instances of a service."""
     ec2 = network.backend(call.region_name)
     known = {instance.id for reservation in ec2.reservations.values() for instance in reservation.instances}
-    alive = [one for one in ids if one in known and ec2.get_instance(one).state not in (SHUTTING_DOWN[0], TERMINATED[0])]
+    alive = [
+        one for one in ids if one in known and ec2.get_instance(one).state not in (SHUTTING_DOWN[0], TERMINATED[0])
+    ]
     if alive:
         ec2.terminate_instances(alive)
     for instance_id in alive:
@@ -61,7 +78,11 @@ def shut_down(call: Call, instance: Any) -> None:
 
 def alive(region_name: str) -> list[Any]:
     """Every instance that is not terminated."""
-    every = (instance for reservation in network.backend(region_name).reservations.values() for instance in reservation.instances)
+    every = (
+        instance
+        for reservation in network.backend(region_name).reservations.values()
+        for instance in reservation.instances
+    )
     return [instance for instance in every if instance.state != TERMINATED[0]]
 
 

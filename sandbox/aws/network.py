@@ -1,10 +1,11 @@
-"""What the other services need to know of EC2's network: subnets, zones, groups, and interfaces that a service holds."""
+"""What other services need of EC2's network: subnets, zones, groups, and interfaces that a service holds."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from moto.ec2.models import ec2_backends
+from moto.iam.models import iam_backends
 
 from sandbox.aws.wire import AwsError, Call
 from sandbox.aws.world import ACCOUNT
@@ -17,7 +18,9 @@ def backend(region_name: str) -> Any:
 
 def find_subnets(call: Call, ids: list[str], code: str) -> list[Any]:
     """The subnets of these ids; a missing one is the caller's mistake, under the service's own code."""
-    known = {subnet_id: subnet for zone in backend(call.region_name).subnets.values() for subnet_id, subnet in zone.items()}
+    known = {
+        subnet_id: subnet for zone in backend(call.region_name).subnets.values() for subnet_id, subnet in zone.items()
+    }
     missing = [subnet_id for subnet_id in ids if subnet_id not in known]
     if missing:
         raise AwsError(code, f"The subnet ID '{missing[0]}' does not exist")
@@ -62,11 +65,11 @@ def release_interface(call: Call, interface_id: str) -> None:
 
 def find_role(arn: str, service: str, code: str, label: str) -> None:
     """Complain when a role is not there or does not trust the service that is to use it."""
-    from moto.iam.models import iam_backends
-
     role = next((one for one in iam_backends[ACCOUNT]["aws"].roles.values() if one.arn == arn), None)
     if role is None:
-        raise AwsError(code, f"Role with arn: {arn}, could not be assumed because it does not exist or the trusted entity is not correct")
+        why = "it does not exist or the trusted entity is not correct"
+        raise AwsError(code, f"Role with arn: {arn}, could not be assumed because {why}")
     trust = role.assume_role_policy_document
     if service not in (trust if isinstance(trust, str) else str(trust)):
-        raise AwsError(code, f"Following required service principals [{service}] were not found in the trust relationships of {label} {arn}")
+        said = f"Following required service principals [{service}] were not found in the trust relationships of"
+        raise AwsError(code, f"{said} {label} {arn}")

@@ -59,4 +59,11 @@ OTHER = {
 
 def table() -> dict[str, Any]:
     """All of it, with its date and source."""
-    return {"currency": "USD", "dated": DATED, "source": SOURCE, "instance_hour": INSTANCE_HOUR, "spot_share": SPOT_SHARE, "other": OTHER}
+    return {
+        "currency": "USD",
+        "dated": DATED,
+        "source": SOURCE,
+        "instance_hour": INSTANCE_HOUR,
+        "spot_share": SPOT_SHARE,
+        "other": OTHER,
+    }

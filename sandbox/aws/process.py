@@ -97,14 +97,16 @@ def _started(root: Path, known: Aws | None) -> Aws:
     with open(root / "aws" / "log", "ab") as log:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True, cwd=root
-        )  # fmt: skip
+        )
     ended = state.await_that(lambda: port_file.exists() or process.poll() is not None, START_SECONDS)
     if not ended or not port_file.exists():
         raise SandboxError(f"the pretend AWS did not start; see {root / 'aws' / 'log'}")
     endpoint = f"http://127.0.0.1:{port_file.read_text().strip()}"
     if not state.await_that(lambda: _answers(endpoint), START_SECONDS):
         raise SandboxError(f"the pretend AWS does not answer at {endpoint}; see {root / 'aws' / 'log'}")
-    keys = (known.access_key_id, known.secret_access_key) if known else ("AKIASANDBOX000000000", secrets.token_urlsafe(30))
+    keys = (
+        (known.access_key_id, known.secret_access_key) if known else ("AKIASANDBOX000000000", secrets.token_urlsafe(30))
+    )
     aws = Aws(endpoint, REGION, *keys)
     record = {name: value for name, value in asdict(aws).items() if name not in ("pid", "alive")}
     state.write_file(record_file(root), json.dumps(record, indent=2) + "\n")

@@ -35,7 +35,10 @@ QUOTAS: dict[str, dict[str, tuple[str, float]]] = {
         "L-BD136A63": ("Nodes per managed node group", 450),
     },
     "elasticfilesystem": {"L-848C634D": ("File systems per account", 1000)},
-    "fsx": {"L-E8102FCE": ("Lustre Scratch_2 storage capacity (GiB)", 100800), "L-5B2B3A6F": ("Lustre Persistent_1 storage capacity (GiB)", 100800)},
+    "fsx": {
+        "L-E8102FCE": ("Lustre Scratch_2 storage capacity (GiB)", 100800),
+        "L-5B2B3A6F": ("Lustre Persistent_1 storage capacity (GiB)", 100800),
+    },
     "ecr": {"L-CFEB8E8D": ("Registered repositories", 100000)},
 }
 
@@ -43,15 +46,22 @@ QUOTAS: dict[str, dict[str, tuple[str, float]]] = {
 def get_service_quota(call: Call) -> dict[str, Any]:
     service, code = call.params["ServiceCode"], call.params["QuotaCode"]
     if code not in QUOTAS.get(service, {}):
-        raise AwsError("NoSuchResourceException", f"The request failed because the specified quota {service}/{code} does not exist.")
+        raise AwsError(
+            "NoSuchResourceException",
+            f"The request failed because the specified quota {service}/{code} does not exist.",
+        )
     return {"Quota": _described(call, service, code)}
 
 
 def list_service_quotas(call: Call) -> dict[str, Any]:
     service = call.params["ServiceCode"]
     if service not in QUOTAS:
-        raise AwsError("NoSuchResourceException", f"The request failed because the specified service {service} does not exist.")
-    return page([_described(call, service, code) for code in QUOTAS[service]], call.params, "Quotas", "MaxResults", "NextToken")
+        raise AwsError(
+            "NoSuchResourceException", f"The request failed because the specified service {service} does not exist."
+        )
+    return page(
+        [_described(call, service, code) for code in QUOTAS[service]], call.params, "Quotas", "MaxResults", "NextToken"
+    )
 
 
 def list_services(call: Call) -> dict[str, Any]:

@@ -17,7 +17,9 @@ from sandbox.aws import (
     eks_clusters,
     eks_nodegroups,
     eks_tags,
+    eks_updates,
     fsx,
+    iam,
     images,
     load_balancers,
     pricing,
@@ -38,12 +40,16 @@ ANSWERS: Mapping[str, Mapping[str, Answer]] = {
         **eks_addons.ANSWERS,
         **eks_access.ANSWERS,
         **eks_tags.ANSWERS,
+        **eks_updates.ANSWERS,
     },
     "fsx": fsx.ANSWERS,
     "pricing": pricing.ANSWERS,
     "resourcegroupstaggingapi": tagging.ANSWERS,
     "service-quotas": quotas.ANSWERS,
 }
+
+# Ours alone, or (CloudFormation) skipping in silence what it cannot do: a call not listed above is not done at all.
+NOT_FROM_MOTO = ("eks", "fsx", "pricing", "resourcegroupstaggingapi", "service-quotas", "cloudformation")
 
 AROUND: Mapping[str, Mapping[str, Around]] = {
     "ec2": {
@@ -57,5 +63,6 @@ AROUND: Mapping[str, Mapping[str, Around]] = {
     "efs": efs.AROUND,
     "elb": load_balancers.AROUND,
     "elbv2": load_balancers.AROUND,
+    "iam": iam.AROUND,
     "ssm": images.AROUND,
 }

@@ -1,4 +1,4 @@
-"""The tagging API, honest: everything that is there and tagged, nothing that is gone, and (as in AWS) nothing of IAM's roles."""
+"""The tagging API, honest: everything that is there and tagged, nothing that is gone, and (as in AWS) no IAM."""
 
 from __future__ import annotations
 
@@ -31,9 +31,18 @@ def get_resources(call: Call) -> dict[str, Any]:
     wish = call.params
     matches = make_tag_matcher(wish.get("TagFilters"))
     arns = wish.get("ResourceARNList")
-    found = [one for one in everything(call) if one.tags and matches(one.tags)
-             and match_resource_type(one.kind, wish.get("ResourceTypeFilters")) and (not arns or one.arn in arns)]  # fmt: skip
-    listing = [{"ResourceARN": one.arn, "Tags": [{"Key": key, "Value": value} for key, value in one.tags.items()]} for one in found]
+    found = [
+        one
+        for one in everything(call)
+        if one.tags
+        and matches(one.tags)
+        and match_resource_type(one.kind, wish.get("ResourceTypeFilters"))
+        and (not arns or one.arn in arns)
+    ]
+    listing = [
+        {"ResourceARN": one.arn, "Tags": [{"Key": key, "Value": value} for key, value in one.tags.items()]}
+        for one in found
+    ]
     return page(listing, wish, "ResourceTagMappingList", "ResourcesPerPage", "PaginationToken")
 
 
@@ -48,10 +57,12 @@ def everything(call: Call) -> Iterator[Tagged]:
     for kind, arn, thing in eks_tags.resources(call.region):
         yield Tagged(kind, arn, thing["tags"])
     for file_system in call.region.fsx.values():
-        yield Tagged("fsx:file-system", file_system["ResourceARN"], {tag["Key"]: tag["Value"] for tag in file_system["Tags"]})
+        yield Tagged(
+            "fsx:file-system", file_system["ResourceARN"], {tag["Key"]: tag["Value"] for tag in file_system["Tags"]}
+        )
     ecr = ecr_backends[ACCOUNT][call.region_name]
     for repository in ecr.repositories.values():
-        yield Tagged("ecr:repository", repository.arn, _as_dict(ecr.tagger.list_tags_for_resource(repository.arn)["Tags"]))
+        yield Tagged("ecr:repository", repository.arn, ecr.tagger.get_tag_dict_for_resource(repository.arn))
 
 
 def _gone_arns(call: Call) -> set[str]:
@@ -71,15 +82,23 @@ def _more_of_ec2(call: Call) -> Iterator[Tagged]:
     ids += [("key-pair", one.id) for one in ec2.key_pairs.values()]
     ids += [("network-acl", one.id) for one in ec2.network_acls.values()]
     for kind, number in ids:
-        yield Tagged(f"ec2:{kind}", f"arn:aws:ec2:{call.region_name}:{ACCOUNT}:{kind}/{number}", dict(ec2.tags.get(number, {})))
+        yield Tagged(
+            f"ec2:{kind}", f"arn:aws:ec2:{call.region_name}:{ACCOUNT}:{kind}/{number}", dict(ec2.tags.get(number, {}))
+        )
     for group in call.region.placement_groups.values():
         yield Tagged("ec2:placement-group", group["GroupArn"], dict(ec2.tags.get(group["GroupId"], {})))
 
 
 def describe_tags(call: Call, moto: Callable[[], Reply]) -> Reply:
     """EC2's own listing of tags; moto keeps those of things that are gone."""
-    there = {one.arn.rpartition("/")[2] for one in everything(call)} | {one["GroupId"] for one in call.region.placement_groups.values()}
-    instances = {one.id for reservation in network.backend(call.region_name).reservations.values() for one in reservation.instances}
+    there = {one.arn.rpartition("/")[2] for one in everything(call)} | {
+        one["GroupId"] for one in call.region.placement_groups.values()
+    }
+    instances = {
+        one.id
+        for reservation in network.backend(call.region_name).reservations.values()
+        for one in reservation.instances
+    }
     tags = network.backend(call.region_name).tags
     for number in [one for one in tags if one.startswith(LISTED) and one not in there | instances]:
         del tags[number]
@@ -91,7 +110,13 @@ def _as_dict(tags: list[dict[str, str]]) -> dict[str, str]:
 
 
 def get_tag_keys(call: Call) -> dict[str, Any]:
-    return page(sorted({key for one in everything(call) for key in one.tags}), call.params, "TagKeys", "MaxResults", "PaginationToken")
+    return page(
+        sorted({key for one in everything(call) for key in one.tags}),
+        call.params,
+        "TagKeys",
+        "MaxResults",
+        "PaginationToken",
+    )
 
 
 def get_tag_values(call: Call) -> dict[str, Any]:

@@ -62,7 +62,13 @@ class _Refused(Exception):
         self.reply = reply
 
 
-AROUND = {
-    action: keep_token
-    for action in ("CreateLaunchTemplate", "CreateLaunchTemplateVersion", "CreateNetworkInterface", "CreateRouteTable", "CreateVpcEndpoint")
-}
+AROUND = dict.fromkeys(
+    (
+        "CreateLaunchTemplate",
+        "CreateLaunchTemplateVersion",
+        "CreateNetworkInterface",
+        "CreateRouteTable",
+        "CreateVpcEndpoint",
+    ),
+    keep_token,
+)

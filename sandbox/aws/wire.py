@@ -28,8 +28,13 @@ SIGNED_AS = {
     "monitoring": "cloudwatch",
     "api.ecr": "ecr",
 }
-PERMISSION_PREFIX = {"efs": "elasticfilesystem", "elbv2": "elasticloadbalancing", "elb": "elasticloadbalancing",
-                     "resourcegroupstaggingapi": "tag", "service-quotas": "servicequotas"}  # fmt: skip
+PERMISSION_PREFIX = {
+    "efs": "elasticfilesystem",
+    "elbv2": "elasticloadbalancing",
+    "elb": "elasticloadbalancing",
+    "resourcegroupstaggingapi": "tag",
+    "service-quotas": "servicequotas",
+}
 # Where the permission's name is not the call's.
 PERMISSIONS = {
     "s3:HeadBucket": "s3:ListBucket",
@@ -47,7 +52,19 @@ PERMISSIONS = {
     "s3:GetBucketLifecycleConfiguration": "s3:GetLifecycleConfiguration",
     "s3:PutBucketLifecycleConfiguration": "s3:PutLifecycleConfiguration",
 }
-READING = ("Describe", "List", "Get", "Head", "BatchGet", "BatchCheck", "Lookup", "Search", "Simulate", "AssumeRole", "Filter")
+READING = (
+    "Describe",
+    "List",
+    "Get",
+    "Head",
+    "BatchGet",
+    "BatchCheck",
+    "Lookup",
+    "Search",
+    "Simulate",
+    "AssumeRole",
+    "Filter",
+)
 
 
 class AwsError(Exception):
@@ -148,7 +165,9 @@ def complaint(call: Call, error: AwsError) -> Reply:
     return Reply(error.status, {"x-amzn-RequestId": request_id, **kind}, body.encode(), error.code)
 
 
-def page(items: list[Any], params: dict[str, Any], key: str, size: str = "maxResults", token: str = "nextToken") -> dict[str, Any]:
+def page(
+    items: list[Any], params: dict[str, Any], key: str, size: str = "maxResults", token: str = "nextToken"
+) -> dict[str, Any]:
     """One page of a listing, with the token of the next."""
     start, most = int(params.get(token) or 0), int(params.get(size) or 100)
     shown = items[start : start + most]
@@ -157,11 +176,12 @@ def page(items: list[Any], params: dict[str, Any], key: str, size: str = "maxRes
 
 
 def _addressee(request: Request) -> tuple[str, str]:
-    signature = request.headers.get("Authorization", "")
-    try:
-        _, _, region, name, _ = signature.split(",")[0].split("Credential=")[1].split("/")
-    except (IndexError, ValueError):
-        name, region = ("sts", "us-east-1") if request.form.get("Action") else ("s3", "us-east-1")
+    signed = request.headers.get("Authorization", "").split(",")[0].rpartition("Credential=")[2]
+    scope = (signed or request.args.get("X-Amz-Credential", "")).split("/")  # the second: a signed URL
+    if len(scope) == 5:
+        region, name = scope[2], scope[3]
+    else:
+        name, region = ("sts" if request.values.get("Action") else "s3"), "us-east-1"
     if name == "elasticloadbalancing":
         return ("elbv2" if request.form.get("Version") == "2015-12-01" else "elb"), region
     return SIGNED_AS.get(name, name), region
@@ -173,8 +193,14 @@ def _router(service: str) -> ServiceOperationRouter:
 
 
 def _params(request: Request, operation: OperationModel, protocol: str, uri_params: dict[str, Any]) -> dict[str, Any]:
-    asked: Any = {"method": request.method, "values": request.values, "headers": request.headers, "body": request.data,
-                  "url_path": request.path, "url_params": uri_params}  # fmt: skip
+    asked: Any = {
+        "method": request.method,
+        "values": request.values,
+        "headers": request.headers,
+        "body": request.data,
+        "url_path": request.path,
+        "url_params": uri_params,
+    }
     try:
         return dict(PROTOCOL_PARSERS[protocol](operation).parse(asked) or {})
     except RequestParserError as error:

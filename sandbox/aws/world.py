@@ -36,6 +36,7 @@ DELAYS = {
     "ec2.instance.stop": 0.3,
     "ec2.nat_gateway.create": 0.3,
     "ec2.nat_gateway.delete": 0.4,
+    "ec2.vpc_endpoint.delete": 0.2,
     "elb.interface.linger": 0.6,
 }
 

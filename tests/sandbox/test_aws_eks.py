@@ -106,6 +106,19 @@ def test_a_cluster_goes_after_its_nodegroups_and_takes_its_network_along(aws: Pr
         ec2.delete_subnet(SubnetId=subnet)
 
 
+def test_ssh_to_the_nodes_has_a_group_of_its_own(aws: PretendAws) -> None:
+    ec2, eks = aws.client("ec2"), aws.client("eks")
+    _, subnets = aws.network()
+    aws.cluster(subnets)
+    ec2.create_key_pair(KeyName="mine", KeyType="ed25519")
+    found = aws.nodegroup("demo", subnets, remoteAccess={"ec2SshKey": "mine"})
+    group = found["resources"]["remoteAccessSecurityGroup"]
+    assert all(group in {one["GroupId"] for one in instance["SecurityGroups"]} for instance in aws.instances())
+    eks.delete_nodegroup(clusterName="demo", nodegroupName="workers")
+    until(lambda: eks.list_nodegroups(clusterName="demo")["nodegroups"], lambda names: not names)
+    assert refused(lambda: ec2.describe_security_groups(GroupIds=[group])) == "InvalidGroup.NotFound"
+
+
 def test_a_zone_without_capacity_is_avoided_and_none_at_all_is_reported(aws: PretendAws) -> None:
     _, subnets = aws.network()
     aws.cluster(subnets)

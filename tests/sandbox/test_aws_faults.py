@@ -114,7 +114,8 @@ def test_a_reset_world_is_empty(aws: PretendAws) -> None:
 def test_unknown_calls_say_so(aws: PretendAws) -> None:
     assert refused(lambda: aws.client("ec2").describe_reserved_instances_listings()) == "NotImplemented"
     assert refused(lambda: aws.client("eks").list_insights(clusterName="demo")) == "NotImplemented"
-    assert len(aws.calls()) == 2  # and nobody tried again
+    assert refused(lambda: aws.client("cloudformation").list_stacks()) == "NotImplemented"
+    assert len(aws.calls()) == 3  # and nobody tried again
 
 
 def test_a_fault_that_makes_no_sense_is_refused() -> None:

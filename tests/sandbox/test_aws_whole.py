@@ -1,4 +1,4 @@
-"""A whole Trainium cluster comes and goes: in the right order nothing is left, in the wrong one AWS's own refusals are met."""
+"""A whole Trainium cluster: taken down in the right order nothing is left, in the wrong one AWS refuses."""
 
 from __future__ import annotations
 
@@ -39,13 +39,17 @@ def test_a_whole_trainium_cluster_comes_and_goes(aws: PretendAws) -> None:
     template = launch_template(aws, group)
     sizes = {"minSize": 2, "desiredSize": 2, "maxSize": 2}
     reference = {"id": template, "version": "1"}
-    made = aws.nodegroup("demo", subnets[:1], scalingConfig=sizes, launchTemplate=reference, amiType="AL2023_x86_64_NEURON")
+    made = aws.nodegroup(
+        "demo", subnets[:1], scalingConfig=sizes, launchTemplate=reference, amiType="AL2023_x86_64_NEURON"
+    )
     assert made["status"] == "ACTIVE"
     assert {one["InstanceType"] for one in aws.instances()} == {"trn1.32xlarge"}
     assert all({"Key": "Name", "Value": "demo-trn1"} in one["Tags"] for one in aws.instances())
     lustre = {"DeploymentType": "PERSISTENT_1", "PerUnitStorageThroughput": 200}
     wish: dict[str, Any] = {"FileSystemType": "LUSTRE", "StorageCapacity": 1200, "LustreConfiguration": lustre}
-    store = fsx.create_file_system(**wish, SubnetIds=subnets[:1], SecurityGroupIds=[group])["FileSystem"]["FileSystemId"]
+    store = fsx.create_file_system(**wish, SubnetIds=subnets[:1], SecurityGroupIds=[group])["FileSystem"][
+        "FileSystemId"
+    ]
     until(lambda: fsx.describe_file_systems()["FileSystems"][0]["Lifecycle"], lambda state: state == "AVAILABLE")
 
     assert refused(lambda: ec2.delete_placement_group(GroupName="trn1")) == "InvalidPlacementGroup.InUse"

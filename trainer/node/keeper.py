@@ -114,9 +114,9 @@ class Keeper:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                for pid, label in list(self.running.items()):  # nobody may reap them but us; should it happen, it is an end too
-                    del self.running[pid]
-                    self._ended(label, -signal.SIGKILL)
+                for gone, name in list(self.running.items()):  # nobody may reap them but us; should it happen, it is an end too
+                    del self.running[gone]
+                    self._ended(name, -signal.SIGKILL)
                 return
             if not pid:
                 return
@@ -360,7 +360,8 @@ def main() -> int:
     try:
         return keeper.keep()
     finally:
-        processes.end_all(keeper.mark, 0)  # should the keeper itself break, nothing that it started is left
+        if keeper.state not in ("finished", "stopped", "failed"):  # the keeper itself broke: nothing that it started is left
+            processes.end_all(keeper.mark, 0)
 
 
 if __name__ == "__main__":
