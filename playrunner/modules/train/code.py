@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from playrunner.module import Failed, Module
 
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
     from typing import Any, Optional
 
     from playrunner.state import Change, State
+
+
+_PATIENCE_SECONDS = 15.0  # unpacking takes a tenth of a second, on a slow network file system some
 
 
 class Code(Module):
@@ -36,6 +40,9 @@ class Code(Module):
             shutil.rmtree(dest)
             return
         os.makedirs(os.path.dirname(dest), exist_ok=True)
+        claim = f"{dest}.claim"
+        if not _claimed(claim) and _appears(dest):
+            return  # another node of a shared folder was quicker
         draft = tempfile.mkdtemp(prefix=".code-", dir=os.path.dirname(dest))
         try:
             _unpack(ctx.blob(self.src), draft)
@@ -43,11 +50,32 @@ class Code(Module):
             os.rename(draft, dest)
         except OSError as error:
             shutil.rmtree(draft, ignore_errors=True)
-            if not os.path.isdir(dest):  # else another node of a shared folder was quicker
+            if not os.path.isdir(dest):
                 raise Failed(f"{dest} could not be made: {error}") from None
+        finally:
+            shutil.rmtree(claim, ignore_errors=True)
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
         return {"dest": os.path.expanduser(self.dest)}
+
+
+def _claimed(path: str) -> bool:
+    """Whether it is for us to unpack: of the nodes that share a folder, one does it for all."""
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _appears(path: str) -> bool:
+    """Wait for what another node has claimed to make; one that died on the way is not waited for long."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not os.path.isdir(path):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def _unpack(data: bytes, folder: str) -> None:
