@@ -7,7 +7,9 @@ whoever launched the run has read the result and lets it go on.
 from __future__ import annotations
 
 import os
+import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 GO_SECONDS = 120.0  # whoever launched it reads the result within a second; without a word the run does not begin
@@ -28,12 +30,27 @@ def prove_network() -> int:
     finally:
         os.environ.clear()
         os.environ.update(before)
-    if code or os.environ.get("RANK", "0") != "0":
-        return code  # the others meet rank 0 when it begins
+    if code:
+        return code
+    if os.environ.get("RANK", "0") == "0":
+        return _await(go.exists, "the network was proved, but nobody said go")
+    # Rank 0 listens once it was let go; asked earlier, torch would wait a second before it asks again.
+    return _await(_first_rank_listens, "rank 0 did not begin")
+
+
+def _await(holds: Callable[[], bool], otherwise: str) -> int:
     deadline = time.monotonic() + GO_SECONDS
-    while not go.exists():
+    while not holds():
         if time.monotonic() > deadline:
-            print(f"trainer: the network was proved, but nobody said go within {GO_SECONDS:g} s", flush=True)
+            print(f"trainer: {otherwise} within {GO_SECONDS:g} s", flush=True)
             return 6
         time.sleep(0.02)
     return 0
+
+
+def _first_rank_listens() -> bool:
+    try:
+        with socket.create_connection((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), 2):
+            return True
+    except OSError:
+        return False

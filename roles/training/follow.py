@@ -67,7 +67,7 @@ class Keeping:
 
     def metrics(self, text: str, again: bool) -> None:
         self.record.write_metrics(text, again)
-        for metrics in parse_metrics(text):
+        for metrics in parse_metrics(text)[-1:]:  # what comes in one piece is old: a resumed run's past, or a slow connection's
             self.trains = True
             self.line.metrics(metrics)
 

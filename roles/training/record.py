@@ -22,6 +22,7 @@ class Record:
         draft = self.folder / ".run.json"
         draft.write_text(json.dumps(job, indent=2) + "\n")
         draft.replace(self.folder / "run.json")
+        (self.folder / "metrics.jsonl").unlink(missing_ok=True)  # the node's own file comes whole, an earlier life's part included
 
     def job(self) -> dict[str, Any]:
         try:

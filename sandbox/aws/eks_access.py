@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sandbox.aws import network
-from sandbox.aws.eks_clusters import find, find_active
+from sandbox.aws.eks_find import find, find_active
 from sandbox.aws.wire import AwsError, Call, page
 from sandbox.aws.world import ACCOUNT
 

@@ -6,7 +6,7 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
-from sandbox.aws.eks_clusters import find, find_active
+from sandbox.aws.eks_find import find, find_active
 from sandbox.aws.eks_updates import begin_update
 from sandbox.aws.wire import AwsError, Call, page
 from sandbox.aws.world import ACCOUNT

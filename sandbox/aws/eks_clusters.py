@@ -11,6 +11,8 @@ from typing import Any
 from moto.logs.models import logs_backends
 
 from sandbox.aws import eks_versions, network
+from sandbox.aws.eks_access import ADMIN_POLICY, admit
+from sandbox.aws.eks_find import find, find_active
 from sandbox.aws.eks_updates import begin_update
 from sandbox.aws.tokens import forget, once
 from sandbox.aws.wire import AwsError, Call, page
@@ -138,8 +140,6 @@ def _cluster_group(call: Call, name: str, vpc_id: str) -> str:
 
 
 def _admit_creator(call: Call, cluster: dict[str, Any]) -> None:
-    from sandbox.aws.eks_access import ADMIN_POLICY, admit  # which looks clusters up here
-
     who = f"arn:aws:iam::{ACCOUNT}:user/sandbox"
     admit(call, cluster["name"], who, "STANDARD")
     call.region.access_policies[cluster["name"], who][ADMIN_POLICY] = {"type": "cluster", "namespaces": []}
@@ -164,27 +164,6 @@ def _logging(wish: dict[str, Any] | None) -> dict[str, Any]:
         (False, [kind for kind in LOG_TYPES if kind not in on]),
     )
     return {"clusterLogging": [{"types": types, "enabled": enabled} for enabled, types in sorts if types]}
-
-
-def find(call: Call, name: str | None = None) -> dict[str, Any]:
-    """The cluster a call is about."""
-    name = name or call.params.get("clusterName") or call.params["name"]
-    cluster = call.region.clusters.get(name)
-    if cluster is None:
-        raise AwsError("ResourceNotFoundException", f"No cluster found for name: {name}.", 404, clusterName=name)
-    return cluster
-
-
-def find_active(call: Call) -> dict[str, Any]:
-    """The cluster a call is about, ready to be worked with."""
-    cluster = find(call)
-    if cluster["status"] not in ("ACTIVE", "UPDATING"):
-        raise AwsError(
-            "InvalidRequestException",
-            f"Cluster '{cluster['name']}' is not in ACTIVE status",
-            clusterName=cluster["name"],
-        )
-    return cluster
 
 
 def describe_cluster(call: Call) -> dict[str, Any]:

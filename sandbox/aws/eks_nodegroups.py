@@ -10,7 +10,8 @@ from moto.ec2.models.instance_types import INSTANCE_TYPES
 
 from sandbox.aws import eks_nodes, machines, network
 from sandbox.aws.eks_access import admit
-from sandbox.aws.eks_clusters import BAD, find, find_active
+from sandbox.aws.eks_clusters import BAD
+from sandbox.aws.eks_find import find, find_active
 from sandbox.aws.eks_updates import begin_update
 from sandbox.aws.tokens import forget, once
 from sandbox.aws.wire import AwsError, Call, page

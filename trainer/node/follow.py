@@ -18,6 +18,7 @@ from typing import Any
 from trainer.node.folder import NodeFolder, read_json
 
 LOOK_SECONDS = 0.2
+SOON_SECONDS, SOON_FOR_SECONDS = 0.05, 60.0  # at first a run waits for its gate to be read
 BEAT_SECONDS = 1.0  # whoever follows takes longer silence for a broken connection
 _MOST_BYTES = 1 << 16
 
@@ -28,11 +29,11 @@ def main() -> int:
     stdin = sys.stdin.fileno()
     os.set_blocking(stdin, False)
     said: dict[str, Any] = {}
-    gate, spoken = False, 0.0
+    gate, spoken, begun = False, 0.0, time.monotonic()
     with selectors.DefaultSelector() as selector:
         selector.register(stdin, selectors.EVENT_READ)
         while True:
-            if selector.select(LOOK_SECONDS):
+            if selector.select(SOON_SECONDS if time.monotonic() - begun < SOON_FOR_SECONDS else LOOK_SECONDS):
                 data = os.read(stdin, 4096)
                 if not data:
                     return 0

@@ -6,10 +6,8 @@ first node, the first node from the controller (or from nobody, when the run was
 
 from __future__ import annotations
 
-import collections
 import json
 import os
-import re
 import selectors
 import signal
 import socket
@@ -17,18 +15,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from trainer.node import processes
 from trainer.node.failure import Failure, cause, ending, failure_from
 from trainer.node.folder import NodeFolder, read_json
 from trainer.node.link import BEAT_SECONDS, Centre, Peer, call
+from trainer.node.output import Output
 
 TICK_SECONDS = 0.2
 SETTLE_SECONDS = 1.0  # failures come in bursts; the one that explains the others may be told a little later
 FAILED_GRACE_SECONDS = 3.0  # ranks that wait for a dead one cannot save anything
-TAIL_LINES = 20
-_RANKED = re.compile(rb"^\[\d+\] ")
 
 
 class Keeper:
@@ -40,16 +37,13 @@ class Keeper:
         self.first: bool = told["node_rank"] == 0
         self.others: set[str] = set(told["others"]) if self.first else set()
         self.selector = selectors.DefaultSelector()
-        self.log: IO[bytes] = open(folder.log, "ab", buffering=0)  # noqa: SIM115 (held as long as the process lives)
-        self.tail: collections.deque[str] = collections.deque(maxlen=TAIL_LINES)
+        self.output = Output(folder.log, self.selector, self._log_refused)
         self.running: dict[int, str] = {}  # pid to label
         self.children: list[subprocess.Popen[bytes]] = []  # held: one that is let go reaps its process before we see the end
-        self.pipes: dict[int, tuple[str, bytearray]] = {}
         self.failures: list[Failure] = []
         self.state, self.reason, self.asked = "running", "", False
         self.deadline = 0.0
         self.lease, self.renewed = 0, time.monotonic()
-        self.mute = False  # the log cannot be written any more
         self.kills = False  # what is left here is being killed, which is no failure of its own
         self.begun = self.beaten = time.monotonic()
         self.centre: Centre | None = None
@@ -84,7 +78,7 @@ class Keeper:
         if self.state != "running":
             return
         self.state, self.reason, self.deadline = state, reason, time.monotonic() + grace
-        self._note(f"{reason}: ending this node's processes")
+        self.output.note(f"{reason}: ending this node's processes")
         if self.centre:
             self.centre.tell({"stop": reason, "at_once": state == "failing"})
         everything = processes.marked(self.mark)
@@ -102,12 +96,9 @@ class Keeper:
         process = subprocess.Popen(command["argv"], cwd=self.folder.run, env=environment, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
                                    preexec_fn=processes.end_with_parent)
-        assert process.stdout
-        os.set_blocking(process.stdout.fileno(), False)
         self.children.append(process)
         self.running[process.pid] = command["label"]
-        self.pipes[process.stdout.fileno()] = (command["label"], bytearray())
-        self.selector.register(process.stdout, selectors.EVENT_READ, process)
+        self.output.add(process.stdout, command["label"])
 
     def _reap(self) -> None:
         while True:
@@ -122,14 +113,14 @@ class Keeper:
                 return
             label = self.running.pop(pid, None)
             if label is not None:
-                self._drain()
+                self.output.drain()
                 self._ended(label, os.waitstatus_to_exitcode(status))
 
     def _ended(self, label: str, code: int) -> None:
         if code and not (self.kills and code == -signal.SIGKILL):
-            self._fail(Failure(self.host, ending(label, code), time.time(), code, tuple(self.tail)))
+            self._fail(Failure(self.host, ending(label, code), time.time(), code, tuple(self.output.tail)))
         if not self.running and self.state == "running":
-            self._note("this node is done")
+            self.output.note("this node is done")
 
     def _fail(self, failure: Failure) -> None:
         if self.state == "stopping":
@@ -139,11 +130,11 @@ class Keeper:
             self.line.send({"failed": failure.plain()})
         self.stop(failure.reason, FAILED_GRACE_SECONDS, "failing")
 
-    # --- output
+    # --- what happens
 
     def _attend(self, key: selectors.SelectorKey) -> None:
-        if key.fd in self.pipes:
-            self._read(key)
+        if key.fd in self.output.pipes:
+            self.output.read(key)
         elif isinstance(key.data, Centre):
             key.data.accept()
         elif isinstance(key.data, Peer):
@@ -151,48 +142,8 @@ class Keeper:
         else:
             os.read(key.fd, 64)  # a signal; its handler has run
 
-    def _read(self, key: selectors.SelectorKey) -> None:
-        try:
-            data = os.read(key.fd, 1 << 16)
-        except BlockingIOError:
-            return
-        label, pending = self.pipes[key.fd]
-        if not data:
-            self._write(label, bytes(pending))
-            del self.pipes[key.fd]
-            self.selector.unregister(key.fileobj)
-            return
-        pending += data
-        whole = pending.rfind(b"\n") + 1
-        self._write(label, bytes(pending[:whole]))
-        del pending[:whole]
-
-    def _drain(self) -> None:
-        """What a process wrote last is still in its pipe when its end is seen."""
-        for key in [key for key in self.selector.get_map().values() if key.fd in self.pipes]:
-            before = -1
-            while key.fd in self.pipes and before != self.log.tell():
-                before = self.log.tell()
-                self._read(key)
-
-    def _write(self, label: str, text: bytes) -> None:
-        for line in text.splitlines():
-            line = line.rpartition(b"\r")[2]
-            if not _RANKED.match(line):
-                line = f"[{label}] ".encode() + line
-            self.tail.append(line.decode(errors="replace"))
-            self._add(line + b"\n")
-
-    def _note(self, text: str) -> None:
-        self._add(f"[node] {time.strftime('%H:%M:%S')} {text}\n".encode())
-
-    def _add(self, line: bytes) -> None:
-        try:
-            self.log.write(line)
-        except OSError as error:
-            if not self.mute:  # told once; what cannot be written down still goes to the other nodes
-                self.mute = True
-                self._fail(Failure(self.host, f"its log cannot be written: {error.strerror}", time.time()))
+    def _log_refused(self, error: OSError) -> None:
+        self._fail(Failure(self.host, f"its log cannot be written: {error.strerror}", time.time()))
 
     # --- the other nodes and the controller
 
@@ -250,11 +201,11 @@ class Keeper:
     def _welcome(self, name: str) -> None:
         if name in self.lost:
             self.lost.discard(name)
-            self._note(f"{name} is back")
+            self.output.note(f"{name} is back")
             self._say()
         elif name not in self.heard:
             self.heard[name] = time.monotonic()
-            self._note(f"{name} has joined")
+            self.output.note(f"{name} has joined")
 
     def _look_for_lost(self) -> None:
         assert self.centre
@@ -275,7 +226,7 @@ class Keeper:
         self.lost.add(name)
         left = 1 + len(self.others - self.lost)
         if self.told["elastic_min"] and left >= self.told["elastic_min"]:
-            self._note(f"{name} {how}; the run goes on with {left} of {1 + len(self.others)} nodes")
+            self.output.note(f"{name} {how}; the run goes on with {left} of {1 + len(self.others)} nodes")
             self._say()
             self._shake_off(name)
             return
@@ -306,12 +257,12 @@ class Keeper:
 
     def _enforce(self) -> None:
         if self.deadline and time.monotonic() > self.deadline and (self.running or processes.marked(self.mark)):
-            self._note("not all ended in time: killing them")
+            self.output.note("not all ended in time: killing them")
             self.kills = True
             processes.end_all(self.mark, 0)
 
     def _over(self) -> bool:
-        if self.running or (self.pipes and processes.marked(self.mark)):
+        if self.running or (self.output.pipes and processes.marked(self.mark)):
             return False
         if self.state != "running":
             settled = not self.failures or time.time() - self.failures[0].time > SETTLE_SECONDS
@@ -327,7 +278,7 @@ class Keeper:
         found = cause(self.failures)
         self.reason = found.reason if found else self.reason
         self.state = state
-        self._note(state + (f": {self.reason}" if self.reason else ""))
+        self.output.note(state + (f": {self.reason}" if self.reason else ""))
         self._say()
         return 0 if state in ("finished", "stopped") else 1
 
