@@ -46,7 +46,7 @@ class _Synthetic:
 
 
 class Sentences(_Synthetic):
-    """Rows of tokens, for packed language modelling."""
+    """Rows of tokens, cut from one stream without gaps."""
 
     def take(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         rows = np.stack([self.sayings(int(number), self.length + 1) for number in numbers])
