@@ -22,7 +22,7 @@ class Record:
         draft = self.folder / ".run.json"
         draft.write_text(json.dumps(job, indent=2) + "\n")
         draft.replace(self.folder / "run.json")
-        (self.folder / "metrics.jsonl").unlink(missing_ok=True)  # the node's own file comes whole, an earlier life's part included
+        (self.folder / "metrics.jsonl").unlink(missing_ok=True)  # the node's own comes whole, its past included
 
     def job(self) -> dict[str, Any]:
         try:
