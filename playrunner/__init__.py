@@ -6,6 +6,7 @@ Variables       variables (who wins)  templating, filters/ (jinja2)
 Choosing        plan (tags, batches)
 Running         run -> execute -> batch, strand (one host's way) -> launch, loops, includes, handlers, request -> courier
 Reaching hosts  targets, hostkeys -> connection (Fabric) -> agents -> agent (the half on the host)  shipments (files)
+Outside plays   fleet (hosts asked or given a program)  stage (the sandbox behind an inventory)
 On any side     bring (look, differ, change), modules/
 Telling         report, terminal, diffs  ledger (run folders)  locking
 Commands        cli, verbs/  manual (docs of modules)  oneoff  trust
