@@ -43,8 +43,13 @@ def start(*words: object, state: Path, **environment: str) -> subprocess.Popen[s
     """`invoke WORDS` in the background, with a state directory of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", "invoke", *map(str, words)], cwd=REPOSITORY, text=True, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, umask=0o022,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, umask=0o022, preexec_fn=_hear_interrupts,
         env={**os.environ, "PLAYRUNNER_STATE_HOME": str(state), "NO_COLOR": "1", **environment})
+
+
+def _hear_interrupts() -> None:
+    """Tests that run in the background of a shell inherit deafness to Ctrl-C, which a user at a terminal does not have."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def finish(process: subprocess.Popen[str], seconds: float = LIMIT_SECONDS) -> Outcome:
