@@ -20,11 +20,15 @@ pytestmark = [
 ]
 
 
+_LETTERS = iter("abcdefghijklmnopqrstuvwxyz")
+
+
 class Network:
     """Nodes 10.87.0.1, .2, .3 behind a bridge that has no other way out."""
 
     def __init__(self, size: int) -> None:
-        self.mark = f"pg{os.getpid()}"
+        # The kernel takes its time to remove an interface: the next network must not meet the last one's names.
+        self.mark = f"pg{os.getpid() % 100000}{next(_LETTERS)}"
         self.names = [f"{self.mark}n{number}" for number in range(1, size + 1)]
 
     def make(self) -> None:
