@@ -21,7 +21,7 @@ def test_a_launch_trains_on_two_nodes_and_a_second_one_changes_nothing(site: Sit
     losses = site.losses("twice")
     assert losses[12] < losses[1] - 0.3
     assert "twice is done" in first.err
-    assert site.processes("twice") == []
+    site.await_that(lambda: not site.processes("twice"), "the end of the keepers, which have said their last word", seconds=5)
     again = site.launch("twice", "--nodes", 2)
     assert again.code == 0
     assert "complete at step 12: nothing to do" in again.err
