@@ -197,6 +197,7 @@ def _take_terminal() -> None:
     import termios
 
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # Ctrl-C then means this program, as it does for a user
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # which tests in a shell's background would be deaf to
 
 
 def _read_until(master: int, text: str, seconds: float = 60.0) -> str:
@@ -208,9 +209,11 @@ def _read_until(master: int, text: str, seconds: float = 60.0) -> str:
     return found
 
 
-def _read_to_end(master: int) -> str:
-    found = ""
+def _read_to_end(master: int, seconds: float = 60.0) -> str:
+    found, deadline = "", time.monotonic() + seconds
     while True:
+        ready, _, _ = select.select([master], [], [], max(0.0, deadline - time.monotonic()))
+        assert ready and time.monotonic() < deadline, f"it did not end: {found[-500:]!r}"
         try:
             data = os.read(master, 65536)
         except OSError:  # how a pseudo terminal tells that the other side is closed
