@@ -71,8 +71,11 @@ def stop(root: Path, nodes: Iterable[Node]) -> None:
     sessions = state.descendants(listeners)
     state.end(listeners)
     # Looked for once nothing new can start: what left its session (a daemon, a detached job) still carries the mark.
-    inside = state.with_environment({f"{MARK}={_mark(root, node)}" for node in nodes})
-    state.end((sessions | inside) - state.own_line())
+    marks = {f"{MARK}={_mark(root, node)}" for node in nodes}
+    left = (sessions | state.with_environment(marks)) - state.own_line()
+    while left:  # looked for again: a process that is just becoming another program shows no environment for a moment
+        state.end(left)
+        left = state.with_environment(marks) - state.own_line()
     for daemon in daemons:
         daemon.pid_file.unlink(missing_ok=True)
 

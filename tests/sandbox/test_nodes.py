@@ -138,7 +138,7 @@ def test_a_port_taken_meanwhile_is_given_up_for_another(sandbox: Commands) -> No
 def test_down_ends_the_sessions_and_what_wandered_off_from_them(make_nodes: Callable[[int], NodeSet]) -> None:
     nodes = make_nodes(1)
     pid = int(nodes[0].ssh("setsid sleep 60 </dev/null >/dev/null 2>&1 & echo $!").stdout)
-    assert "sleep" in state.command_of(pid)
+    assert state.await_that(lambda: state.command_of(pid) == "sleep 60", 5)  # it was the shell, then setsid, before that
     nodes.remove()
     assert not state.command_of(pid)
 
