@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from playrunner.clients import Aws
+from playrunner.clouds import Clouds
 from playrunner.connection import Connection
 from playrunner.errors import NotYet, UndefinedVariable
 from playrunner.inventory import Inventory
+from playrunner.owner import Owner
 from playrunner.variables import Scope
 
 
@@ -28,7 +32,22 @@ class Context:
     sleep: Callable[[float], None]
     show: Callable[[str], None]
     ask: Callable[[str, bool], str]
+    clouds: Clouds
+    subject: str  # what the step is about, in the ledger's words
+    progress: Callable[[str], None]  # what a service is doing while a step waits for it
     warnings: list[str] = field(default_factory=list)
+
+    @cached_property
+    def aws(self) -> Aws:
+        return Aws(self.clouds.aws(self.scope), self.subject, self.clouds.intents, self.sleep)
+
+    @cached_property
+    def owner(self) -> Owner:
+        return self.clouds.owner(self.scope)
+
+    def refresh(self) -> None:
+        """What was read before is not good enough any more."""
+        self.aws.refresh()
 
     def truth(self, condition: Any) -> bool:
         return self.scope.world.templar.truth(condition, self.scope)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ class Turn:
     values: dict[str, Any] | None = None  # known, or fetched from the parcel
     attempts: int = 1
     judged: bool = False
+    seconds: float = 0.0  # spent on the controller
 
     def wait(self, courier: Courier) -> dict[str, Any]:
         if self.values is None:
@@ -46,6 +48,10 @@ class Flight:
     hidden: bool = False  # no_log
     delegated_to: str = ""
     facts_for: str = ""  # the host that gets the facts (delegate_facts)
+    landed: threading.Event | None = None  # of a step in the background: set once its result was taken in
+    abandoned: bool = False  # in the background, and given up when another step failed
+    problem: Exception | None = None  # in the background, and ended by a defect
+    reads: frozenset[str] = frozenset()  # in the background: the registered names it read
 
     def known_failure(self) -> bool:
         return any(turn.values is not None and (turn.values.get("failed") or turn.values.get("unreachable"))

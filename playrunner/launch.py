@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from playrunner import catalogue
 from playrunner.agents import Seat
+from playrunner.background import side_by_side
 from playrunner.batch import Batch
-from playrunner.bring import perform
-from playrunner.context import Context
+from playrunner.controller import Controller
 from playrunner.courier import Courier
 from playrunner.errors import BadInput, HostUnreachable, NotYet, PlayrunnerError, StepFailed, UndefinedVariable
 from playrunner.flight import Flight, Turn
 from playrunner.judge import satisfied
 from playrunner.loops import turns_of
 from playrunner.model import Step
-from playrunner.module import Failed
 from playrunner.request import Requests, delegate
 from playrunner.shared import Shared
+from playrunner.survey import PASSED_OVER
 from playrunner.targets import CONNECTION_NAMES
 from playrunner.templating import MISSING
 from playrunner.variables import Scope, Waiter
@@ -30,20 +30,27 @@ MOST_DELAY_SECONDS = 3600.0
 class Launcher:
     """One strand's way of starting steps."""
 
-    def __init__(self, shared: Shared, batch: Batch, courier: Courier, host: str, waiter: Waiter) -> None:
+    def __init__(self, shared: Shared, batch: Batch, courier: Courier, host: str, waiter: Waiter,
+                 sleep: Callable[[float], None]) -> None:
         self.shared, self.batch, self.courier, self.host, self.waiter = shared, batch, courier, host, waiter
         self.requests = Requests(shared)
+        self.controller = Controller(shared, self.requests, courier, host, waiter, batch.sleep, sleep)
 
     # What a step is like.
 
     def is_awaited(self, step: Step) -> bool:
         """Whether the next step must not be sent before this one's result is judged here."""
+        if self.in_background(step):
+            return False
         words, cls = step.keywords, catalogue.module_class(step.module)
         here = not catalogue.runs_on_host(step.module) and not cls.in_memory
         paced = step.loop is not None and bool(step.loop.pause_seconds or step.loop.break_when)
         judged = step.failed_when is not None or step.until is not None or step.retries is not None or not (
             step.changed_when is None or isinstance(step.changed_when, bool))
         return bool(here or paced or judged or words.throttle or step.async_seconds)
+
+    def in_background(self, step: Step) -> bool:
+        return catalogue.module_class(step.module).in_background
 
     def waits_for_all(self, step: Step) -> bool:
         cls = catalogue.module_class(step.module)
@@ -63,7 +70,14 @@ class Launcher:
     def launch(self, step: Step, scope: Scope) -> Flight:
         if self.is_awaited(step):
             self.waiter.settle()
-        flight = Flight(step, _title(step, scope), looped=step.loop is not None)
+        flight = Flight(step, step.title, looped=step.loop is not None)
+        self.fill(flight, scope)
+        return flight
+
+    def fill(self, flight: Flight, scope: Scope) -> None:
+        """The flight's turns, each started or done."""
+        step = flight.step
+        flight.title = _title(step, scope)
         try:
             flight.hidden = self.requests.flag(step.keywords.no_log, scope)
             flight.ignored = self.requests.flag(step.keywords.ignore_errors, scope)
@@ -72,7 +86,11 @@ class Launcher:
         except PlayrunnerError as error:
             flight.looped = False
             flight.turns = [Turn(scope, values=self._problem(error, step, scope))]
-            return flight
+            return
+        if self.in_background(step):
+            flight.turns = list(turns)
+            side_by_side(flight.turns, lambda turn: self._until_judged(flight, turn))
+            return
         self.shared.intend(self.host, step, flight.title)
         for turn in turns:
             flight.turns.append(turn)
@@ -81,7 +99,6 @@ class Launcher:
                 break
         if flight.looped and any(turn.parcel for turn in flight.turns):
             self._fence(flight)
-        return flight
 
     def _turns(self, step: Step, scope: Scope) -> Iterator[Turn]:
         if step.loop is None:
@@ -169,10 +186,12 @@ class Launcher:
                 scope = turn.scope = self._delegated(flight, scope)
             if not self.condition_holds(step, scope):
                 turn.values = {**SKIPPED, "false_condition": self._false_one(step, scope), **turn.local}
+            elif self.shared.survey and self.shared.survey.passes_over(step):
+                turn.values = {**PASSED_OVER, **turn.local}
             elif catalogue.runs_on_host(step.module):
                 self._send(flight, turn)
             else:
-                turn.values = {**self._here(flight, turn), **turn.local}
+                turn.values = {**self.controller.do(flight, turn), **turn.local}
         except PlayrunnerError as error:
             turn.values = {**self._problem(error, step, scope), **turn.local}
 
@@ -197,42 +216,11 @@ class Launcher:
         request = self.requests.request_of(flight, scope, given)
         turn.parcel = self.courier.send(self.requests.seat_of(step, scope), step.module, request)
 
-    def _here(self, flight: Flight, turn: Turn) -> dict[str, Any]:
-        """A module that runs on the controller."""
-        step, scope = flight.step, turn.scope
-        cls = catalogue.module_class(step.module)
-        given = self.requests.arguments_of(step, scope)
-        if step.module in ("play.include_tasks", "play.include_role"):
-            return {"changed": False, "include": given}
-        ctx = self._context(step, scope)
-        try:
-            values = perform(cls(**given), ctx)
-        except Failed as failure:
-            return {"changed": False, "failed": True, "msg": str(failure), **failure.values}
-        if ctx.warnings:
-            values["warnings"] = ctx.warnings
-        if step.module == "play.set_fact" and not flight.facts_for:
-            self.waiter.tentative.update(values.get("ansible_facts", {}))
-            if any(name.startswith("ansible_") for name in values.get("ansible_facts", {})):
-                self.requests.forget_targets()
-        return values
-
-    def _context(self, step: Step, scope: Scope) -> Context:
-        shared = self.shared
-
-        def on_host(module: str, given: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-            parcel = self.courier.send(self.requests.seat_of(step, scope), module, {"args": given, "halt": False})
-            return self.courier.wait(parcel), parcel.body
-
-        return Context(
-            self.host, scope, shared.world.inventory, self.requests.checks(step, scope), shared.options.diff,
-            connection=lambda: shared.pool.get(self.requests.seat_of(step, scope).target),
-            reset_connection=lambda: self.courier.reset(self.requests.seat_of(step, scope)), on_host=on_host,
-            sleep=self.batch.sleep, show=lambda text: shared.report.output(self.host, text), ask=shared.report.ask)
-
     def _problem(self, error: PlayrunnerError, step: Step, scope: Scope) -> dict[str, Any]:
         if isinstance(error, HostUnreachable):
             return {"unreachable": True, "changed": False, "msg": str(error)}
+        if self.shared.survey and isinstance(error, (NotYet, UndefinedVariable)):
+            return {**PASSED_OVER, "absent": True}  # what it speaks of is not there, so neither is it
         if isinstance(error, NotYet) and self.shared.options.check:
             return {"unknown": True, "changed": False, "msg": str(error)}
         if isinstance(error, (BadInput, UndefinedVariable, StepFailed, NotYet)):

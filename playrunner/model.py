@@ -105,6 +105,7 @@ class Step:
     directory: Path = Path()  # of the file it is written in
     outer: Keywords | None = None  # what an include hands down: its surroundings' keywords, not its own
     params: Mapping[str, Any] = field(default_factory=dict)  # and its own variables
+    keep: Any = None  # stays when everything is torn down, unless asked for
     implicit: bool = False  # the runner's own (gathering facts)
 
     @property

@@ -43,6 +43,8 @@ class Module:
     raw: ClassVar[tuple[str, ...]] = ()
     # It runs on the controller and touches nothing but variables, so earlier steps need not be awaited.
     in_memory: ClassVar[bool] = False
+    # It takes its time elsewhere (a cloud): other steps go on meanwhile, and wait only when they read what it gives.
+    in_background: ClassVar[bool] = False
     # Done once for all hosts of a play (pause, add_host).
     once_for_all: ClassVar[bool] = False
     # Values it returns go into the host's variables (facts).

@@ -38,6 +38,7 @@ class Report:
         self._oldest = 0.0
         self._busy: dict[str, list[str]] = {}  # by host, the steps sent and not heard of; the first is being done
         self._since: dict[str, float] = {}  # when each host began what it is doing
+        self._elsewhere: dict[tuple[str, str], tuple[float, str]] = {}  # steps in the background: since when, at what
         self._said_still = time.monotonic()
         self._started = time.monotonic()
 
@@ -55,6 +56,16 @@ class Report:
         with self._lock:
             self._busy.setdefault(host, []).append(step)
             self._since.setdefault(host, time.monotonic())
+
+    def progress(self, host: str, step: str, doing: str = "") -> None:
+        """What goes on elsewhere while a step waits for it."""
+        with self._lock:
+            since, _ = self._elsewhere.get((host, step), (time.monotonic(), ""))
+            self._elsewhere[host, step] = since, doing
+
+    def settled(self, host: str, step: str) -> None:
+        with self._lock:
+            self._elsewhere.pop((host, step), None)
 
     def hear(self, result: Result) -> None:
         with self._lock:
@@ -83,7 +94,7 @@ class Report:
             self.flush()
         if self.terminal.is_screen:
             self.terminal.live(self._status(now))
-        elif now - self._said_still > STILL_SECONDS and self._busy:
+        elif now - self._said_still > STILL_SECONDS and (self._busy or self._elsewhere):
             self._said_still = now
             self._say_still(now)
 
@@ -205,9 +216,13 @@ class Report:
         sys.stdout.flush()
 
     def _done(self, result: Result) -> None:
-        left = self._busy.get(result.host, [])[1:]
+        left = list(self._busy.get(result.host, ()))
         if result.status in ("failed", "unreachable") and not result.ignored:
             left = []  # what was sent ahead is not done
+        elif result.step not in left:
+            return  # it was in the background, or never began
+        else:
+            left = left[left.index(result.step) + 1:]
         self._since.pop(result.host, None)
         self._busy.pop(result.host, None)
         if left:
@@ -216,7 +231,9 @@ class Report:
     def _at_work(self) -> list[tuple[float, str, str]]:
         """Since when, who, and at what; the longest first."""
         with self._lock:
-            return sorted((self._since[host], host, steps[0]) for host, steps in self._busy.items())
+            busy = [(self._since[host], host, steps[0]) for host, steps in self._busy.items()]
+            return sorted(busy + [(since, host, f"{step}: {doing}" if doing else step)
+                                  for (host, step), (since, doing) in self._elsewhere.items()])
 
     def _status(self, now: float) -> str:
         busy = self._at_work()

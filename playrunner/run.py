@@ -6,9 +6,9 @@ import gc
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner import patterns
 from playrunner.agents import Agents
@@ -23,7 +23,11 @@ from playrunner.options import Options
 from playrunner.plan import Plan, make_plan
 from playrunner.pool import Pool
 from playrunner.results import Recap
-from playrunner.stage import set_stage
+from playrunner.stage import set_cloud_stage, set_stage
+
+if TYPE_CHECKING:
+    from playrunner.shared import Shared
+    from playrunner.survey import Survey
 
 DEFAULT_INVENTORY = "inventories/local.yaml"
 
@@ -33,27 +37,32 @@ def run_playbook(playbook: str, options: Options) -> int:
 
 
 def run_plays(plays: Sequence[Play], options: Options, command: str, *, inventory: Inventory | None = None,
-              extra: dict[str, Any] | None = None, agents: Agents | None = None) -> int:
+              extra: dict[str, Any] | None = None, agents: Agents | None = None, survey: Survey | None = None,
+              then: Callable[[Shared], int] | None = None) -> int:
     """Everything from loaded plays to an exit code; bad input is raised before a host is touched.
 
-    A verb that has read the inventory or reached its hosts already hands on what it has.
+    A verb that has read the inventory or reached its hosts already hands on what it has. With a survey, nothing is
+    changed by the plays; `then` is done after them, when nothing failed, while the inventory is still held.
     """
     if inventory is None:
         inventory = open_inventory(options)
-        set_stage(inventory)
+        if any(step.module.startswith("aws.") for play in plays for section in play.sections for step in steps_of(section)):
+            set_cloud_stage(inventory)
+        if any(play.hosts != "localhost" for play in plays):
+            set_stage(inventory)
     extra = {**read_extra_vars(options.extra_vars), **(extra or {})}
     plan = make_plan(plays, options.tags, options.skip_tags, options.start_at_task)
     _check_limit(inventory, options)
     if agents is not None:
-        return _run(plays, inventory, extra, plan, agents, options, command, lent=True)
+        return _run(plays, inventory, extra, plan, agents, options, command, survey, then, lent=True)
     agents = Agents(Pool())
     if plays:
         call_ahead(agents, inventory, plays[0], extra, options)
-    return _run(plays, inventory, extra, plan, agents, options, command)
+    return _run(plays, inventory, extra, plan, agents, options, command, survey, then)
 
 
 def _run(plays: Sequence[Play], inventory: Inventory, extra: dict[str, Any], plan: Plan, agents: Agents, options: Options,
-         command: str, lent: bool = False) -> int:
+         command: str, survey: Survey | None, then: Callable[[Shared], int] | None, lent: bool = False) -> int:
     # Loaded only now: the hosts answer meanwhile.
     from playrunner.execute import Execution
     from playrunner.ledger import Ledger
@@ -68,13 +77,15 @@ def _run(plays: Sequence[Play], inventory: Inventory, extra: dict[str, Any], pla
     with inventory_lock(inventory.files, command, not options.no_wait, report.say_aside):
         started = time.monotonic()
         ledger = Ledger(command)
-        shared = Shared(inventory, extra, options, plan, report, ledger, templar, agents)
+        shared = Shared(inventory, extra, options, plan, report, ledger, templar, agents, survey)
         code = 1
         try:
             with _terminated_as_interrupt():
                 Execution(shared).play_all(plays)
-            code = 1 if shared.defects else exit_code(shared.recap, options)
-        except Interrupted:
+                code = 1 if shared.defects else exit_code(shared.recap, options)
+                if then and not code:
+                    code = then(shared)
+        except (Interrupted, KeyboardInterrupt):
             code = Interrupted.exit_code
         except BadInput as error:
             code = BadInput.exit_code

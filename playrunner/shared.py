@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.agents import Agents
+from playrunner.clouds import Clouds
 from playrunner.errors import BadInput
 from playrunner.inventory import Inventory
 from playrunner.ledger import Ledger
@@ -20,6 +21,7 @@ from playrunner.report import Report
 from playrunner.results import Recap, Result
 from playrunner.rollback import Undo
 from playrunner.shipments import Shipments
+from playrunner.survey import Survey
 from playrunner.templating import Templar
 from playrunner.world import World
 
@@ -28,10 +30,12 @@ class Shared:
     """One run, as its hosts see it."""
 
     def __init__(self, inventory: Inventory, extra: dict[str, Any], options: Options, plan: Plan, report: Report,
-                 ledger: Ledger, templar: Templar, agents: Agents) -> None:
+                 ledger: Ledger, templar: Templar, agents: Agents, survey: Survey | None = None) -> None:
+        self.survey = survey  # when the run only looks at what is there
         self.options, self.plan, self.report, self.ledger = options, plan, report, ledger
         self.world = World(inventory, templar, extra, _settings(options, inventory))
         self.agents, self.pool, self.shipments = agents, agents.pool, Shipments()
+        self.clouds = Clouds(ledger)
         self.recap = Recap()
         self.changes: list[Undo] = []  # under --rollback: what was changed, and the way back
         self.gone: set[str] = set()  # hosts that failed or fell silent: later plays go on without them

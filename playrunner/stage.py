@@ -23,21 +23,41 @@ ANSWER_SECONDS = 2.0
 def set_stage(inventory: Inventory, count: int = 0) -> None:
     """Have the sandbox up with at least `count` nodes and all of them in the inventory, if it is about the sandbox at all."""
     members = inventory.groups.get(GROUP)
-    if not members or RECORD not in inventory.variables(next(iter(members))):
-        return
-    host = next(iter(members))
-    folder = Scope(World(inventory, templar, {}, {}), host).lookup(RECORD)
-    if folder is MISSING:
+    folder = _folder(inventory, next(iter(members))) if members else None
+    if not members or folder is None:
         return
     wanted = max(count, len(members))
-    nodes = _nodes(Path(str(folder)))
+    nodes = _nodes(folder)
     # A node that alone does not answer is left so: its loss may be what is being rehearsed.
     if len(nodes) < wanted or not any(map(_answers, nodes.values())):
-        _bring_up(wanted)
-        nodes = _nodes(Path(str(folder)))
+        _bring_up("--nodes", str(wanted))
+        nodes = _nodes(folder)
     for name in nodes:
         if name not in inventory.hosts:
             inventory.add_host(name, [GROUP], {})
+
+
+def set_cloud_stage(inventory: Inventory) -> None:
+    """Have the pretend AWS up, if the inventory is about the sandbox."""
+    folder = _folder(inventory, "localhost")
+    if folder is None:
+        return
+    try:
+        address = json.loads((folder / "aws.json").read_text())["endpoint_url"].removeprefix("http://")
+        host, _, port = address.partition(":")
+        up = _answers({"address": host, "port": int(port)})
+    except (OSError, ValueError, KeyError):
+        up = False
+    if not up:
+        _bring_up("--only", "aws")
+
+
+def _folder(inventory: Inventory, host: str) -> Path | None:
+    """Where the sandbox keeps its records, when the inventory's hosts are the sandbox's."""
+    if RECORD not in inventory.variables(host):
+        return None
+    found = Scope(World(inventory, templar, {}, {}), host).lookup(RECORD)
+    return None if found is MISSING else Path(str(found))
 
 
 def _nodes(folder: Path) -> dict[str, dict[str, Any]]:
@@ -56,11 +76,11 @@ def _answers(node: dict[str, Any]) -> bool:
         return False
 
 
-def _bring_up(count: int) -> None:
+def _bring_up(*words: str) -> None:
     import subprocess
 
     # The sandbox is a stage kept apart: the product reaches it as a program, never as a library.
-    command = [sys.executable, "-m", "sandbox", "up", "--nodes", str(count)]
+    command = [sys.executable, "-m", "sandbox", "up", *words]
     ran = subprocess.run(command, check=False, capture_output=True, text=True)
     if ran.returncode:
         raise HostUnreachable(f"the sandbox did not start: {(ran.stderr or ran.stdout).strip()}")

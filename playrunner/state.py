@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     State = dict[str, Any]
+else:
+    State = dict
 
 # What a service calls the identity of an item in a list, most telling first.
 _NAMING_KEYS = ("name", "Name", "Key", "key", "id")

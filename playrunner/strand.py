@@ -9,8 +9,7 @@ from typing import Any
 
 from playrunner.batch import Batch, Doomed, Outcome, PlayEnded
 from playrunner.courier import Courier
-from playrunner.documents import read_yaml
-from playrunner.errors import BadInput, HostUnreachable, Interrupted, PlayrunnerError
+from playrunner.errors import HostUnreachable, Interrupted, PlayrunnerError
 from playrunner.flight import Flight, Turn
 from playrunner.handlers import Handlers
 from playrunner.includes import Brought, included_nodes
@@ -19,7 +18,8 @@ from playrunner.model import Block, Keywords, Node, Position, Step, steps_of
 from playrunner.results import Result
 from playrunner.shared import Shared
 from playrunner.under_way import BEFORE_ALL, HostGone, StepStopped, UnderWay
-from playrunner.variables import Scope
+from playrunner.variables import Scope, Waiter
+from playrunner.vars_files import read_vars_files
 from playrunner.world import PlayVariables
 
 AFTER_ITS_INCLUDES = 1 << 20  # handlers flushed after a step stand behind whatever that step included
@@ -39,7 +39,8 @@ class Strand:
         self.handlers = Handlers(self.play.handlers)
         self.courier = Courier(shared.agents, shared.shipments, lambda text: shared.report.output(host, text))
         self.under_way = UnderWay(shared, batch, host, self.courier, self.handlers)
-        self.launcher = Launcher(shared, batch, self.courier, host, self.under_way)
+        self.launcher = Launcher(shared, batch, self.courier, host, self.under_way,
+                                 self.under_way.background.sleep)
         self.flag = self.launcher.requests.flag
         self.settle = self.under_way.settle
         self._meet_next = False
@@ -103,7 +104,8 @@ class Strand:
         self.shared.hear(Result(self.host, step, "", word, {word: True, "msg": str(error)}, place=self.play.place))
 
     def _all_sections(self) -> None:
-        self._read_vars_files()
+        self._files = read_vars_files(self.play.vars_files, lambda found: Scope(
+            self.shared.world, self.host, self.variables, files=found, waiter=self.under_way))
         self._gather()
         last = BEFORE_ALL
         for section in self.play.sections:
@@ -124,25 +126,6 @@ class Strand:
             self.batch.unreachable.add(self.host)
         except (Doomed, PlayEnded, HostEnded, Interrupted):
             pass
-
-    def _read_vars_files(self) -> None:
-        found: dict[str, Any] = {}
-        for entry in self.play.vars_files:
-            names = entry if isinstance(entry, list) else [entry]
-            scope = Scope(self.shared.world, self.host, self.variables, files=found, waiter=self.under_way)
-            for last, name in zip([False] * (len(names) - 1) + [True], names, strict=True):
-                try:
-                    path = scope.find(str(self.shared.world.templar.render(name, scope)), "vars")
-                except BadInput:
-                    if last:
-                        raise
-                    continue
-                values = read_yaml(path) or {}
-                if not isinstance(values, dict):
-                    raise BadInput(f"{path}: a file of variables holds a mapping of names to values")
-                found.update(values)
-                break
-        self._files = found
 
     def _gather(self) -> None:
         scope = Scope(self.shared.world, self.host, self.variables, files=self._files, waiter=self.under_way)
@@ -223,10 +206,29 @@ class Strand:
         return bool(waits) and len(self.batch.hosts) > 1
 
     def _start(self, step: Step, scope: Scope) -> Flight:
+        if self.launcher.in_background(step):
+            return self._start_in_background(step)
         flight = self.launcher.launch(step, scope)
         self.under_way.add(flight, self.launcher.gives_facts(step))
         if flight.known_failure() or self.launcher.is_awaited(step):
             self.settle()
+        return flight
+
+    def _start_in_background(self, step: Step) -> Flight:
+        branch = self.under_way.branch()
+        scope = self.scope(step, branch)
+        flight = Flight(step, step.title, looped=step.loop is not None)
+
+        def fill() -> None:
+            try:
+                self.launcher.fill(flight, scope)
+            finally:
+                flight.reads = frozenset(branch.read)
+
+        if self.shared.survey:
+            self.shared.survey.flights.append(flight)
+        self.under_way.background.start(flight, fill, self.under_way.take_in)
+        self.under_way.add(flight)
         return flight
 
     def _once(self, step: Step, scope: Scope) -> None:
@@ -308,8 +310,8 @@ class Strand:
             self.step(replace(handler, position=(*after, AFTER_ITS_INCLUDES, number)))
             self.settle()
 
-    def scope(self, step: Step | None) -> Scope:
+    def scope(self, step: Step | None, waiter: Waiter | None = None) -> Scope:
         local = {name: value for layer in self._data for name, value in layer.items()}
         params = {name: value for layer in self._params for name, value in layer.items()}
         return Scope(self.shared.world, self.host, self.variables, step, local=local, params=params, files=self._files,
-                     waiter=self.under_way)
+                     waiter=waiter or self.under_way)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from playrunner import catalogue
+from playrunner.background import Background, Branch
 from playrunner.batch import Batch
 from playrunner.courier import Courier
 from playrunner.errors import HostUnreachable, StepFailed
@@ -46,11 +47,17 @@ class UnderWay(Waiter):
         self.tentative = {}  # facts set by steps that are not confirmed yet
         self._flights: deque[Flight] = deque()
         self._pending: dict[str, Flight] = {}  # by the name each will register
+        self._producers: dict[str, Flight] = {}  # the same, also of those that are done
+        self.background = Background(batch)
+
+    def branch(self) -> Branch:
+        """A waiter for a step in the background that is started now."""
+        return Branch(self.background, self._producers, self)
 
     def add(self, flight: Flight, gives_facts: bool = False) -> None:
         self._flights.append(flight)
         if flight.step.register:
-            self._pending[flight.step.register] = flight
+            self._pending[flight.step.register] = self._producers[flight.step.register] = flight
         if gives_facts:
             self._pending["ansible_facts"] = flight
 
@@ -82,16 +89,22 @@ class UnderWay(Waiter):
         while self._flights:
             flight = self._flights.popleft()
             try:
-                flight.wait(self.courier)
+                if flight.landed:
+                    flight = self.background.wait(flight)
+                else:
+                    flight.wait(self.courier)
             except (HostUnreachable, StepFailed) as error:
                 word = "unreachable" if isinstance(error, HostUnreachable) else "failed"
                 for turn in flight.turns:
                     turn.values = turn.values or {word: True, "changed": False, "msg": str(error)}
-            self._conclude(flight)
+            if not flight.landed:
+                self.take_in(flight)
+            self._stop_on(flight)
             if flight is until:
                 return
 
-    def _conclude(self, flight: Flight) -> None:
+    def take_in(self, flight: Flight) -> None:
+        """Judge a result, keep what it gives, and tell of it; what fails is stopped on when its turn comes."""
         step = flight.step
         for turn in flight.turns:
             judge(flight, turn)
@@ -102,16 +115,33 @@ class UnderWay(Waiter):
         if step.register:
             for known in (values, *values.get("results", ())):
                 known.setdefault("failed", False)
-            self.memory.given[step.register] = UnknownValues(values) if values.get("unknown") else values
+            self.memory.given[step.register] = self._registered(flight, values)
             if self._pending.get(step.register) is flight:
                 del self._pending[step.register]
         self._learn(flight)
         status = status_of(values)
-        stops = status == "failed" and not flight.ignored
         self.shared.hear(self._result(flight, values, status))
         if values.get("changed") and status not in ("failed", "unreachable"):
             self._notify(flight)
             self._remember(flight)
+
+    def _registered(self, flight: Flight, values: dict[str, Any]) -> dict[str, Any]:
+        """What later steps read; of what --check would have made, or what is not there to delete, nothing is known."""
+        if not flight.landed:
+            return UnknownValues(values) if values.get("unknown") else values
+        if flight.looped:
+            return {**values, "results": [UnknownValues(one) if _is_open(one) else one for one in values["results"]]}
+        return UnknownValues(values) if _is_open(values) else values
+
+    def _stop_on(self, flight: Flight) -> None:
+        if flight.problem:
+            self._drop()
+            raise flight.problem
+        if flight.abandoned:
+            return
+        values = flight.values()
+        status = status_of(values)
+        stops = status == "failed" and not flight.ignored
         if status == "unreachable" and not flight.ignore_unreachable:
             self._drop()
             raise HostGone
@@ -163,6 +193,9 @@ class UnderWay(Waiter):
 
     def _drop(self) -> None:
         """What was sent ahead of a failure is passed over by the agent; nobody waits for it."""
+        for flight in self.background.stop():
+            if flight.turns:
+                self.shared.report.output(self.host, f"{flight.title}: no longer waited for; the next run goes on from there")
         self._flights.clear()
         self._pending.clear()
         self.tentative.clear()
@@ -173,10 +206,13 @@ class UnderWay(Waiter):
         items = tuple(Item(turn.label, status_of(turn.values or {}), CENSORED if flight.hidden else turn.values or {})
                       for turn in flight.turns) if flight.looped else ()
         shown = {**CENSORED, "changed": values.get("changed", False)} if flight.hidden else values
-        seconds = sum(turn.parcel.seconds for turn in flight.turns if turn.parcel)
+        seconds = sum(turn.parcel.seconds if turn.parcel else turn.seconds for turn in flight.turns)
         return Result(self.host, flight.title, step.module, status, shown, round(seconds, 3), step.place, step.position,
                       items, rescued=status == "failed" and not flight.ignored and self.rescuers > 0,
                       ignored=flight.ignored, attempts=max((turn.attempts for turn in flight.turns), default=1),
                       delegated_to=flight.delegated_to, play=self.shared.play_number, weight=flight.weight())
 
 
+def _is_open(values: Mapping[str, Any]) -> bool:
+    """Whether what the step gives is not there yet, or not there at all."""
+    return bool(values.get("unknown") or values.get("foreseen") or values.get("absent"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,13 @@ def role_play(role: str, hosts: str, tasks: str = "main") -> Play:
     steps = [{"import_role": {"name": role, "tasks_from": tasks}}]
     text = json.dumps([{"name": role, "hosts": hosts, "gather_facts": False, "tasks": steps}])
     (entry,) = parse_yaml(text, f"roles/{role}")
+    return _load_play(entry, Path.cwd(), Keywords())
+
+
+def roles_play(roles: Sequence[str], hosts: str = "localhost") -> Play:
+    """A play of whole roles with what they depend on, each once: for verbs that stand for them."""
+    text = json.dumps([{"name": ", ".join(roles), "hosts": hosts, "gather_facts": False, "roles": list(roles)}])
+    (entry,) = parse_yaml(text, "roles")
     return _load_play(entry, Path.cwd(), Keywords())
 
 

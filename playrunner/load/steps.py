@@ -185,7 +185,8 @@ def _load_step(task: Located, module: str, given: Mapping[str, Any], around: Sur
         delay=task.get("delay", 5), notify=tuple(words.as_list(task.get("notify"))),
         listen=tuple(str(topic) for topic in words.as_list(task.get("listen"))),
         changed_when=task.get("changed_when"), failed_when=task.get("failed_when"),
-        async_seconds=task.get("async"), poll=task.get("poll", 15), directory=around.directory)
+        async_seconds=task.get("async"), poll=task.get("poll", 15), keep=task.get("keep"),
+        directory=around.directory)
 
 
 def _look_inside(module: str, given: Mapping[str, Any], place: Place, around: Surroundings) -> None:

@@ -19,7 +19,7 @@ PLAY = SHARED - {"delegate_to", "delegate_facts"} | {
 BLOCK = SHARED | {"name", "block", "rescue", "always", "collections"}
 STEP = SHARED | {
     "name", "action", "local_action", "args", "loop", "loop_control", "register", "until", "retries", "delay", "notify",
-    "listen", "changed_when", "failed_when", "async", "poll", "collections"}
+    "listen", "changed_when", "failed_when", "async", "poll", "keep", "collections"}
 # Known elsewhere, not here; said so instead of being ignored.
 REFUSED = {
     "gather_timeout": "facts are gathered without calling other programs; give the play's steps a timeout instead",

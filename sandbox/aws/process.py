@@ -19,6 +19,7 @@ from sandbox.state import SandboxError
 
 START_SECONDS = 60.0  # loading moto takes 2-4 s, more on a busy machine
 REGION = "us-west-2"
+PROFILE = "sandbox"
 MODULE = "sandbox.aws.server"
 
 
@@ -80,11 +81,21 @@ def down(root: Path) -> None:
         state.end(_processes(root))
         state.remove_tree(root / "aws")
         record_file(root).unlink(missing_ok=True)
+        credentials_file(root).unlink(missing_ok=True)
 
 
 def record_file(root: Path) -> Path:
     """Where its address and keys are kept, for inventories to read."""
     return root / "aws.json"
+
+
+def credentials_file(root: Path) -> Path:
+    """The keys in the form that AWS's own tools read, so that nobody has to copy them into an inventory."""
+    return root / "aws-credentials"
+
+
+def _profile(aws: Aws) -> str:
+    return f"[{PROFILE}]\naws_access_key_id = {aws.access_key_id}\naws_secret_access_key = {aws.secret_access_key}\n"
 
 
 def _started(root: Path, known: Aws | None) -> Aws:
@@ -110,6 +121,7 @@ def _started(root: Path, known: Aws | None) -> Aws:
     aws = Aws(endpoint, REGION, *keys)
     record = {name: value for name, value in asdict(aws).items() if name not in ("pid", "alive")}
     state.write_file(record_file(root), json.dumps(record, indent=2) + "\n")
+    state.write_file(credentials_file(root), _profile(aws))
     return Aws(**record, pid=process.pid, alive=True)
 
 

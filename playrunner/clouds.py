@@ -1,0 +1,40 @@
+"""Clouds: the accounts a run works in and the mark it leaves there, from the variables of the inventory."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from playrunner.clients import Account, AwsSettings, settings_of
+from playrunner.errors import BadInput
+from playrunner.intents import Intents
+from playrunner.ledger import Ledger
+from playrunner.owner import Owner, owner_of
+from playrunner.templating import MISSING
+from playrunner.variables import Scope
+
+
+class Clouds:
+    """One run's accounts, each made when first asked for."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.intents = Intents(ledger)
+        self._run = ledger.run_id
+        self._accounts: dict[AwsSettings, Account] = {}
+        self._lock = threading.Lock()
+
+    def aws(self, scope: Scope) -> Account:
+        settings = settings_of(lambda name: _value(scope, name))
+        with self._lock:
+            return self._accounts.setdefault(settings, Account(settings))
+
+    def owner(self, scope: Scope) -> Owner:
+        name = _value(scope, "cluster_name")
+        if not name:
+            raise BadInput('cluster_name is not set; it marks everything that is made: give it in the inventory (all: vars:)')
+        return owner_of(str(name), self._run, str(_value(scope, "ttl")))
+
+
+def _value(scope: Scope, name: str) -> Any:
+    found = scope.lookup(name)
+    return "" if found is MISSING or found is None else found

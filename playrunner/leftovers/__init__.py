@@ -1,0 +1,22 @@
+"""Leftovers: what is left of a stack in an AWS account, and its removal.
+
+    find(aws, "demo")            everything of one stack; None: of every stack that left a mark
+    remove(aws, found, ...)      takes it away in order, returns what is still there and why
+    sweep(aws, "demo", ...)      both, until another search finds nothing new
+    expired(found, now)          what is past its time
+
+    leftover.py  Leftover and Thing           stacks.py    whose a thing is, and how that is known
+    kind.py      what is known of a kind      kinds.py     all kinds; one file per service holds them
+    table.py     how leftovers are shown, with what they cost (playrunner/prices.py)
+"""
+
+from __future__ import annotations
+
+from playrunner.leftovers.expiry import expired
+from playrunner.leftovers.find import find
+from playrunner.leftovers.leftover import Leftover
+from playrunner.leftovers.remove import remove
+from playrunner.leftovers.sweep import sweep
+from playrunner.leftovers.table import as_data, as_table
+
+__all__ = ["Leftover", "as_data", "as_table", "expired", "find", "remove", "sweep"]

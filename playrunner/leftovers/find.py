@@ -1,0 +1,65 @@
+"""Finding: everything in the account and region that is a stack's, by its mark, its VPC or its maker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+from playrunner.clients import Aws
+from playrunner.cloud import Refused, Unanswered
+from playrunner.errors import HostUnreachable
+from playrunner.leftovers.kind import Kind
+from playrunner.leftovers.kinds import KINDS
+from playrunner.leftovers.leftover import GLOBAL, UNSEEN, Leftover, Thing, started
+from playrunner.leftovers.stacks import Claim, Stacks, arn_type, read_stacks
+from playrunner.owner import CLUSTER, EXPIRES, RUN, WHO
+
+AT_ONCE = 8  # kinds looked at side by side
+
+
+def find(aws: Aws, owner_cluster: str | None) -> list[Leftover]:
+    """What is left of one stack, or with None of every stack that left a mark. Touches nothing."""
+    aws.refresh()
+    stacks = read_stacks(aws, owner_cluster)
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="leftovers") as pool:
+        groups = list(pool.map(lambda kind: _of_kind(aws, kind, stacks), KINDS))
+    found = {(one.kind, one.within, one.id): one for group in groups for one in reversed(group)}
+    found |= {(one.kind, "", one.id): one for one in _of_no_kind(aws, stacks)}
+    order = {kind.name: number for number, kind in enumerate(KINDS)}
+    return sorted(found.values(), key=lambda one: (one.cluster, order.get(one.kind, len(order)), one.name, one.id))
+
+
+def _of_kind(aws: Aws, kind: Kind, stacks: Stacks) -> list[Leftover]:
+    try:
+        claimed = [(thing, stacks.claim(thing)) for thing in kind.things(aws, stacks)]
+    except (Refused, Unanswered, HostUnreachable) as error:
+        return [_unseen(aws, stacks, kind.service, kind.name, str(error))]
+    return [_leftover(aws, kind, thing, claim) for thing, claim in claimed if claim]
+
+
+def _leftover(aws: Aws, kind: Kind, thing: Thing, claim: Claim) -> Leftover:
+    tags = thing.tags if claim.owned else {}
+    stays = kind.precious and claim.by_place
+    why = f"{claim.why}, but nothing shows that we made it: remove it yourself, or mark it" if stays else claim.why
+    run = tags.get(RUN, "")
+    return Leftover(kind.service, kind.name, thing.id, thing.name, GLOBAL if kind.is_global else aws.region, claim.stack, run,
+                    tags.get(WHO, ""), tags.get(EXPIRES, ""), thing.since or started(run), why, thing.monthly_dollars,
+                    claim.owned, stays, thing.within, thing.vpc)
+
+
+def _of_no_kind(aws: Aws, stacks: Stacks) -> Iterable[Leftover]:
+    """The second net: what the tagging API lists with our mark and no kind knows."""
+    known = {kind.arn for kind in KINDS}
+    for arn, tags in stacks.marked.items():
+        if arn_type(arn) not in known:
+            yield Leftover(arn.split(":")[2], arn_type(arn), arn, tags.get("Name", ""), arn.split(":")[3] or aws.region,
+                           tags.get(CLUSTER, ""), tags.get(RUN, ""), tags.get(WHO, ""), tags.get(EXPIRES, ""),
+                           started(tags.get(RUN, "")), "carries our mark; remove it yourself: this kind is not known here",
+                           None, True, stays=True)
+    if stacks.blind:
+        yield _unseen(aws, stacks, "resourcegroupstaggingapi", "what only the tagging API lists", stacks.blind)
+
+
+def _unseen(aws: Aws, stacks: Stacks, service: str, what: str, why: str) -> Leftover:
+    """Silence is not absence: what could not be looked at may be there."""
+    return Leftover(service, UNSEEN, what, "", aws.region, stacks.wanted or "", why=why, owned=False, stays=True)

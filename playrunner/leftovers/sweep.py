@@ -1,0 +1,31 @@
+"""Sweeping: find and remove until another search finds nothing new, since some things show only when others are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from playrunner.clients import Aws
+from playrunner.leftovers.find import find
+from playrunner.leftovers.leftover import Leftover
+from playrunner.leftovers.remove import Say, Sleep, remove
+
+ROUNDS = 4  # volumes and interfaces show after their machines, a log group may be written once more
+
+
+def sweep(aws: Aws, owner_cluster: str | None, sleep: Sleep, say: Say,
+          wanted: Callable[[Leftover], bool] = lambda leftover: True) -> list[Leftover]:
+    """Remove what is wanted of all that is found; what a last search still finds of it comes back with the reason."""
+    found = [one for one in find(aws, owner_cluster) if wanted(one)]
+    for _ in range(ROUNDS):
+        if all(one.stays for one in found):
+            break
+        stuck = {_key(one): one.why for one in remove(aws, found, sleep, say)}
+        found = [replace(one, why=stuck.get(_key(one), one.why)) for one in find(aws, owner_cluster) if wanted(one)]
+        if all(_key(one) in stuck for one in found):
+            break
+    return found
+
+
+def _key(leftover: Leftover) -> tuple[str, str, str]:
+    return leftover.kind, leftover.within, leftover.id

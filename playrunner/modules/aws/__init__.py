@@ -1,0 +1,1 @@
+"""Modules for Amazon Web Services; they run on the controller."""

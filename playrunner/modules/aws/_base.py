@@ -1,0 +1,18 @@
+"""AwsModule: what all modules of this folder share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playrunner.cloud import CloudModule
+from playrunner.modules.aws._tags import plain
+from playrunner.state import State
+
+_WHERE = ("Tags", "tags", "TagList", "TagSet", "FileSystemTags")
+
+
+class AwsModule(CloudModule):
+    """A thing in AWS; our mark is among its tags."""
+
+    def ours(self, ctx: Any, state: State) -> bool:
+        return bool(ctx.owner.owns(plain(next((state[key] for key in _WHERE if state.get(key)), ()))))

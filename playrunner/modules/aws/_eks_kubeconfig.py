@@ -1,0 +1,77 @@
+"""The file of kubectl's contexts: ours go in and out, all others stay as they are."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from playrunner.module import Failed
+
+LOCK_SECONDS = 10  # others hold it for a moment
+
+
+def place(path: str) -> Path:
+    """The file that is meant; by default kubectl's own."""
+    chosen = path or os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0] or "~/.kube/config"
+    return Path(os.path.realpath(Path(chosen).expanduser()))
+
+
+def read(file: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(file.read_text()) or {}
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise Failed(f"{file} cannot be read as a kubeconfig: {error}; mend it, or name another file with path") from None
+    if not isinstance(content, dict):
+        raise Failed(f"{file} is not a kubeconfig; mend it, or name another file with path")
+    return content
+
+
+def entry(content: dict[str, Any], kind: str, name: str) -> Any:
+    """What the file says of a cluster, user or context of this name."""
+    found = next((one for one in content.get(f"{kind}s") or () if one.get("name") == name), None)
+    return None if found is None else found.get(kind)
+
+
+def put(content: dict[str, Any], kind: str, name: str, value: Any) -> None:
+    """Add, replace or (with None) take out one entry; the others keep their places."""
+    listed = list(content.get(f"{kind}s") or ())
+    at = next((index for index, one in enumerate(listed) if one.get("name") == name), len(listed))
+    listed[at:at + 1] = [] if value is None else [{"name": name, kind: value}]
+    content[f"{kind}s"] = listed
+
+
+@contextmanager
+def editing(file: Path) -> Iterator[dict[str, Any]]:
+    """The file's content, written back when the block ends: whole or not at all, for its owner's eyes only."""
+    from filelock import SoftFileLock, Timeout
+
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = f"{file}.lock"  # the file that kubectl, too, makes and removes while it writes
+    try:
+        with SoftFileLock(lock, timeout=LOCK_SECONDS):
+            content = {"apiVersion": "v1", "kind": "Config", **read(file)}
+            yield content
+            _write(file, content)
+    except Timeout:
+        raise Failed(f"{lock} is there, so another program writes the file; if none does, delete {lock}") from None
+
+
+def _write(file: Path, content: dict[str, Any]) -> None:
+    descriptor, scrap = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # made readable by the owner alone
+    try:
+        with os.fdopen(descriptor, "w") as stream:
+            yaml.safe_dump(content, stream, sort_keys=False)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(scrap, file)
+    except BaseException:
+        os.unlink(scrap)
+        raise

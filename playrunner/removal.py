@@ -1,0 +1,68 @@
+"""Removal: what a survey found is taken away, last first: a thing goes once everything that uses it is gone."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from playrunner.errors import HostUnreachable
+from playrunner.module import Failed
+from playrunner.settle import dissolve
+from playrunner.survey import Piece, Survey
+
+
+@dataclass(frozen=True)
+class Gone:
+    """How the removal of one piece ended: `changed`, `ok` when there was nothing to do, or `failed` with the reason."""
+
+    piece: Piece
+    status: str
+    reason: str = ""
+    seconds: float = 0.0
+
+
+def removable(survey: Survey, roles: Sequence[str] | None = None, with_kept: bool = False) -> list[Piece]:
+    """The pieces that are there, carry our mark and belong to these roles (all of them without any)."""
+    def wanted(piece: Piece) -> bool:
+        role = piece.step.role
+        return roles is None or (role is not None and role.name in roles)
+
+    return [piece for piece in survey.pieces if piece.ours and wanted(piece) and (with_kept or not piece.kept)]
+
+
+def remove(survey: Survey, pieces: Sequence[Piece], say: Callable[[Gone], None]) -> list[Gone]:
+    """Take the pieces away, side by side where nothing stands between them; returns how each of them ended."""
+    ended = {id(piece): threading.Event() for piece in pieces}
+    outcomes: dict[int, Gone] = {}
+
+    def work(piece: Piece) -> None:
+        try:
+            users = [user for user in survey.users_of(piece.flight, pieces) if user.flight is not piece.flight]
+            for user in users:
+                ended[id(user)].wait()
+            stays = next((user for user in users if id(user) not in outcomes or outcomes[id(user)].status == "failed"), None)
+            outcome = Gone(piece, "failed", f"{stays.title} still uses it") if stays else _dissolved(piece)
+            outcomes[id(piece)] = outcome
+            say(outcome)
+        finally:
+            ended[id(piece)].set()
+
+    threads = [threading.Thread(target=work, args=(piece,), name=piece.title, daemon=True) for piece in pieces]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [outcomes.get(id(piece), Gone(piece, "failed", "a defect ended it; see above")) for piece in pieces]
+
+
+def _dissolved(piece: Piece) -> Gone:
+    started = time.monotonic()
+    piece.ctx.progress("going")
+    piece.ctx.refresh()
+    try:
+        values = dissolve(piece.module, piece.ctx)
+    except (Failed, HostUnreachable) as problem:
+        return Gone(piece, "failed", str(problem), time.monotonic() - started)
+    return Gone(piece, "changed" if values["changed"] else "ok", str(values.get("msg", "")), time.monotonic() - started)

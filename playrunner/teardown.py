@@ -1,0 +1,105 @@
+"""Teardown: delete what the roles made, then look for what is left by its mark and its network, and say what stays.
+
+Deleting by role goes the ways things were made, backwards. The sweep after it needs neither playbook nor inventory to be what
+they were: it finds what services made on our behalf, what an earlier version of a role made, and what a killed run left.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from playrunner import leftovers
+from playrunner.cli import print_json
+from playrunner.clients import Aws
+from playrunner.cloud import Refused, Unanswered
+from playrunner.errors import HostUnreachable, StepFailed
+from playrunner.leftovers import Leftover
+from playrunner.options import Options
+from playrunner.shared import Shared
+from playrunner.stock import Ended, agreed, delete_roles, look
+from playrunner.survey import Piece, Survey
+from playrunner.variables import Scope
+
+LEFTOVERS = 7  # the exit code when something is left
+_CLOUDS = ("aws", "gcp", "k8s")
+
+
+def cloud_roles(folder: Path) -> list[str]:
+    """The roles that make things in a cloud: those whose steps name such a module."""
+    def makes(tasks: Path) -> bool:
+        return any(f"{kind}." in file.read_text() for file in tasks.glob("*.yaml") for kind in _CLOUDS)
+
+    return sorted(main.parent.parent.name for main in folder.glob("*/tasks/main.yaml") if makes(main.parent))
+
+
+def tear_down(options: Options, with_kept: bool) -> int:
+    """Everything of this inventory's cluster; 0 only when nothing is left."""
+    def then(shared: Shared, ended: Ended) -> int:
+        aws = Aws(shared.clouds.aws(Scope(shared.world, "localhost")), "sweep", shared.clouds.intents)
+        cluster = shared.clouds.owner(Scope(shared.world, "localhost")).cluster
+        stays = _values(ended.kept)
+        wanted: Callable[[Leftover], bool] = lambda one: not _ids(one) & stays  # noqa: E731
+        left = sweep(aws, cluster, wanted, options, shared)
+        return _told(left, ended, options)
+
+    return delete_roles(cloud_roles(Path.cwd() / "roles"), options, "teardown", with_kept, then)
+
+
+def tear_down_expired(options: Options) -> int:
+    """Every stack of the account whose time is over, whether or not there is an inventory for it."""
+    def then(shared: Shared) -> int:
+        aws = Aws(shared.clouds.aws(Scope(shared.world, "localhost")), "sweep", shared.clouds.intents)
+        over = {one.cluster for one in leftovers.expired(leftovers.find(aws, None), time.time())}
+        left = [one for cluster in sorted(over) for one in sweep(aws, cluster, lambda one: True, options, shared)]
+        return _told(left, Ended((), ()), options)
+
+    return look((), options, "teardown --expired", Survey(), then)
+
+
+def sweep(aws: Aws, cluster: str | None, wanted: Callable[[Leftover], bool], options: Options, shared: Shared) -> list[Leftover]:
+    """What is left after removing what may be removed; under --check nothing is removed."""
+    say = (lambda text: None) if options.json else _say
+    try:
+        found = [one for one in leftovers.find(aws, cluster) if wanted(one)]
+        if options.check or not found:
+            return found
+        if not options.json:
+            print(leftovers.as_table(found, time.time()))
+        if not options.yes and not agreed(shared, len(found)):
+            return found
+        return leftovers.sweep(aws, cluster, time.sleep, say, wanted)
+    except Unanswered as error:
+        raise HostUnreachable(str(error)) from None
+    except Refused as refusal:
+        raise StepFailed(str(refusal)) from None
+
+
+def _told(left: Sequence[Leftover], ended: Ended, options: Options) -> int:
+    code = 0 if not left else LEFTOVERS
+    if options.check:
+        code = 0
+    if options.json:
+        print_json({**ended.summary(), "left": leftovers.as_data(left, time.time()), "exit_code": code})
+    elif left and not options.check:
+        print(leftovers.as_table(left, time.time()))
+    elif left:
+        print("besides, found by mark or network:")
+        print(leftovers.as_table(left, time.time()))
+    else:
+        print(f"nothing is left{' but what is kept' if ended.kept else ''}")
+    return code
+
+
+def _values(pieces: Sequence[Piece]) -> set[str]:
+    """Everything by which a kept thing may be known."""
+    return {value for piece in pieces for value in (piece.found or {}).values() if isinstance(value, str)}
+
+
+def _ids(leftover: Leftover) -> set[str]:
+    return {leftover.id, leftover.id.rpartition("/")[2]}
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)

@@ -1,0 +1,73 @@
+"""audit: what is left in an AWS account, of this inventory's stack or of all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from playrunner.cli import RUN_FLAGS, print_json, verb
+
+if TYPE_CHECKING:
+    from playrunner.clients import Aws
+    from playrunner.leftovers import Leftover
+
+LEFTOVERS = 7  # the exit code when something is there
+
+_FLAGS = {name: RUN_FLAGS[name] for name in ("inventory", "extra-vars", "json")}
+
+
+@verb(flags=_FLAGS, help={"expired": "only what is past the expiry that --ttl wrote",
+                          "all": "every stack that left a mark in the account and region, not only the inventory's"})
+def audit(context: Any, flags: dict[str, Any], expired: bool = False, all: bool = False) -> int:
+    """Show what is left in AWS, by stack: age, owner, expiry and cost. Exit code 7 when something is."""
+    import time
+
+    from playrunner import leftovers
+
+    aws, stack = _account_and_stack(flags)
+    found = _search(aws, "" if all else stack)
+    now = time.time()
+    if expired:
+        found = leftovers.expired(found, now)
+    code = LEFTOVERS if found else 0
+    if flags["json"]:
+        print_json({**leftovers.as_data(found, now), "account": aws.account, "region": aws.region, "exit_code": code})
+    elif found:
+        print(leftovers.as_table(found, now))
+    else:
+        whose = f" of {stack}" if stack and not all else ""
+        print(f"nothing {'has expired' if expired else 'is left'}{whose} in account {aws.account}, {aws.region}")
+    return code
+
+
+def _account_and_stack(flags: dict[str, Any]) -> tuple[Aws, str]:
+    """The account that the inventory's variables lead to, and the stack they name (if any)."""
+    from playrunner.clients import Account, Aws, settings_of
+    from playrunner.extra_vars import read_extra_vars
+    from playrunner.load.words import templar
+    from playrunner.options import Options
+    from playrunner.run import open_inventory
+    from playrunner.templating import MISSING
+    from playrunner.variables import Scope
+    from playrunner.world import World
+
+    inventory = open_inventory(Options(inventory=tuple(flags["inventory"])))
+    scope = Scope(World(inventory, templar, read_extra_vars(tuple(flags["extra_vars"])), {}), "localhost")
+
+    def value(name: str) -> str:
+        found = scope.lookup(name)
+        return "" if found is MISSING or found is None else str(found)
+
+    return Aws(Account(settings_of(value))), value("cluster_name")
+
+
+def _search(aws: Aws, stack: str) -> list[Leftover]:
+    from playrunner import leftovers
+    from playrunner.cloud import Refused, Unanswered
+    from playrunner.errors import HostUnreachable, StepFailed
+
+    try:
+        return leftovers.find(aws, stack or None)
+    except Unanswered as error:
+        raise HostUnreachable(str(error)) from None
+    except Refused as refusal:
+        raise StepFailed(str(refusal)) from None

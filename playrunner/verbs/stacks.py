@@ -1,0 +1,29 @@
+"""status and teardown: everything of a cluster, whatever roles made it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playrunner.cli import options_from, verb
+from playrunner.verbs.role import DELETE, LOOK
+
+
+@verb(flags=LOOK)
+def status(context: Any, flags: dict[str, Any]) -> int:
+    """What there is of this inventory's cluster, role by role."""
+    from pathlib import Path
+
+    from playrunner.stock import show_status
+    from playrunner.teardown import cloud_roles
+
+    return show_status(cloud_roles(Path.cwd() / "roles"), options_from(flags), "status")
+
+
+@verb(flags=DELETE, help={"with-kept": "also what steps say to keep (buckets, images)",
+                          "expired": "instead: every stack of the account whose --ttl is over"})
+def teardown(context: Any, flags: dict[str, Any], with_kept: bool = False, expired: bool = False) -> int:
+    """Delete everything of this inventory's cluster and prove that nothing is left; exit code 7 when something is."""
+    from playrunner.teardown import tear_down, tear_down_expired
+
+    options = options_from(flags)
+    return tear_down_expired(options) if expired else tear_down(options, with_kept)

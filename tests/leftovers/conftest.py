@@ -1,0 +1,34 @@
+"""The pretend AWS, and our own client of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from playrunner.clients import Account, Aws, AwsSettings
+from tests.sandbox.aws import PretendAws
+from tests.sandbox.conftest import aws, aws_server  # noqa: F401
+
+HASTE = 100  # a second of waiting takes a hundredth: life cycles here are that much shorter than the real ones
+
+
+@pytest.fixture
+def client(aws: PretendAws) -> Aws:  # noqa: F811
+    return client_of(aws)
+
+
+@pytest.fixture
+def sleep() -> Callable[[float], None]:
+    return lambda seconds: time.sleep(seconds / HASTE)
+
+
+def client_of(aws: PretendAws) -> Aws:  # noqa: F811
+    return Aws(Account(AwsSettings(**{name.removeprefix("aws_"): value for name, value in variables_of(aws).items()})))
+
+
+def variables_of(aws: PretendAws) -> dict[str, str]:  # noqa: F811
+    """What an inventory says to come there."""
+    return {"aws_region": aws.up.region, "aws_profile": "sandbox", "aws_endpoint_url": aws.up.endpoint_url,
+            "aws_credentials_file": str(aws.root / "aws-credentials")}

@@ -1,0 +1,157 @@
+"""Removing: in order, until each is gone; what cannot go is named with the reason, and nothing of others is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from playrunner.clients import Aws
+from playrunner.leftovers import find, remove, sweep
+from tests.leftovers.world import IMAGE, Builder, listing, neighbours
+from tests.sandbox.aws import PretendAws, until
+
+Sleep = Callable[[float], None]
+
+
+def quiet(text: str) -> None:
+    return None
+
+
+def test_a_whole_stack_goes_and_the_neighbours_stay_as_they_are(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+    neighbours(aws)
+    settle(aws)
+    before = listing(aws)
+    Builder(aws, "demo").everything()
+    assert sweep(client, "demo", sleep, quiet) == []
+    assert listing(aws) == before
+
+
+@pytest.mark.parametrize("steps", range(1, len(Builder.STEPS)))
+def test_a_stack_goes_from_any_partial_state(aws: PretendAws, client: Aws, sleep: Sleep, steps: int) -> None:
+    before = listing(aws)
+    stack = Builder(aws, "demo")
+    for step in Builder.STEPS[:steps]:
+        getattr(stack, step)()
+    assert sweep(client, "demo", sleep, quiet) == []
+    assert listing(aws) == before
+
+
+def test_one_removal_of_what_was_found_is_enough_and_another_finds_it_gone(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+    Builder(aws, "demo").everything()
+    found = find(client, "demo")
+    assert remove(client, found, sleep, quiet) == []
+    assert find(client, "demo") == []
+    aws.control("DELETE", "calls")
+    assert remove(client, found, sleep, quiet) == []
+    assert not [call for call in aws.calls() if call["mutating"]]
+
+
+def test_what_is_still_being_made_is_waited_for(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+    stack = Builder(aws, "demo")
+    stack.network()
+    aws.cluster(stack.subnets, "demo", tags=stack.tags)
+    aws.delays(eks__nodegroup__create=0.6)
+    aws.nodegroup("demo", stack.subnets, wait=False, tags=stack.tags)
+    assert sweep(client, "demo", sleep, quiet) == []
+
+
+def test_interfaces_that_outlive_their_load_balancer_are_waited_for(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+    stack = Builder(aws, "demo")
+    stack.network()
+    stack.made_by_the_cluster()
+    aws.delays(elb__interface__linger=1.5)
+    said: list[str] = []
+    assert sweep(client, "demo", sleep, said.append) == []
+    assert any(text.startswith("waiting: network interface") and "held by ELB" in text for text in said)
+
+
+def test_what_may_not_be_removed_is_named_with_the_reason_and_the_cost(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+    stack = Builder(aws, "demo")
+    stack.network()
+    aws.fault("deny", service="ec2", action="DeleteNatGateway")
+    left = {one.kind: one for one in sweep(client, "demo", sleep, quiet)}
+    gateway = left["NAT gateway"]
+    assert gateway.id == stack.nat
+    assert gateway.monthly_dollars == pytest.approx(32.85)
+    assert "delete_nat_gateway" in gateway.why and "docs/aws-permissions.md" in gateway.why
+    assert set(left) == {"NAT gateway", "elastic IP", "network interface", "internet gateway", "subnet", "VPC"}
+    assert f"NAT Gateway {stack.nat}" in left["subnet"].why
+
+
+def test_a_group_that_others_name_is_left_and_theirs_stays(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+    other, ec2 = Builder(aws, "", "theirs"), aws.client("ec2")
+    other.network()
+    stack = Builder(aws, "demo")
+    stack.vpc = other.vpc
+    stack.groups()
+    theirs = ec2.create_security_group(GroupName="theirs", Description="theirs", VpcId=other.vpc)["GroupId"]
+    rule = {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": stack.group}]}
+    ec2.authorize_security_group_ingress(GroupId=theirs, IpPermissions=[rule])
+    look = lambda: ec2.describe_security_groups(GroupIds=[theirs])["SecurityGroups"]  # noqa: E731
+    before = look()
+    [left] = sweep(client, "demo", sleep, quiet)
+    assert left.id == stack.group
+    assert f"rules of {theirs}" in left.why
+    assert look() == before
+
+
+def test_a_policy_that_others_have_attached_is_left_on_their_role(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+    stack, iam = Builder(aws, "demo"), aws.client("iam")
+    stack.identity()
+    aws.role("theirs", "ec2.amazonaws.com")
+    policy = iam.list_policies(Scope="Local")["Policies"][0]["Arn"]
+    iam.attach_role_policy(RoleName="theirs", PolicyArn=policy)
+    [left] = sweep(client, "demo", sleep, quiet)
+    assert (left.kind, left.id) == ("IAM policy", policy)
+    assert "held by theirs" in left.why
+
+
+def test_an_unmarked_machine_in_our_vpc_is_left_running(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+    stack = Builder(aws, "demo")
+    stack.network()
+    aws.client("ec2").run_instances(ImageId=IMAGE, InstanceType="t3.micro", MinCount=1, MaxCount=1, SubnetId=stack.subnets[0])
+    left = {one.kind for one in sweep(client, "demo", sleep, quiet)}
+    assert {"instance", "network interface", "subnet", "VPC"} <= left
+    until(lambda: {one["State"]["Name"] for one in aws.instances()}, lambda states: states == {"running"})
+
+
+def test_lost_answers_and_throttling_leave_nothing_behind(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+    before = listing(aws)
+    Builder(aws, "demo").everything()
+    aws.fault("throttle", probability=0.1, seed=1)
+    aws.fault("lost", mutating=True, probability=0.2, seed=2)
+    assert sweep(client, "demo", sleep, quiet) == []
+    aws.control("DELETE", "faults")
+    assert listing(aws) == before
+
+
+def test_only_what_is_wanted_is_removed(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+    stack = Builder(aws, "demo")
+    stack.shelves()
+    assert sweep(client, "demo", sleep, quiet, wanted=lambda one: one.kind != "S3 bucket") == []
+    assert {one.kind for one in find(client, "demo")} == {"S3 bucket"}
+
+
+def test_removing_one_stack_leaves_the_other(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+    Builder(aws, "keep").network()
+    Builder(aws, "keep").shelves()
+    settle(aws)
+    before = listing(aws)
+    stack = Builder(aws, "demo")
+    stack.network()
+    stack.shelves()
+    assert sweep(client, "demo", sleep, quiet) == []
+    assert listing(aws) == before
+
+
+def settle(aws: PretendAws) -> None:
+    """Until what was begun has ended."""
+    ec2, fsx = aws.client("ec2"), aws.client("fsx")
+    until(lambda: {one["State"] for one in ec2.describe_nat_gateways()["NatGateways"]}, lambda states: states <= {"available"})
+    until(lambda: {one["Lifecycle"] for one in fsx.describe_file_systems()["FileSystems"]}, lambda states: states <= {"AVAILABLE"})
+    efs = aws.client("efs")
+    for system in efs.describe_file_systems()["FileSystems"]:
+        look = lambda system=system: {one["LifeCycleState"] for one in efs.describe_mount_targets(  # noqa: E731
+            FileSystemId=system["FileSystemId"])["MountTargets"]}
+        until(look, lambda states: states <= {"available"})

@@ -1,0 +1,29 @@
+"""What tests of cloud modules share: one pretend AWS per process, made new for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("moto")
+
+from sandbox.aws import process
+from tests.modules.aws.stage import Stage
+from tests.sandbox.aws import PretendAws
+
+
+@pytest.fixture(scope="session")
+def pretend_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PretendAws]:
+    root = tmp_path_factory.mktemp("aws")
+    yield PretendAws(root)
+    process.down(root)
+
+
+@pytest.fixture
+def stage(pretend_aws: PretendAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path / "state"))
+    pretend_aws.control("POST", "reset")
+    pretend_aws.delays(**{"*": 0.05})
+    return Stage(pretend_aws, tmp_path)
