@@ -92,8 +92,7 @@ class Branch(Waiter):
         self.read: set[str] = set()
 
     def settle(self) -> None:
-        for name in list(self._producers):
-            self.wait_for(name)
+        """Nothing: what a template looks up besides names (files, the environment) is taken as it is found."""
 
     def wait_for(self, name: str) -> None:
         flight = self._producers.get(name)

@@ -23,6 +23,8 @@ ATTEMPTS = 9
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.1, 10.0
 
 _THROTTLED = ("Throttl", "TooManyRequests", "RequestLimitExceeded", "SlowDown", "PriorRequestNotComplete", "BandwidthLimit")
+# A role or instance profile that was made seconds ago is not known everywhere yet; the call has done nothing.
+_NOT_YET = ("could not be assumed", "cannot be assumed", "Invalid IAM Instance Profile")
 _ALREADY = ("AlreadyExists", "Duplicate", "AlreadyOwnedByYou", "MountTargetConflict", "ResourceInUse", "AlreadyAssociated")
 _IN_USE = ("DependencyViolation", "InUse", "DeleteConflict", "ResourceConflict", "IncorrectState", "IncorrectInstanceState",
            "BucketNotEmpty", "HasDependency")
@@ -246,8 +248,10 @@ def _problem(error: Exception, service: str, operation: str) -> Exception:
         code = str(error.response.get("Error", {}).get("Code", ""))
         status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
         text = f"{what}: {code}: {error.response.get('Error', {}).get('Message', '')}"
-        if any(word in code for word in _THROTTLED):
+        if any(word in code for word in _THROTTLED) or any(words in text for words in _NOT_YET):
             return _Throttled(text, code)
+        if "Insufficient" in code or code == "UnfulfillableCapacity":
+            return Refused(text, code)  # EC2 says so with a 500, and has done nothing
         if status >= 500 and status != 501:
             return Unanswered(text)
         if any(word in code for word in _DENIED):

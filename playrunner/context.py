@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +35,21 @@ class Context:
     subject: str  # what the step is about, in the ledger's words
     progress: Callable[[str], None]  # what a service is doing while a step waits for it
     warnings: list[str] = field(default_factory=list)
+    _aws: Aws | None = None
+    _owner: Owner | None = None
 
-    @cached_property
+    @property
     def aws(self) -> Aws:
-        return Aws(self.clouds.aws(self.scope), self.subject, self.clouds.intents, self.sleep)
+        # Not a cached_property: before Python 3.12 all instances share its lock, and finding an account out may have to wait.
+        if self._aws is None:
+            self._aws = Aws(self.clouds.aws(self.scope), self.subject, self.clouds.intents, self.sleep)
+        return self._aws
 
-    @cached_property
+    @property
     def owner(self) -> Owner:
-        return self.clouds.owner(self.scope)
+        if self._owner is None:
+            self._owner = self.clouds.owner(self.scope)
+        return self._owner
 
     def refresh(self) -> None:
         """What was read before is not good enough any more."""

@@ -14,6 +14,7 @@ GIB = 1024**3
 EKS_CONTROL_PLANE_HOUR = 0.10
 EKS_EXTENDED_SUPPORT_HOUR = 0.50  # on top, once a version's standard support has ended
 NAT_GATEWAY_HOUR = 0.045
+NAT_GATEWAY_GIB = 0.045  # through it
 PUBLIC_IPV4_HOUR = 0.005
 INTERFACE_ENDPOINT_HOUR = 0.01  # for each subnet it is in
 LOAD_BALANCER_HOUR = {"application": 0.0225, "network": 0.0225, "gateway": 0.0125, "classic": 0.025}

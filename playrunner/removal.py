@@ -29,7 +29,15 @@ def removable(survey: Survey, roles: Sequence[str] | None = None, with_kept: boo
         role = piece.step.role
         return roles is None or (role is not None and role.name in roles)
 
-    return [piece for piece in survey.pieces if piece.ours and wanted(piece) and (with_kept or not piece.kept)]
+    stays = [] if with_kept else kept(survey)
+    return [piece for piece in survey.pieces if piece.ours and wanted(piece) and piece not in stays]
+
+
+def kept(survey: Survey) -> list[Piece]:
+    """What its steps say to keep, and what that stands on."""
+    named = [piece for piece in survey.pieces if piece.kept and piece.ours]
+    return [piece for piece in survey.pieces
+            if piece.ours and (piece.kept or survey.users_of(piece.flight, named))]
 
 
 def remove(survey: Survey, pieces: Sequence[Piece], say: Callable[[Gone], None]) -> list[Gone]:

@@ -46,9 +46,10 @@ def run_plays(plays: Sequence[Play], options: Options, command: str, *, inventor
     """
     if inventory is None:
         inventory = open_inventory(options)
-        if any(step.module.startswith("aws.") for play in plays for section in play.sections for step in steps_of(section)):
+        steps = [step for play in plays for section in play.sections for step in steps_of(section)]
+        if any(step.module.startswith("aws.") for step in steps):
             set_cloud_stage(inventory)
-        if any(play.hosts != "localhost" for play in plays):
+        if any(play.hosts != "localhost" for play in plays) or any(step.keywords.delegate_to is not None for step in steps):
             set_stage(inventory)
     extra = {**read_extra_vars(options.extra_vars), **(extra or {})}
     plan = make_plan(plays, options.tags, options.skip_tags, options.start_at_task)

@@ -15,7 +15,7 @@ from playrunner.state import Change, State
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0  # seconds between looks; a tenth of what was waited so far, within these
 SURE_SECONDS = 2.0  # what was asked for without an answer may take this long to be seen
-MOST_APPLIED = 8  # lost answers, and zones without capacity to fall over to; what differs after so many attempts stays so
+MOST_APPLIED = 16  # lost answers, and zones without capacity to fall over to; what differs after so many attempts stays so
 
 
 def settle(module: CloudModule, ctx: Any) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class _Settling:
                 raise Failed(reason or f"still not as declared after {applied} attempts: {_differing(change)}")
             applied += 1
             self._apply(change)
-            found = self._until_seen()
+            found = self._until_seen(change)
 
     def to_nothing(self) -> dict[str, Any]:
         module, ctx = self.module, self.ctx
@@ -97,11 +97,11 @@ class _Settling:
                 raise
         return True
 
-    def _until_seen(self) -> State | None:
-        """The thing once it shows and stands still; what was just made may not show at once."""
+    def _until_seen(self, asked: Change) -> State | None:
+        """The thing once something of what was asked for shows, and it stands still; what was just made may not show at once."""
         found = self._still(self.module.observe(self.ctx))
         sure = time.monotonic() + SURE_SECONDS
-        while self._change(found) and time.monotonic() < sure and not (found and self.module.broken(found)):
+        while self._change(found).same_as(asked) and time.monotonic() < sure and not (found and self.module.broken(found)):
             self._rest("waiting until it is seen")
             found = self._still(self.module.observe(self.ctx))
         return found

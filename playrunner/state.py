@@ -35,6 +35,9 @@ class Change:
     def __bool__(self) -> bool:
         return self.before != self.after
 
+    def same_as(self, other: Change) -> bool:
+        return self.before == other.before and self.after == other.after
+
     @property
     def creates(self) -> bool:
         return self.before is None and self.after is not None

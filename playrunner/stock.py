@@ -57,7 +57,7 @@ def delete_roles(roles: Sequence[str], options: Options, command: str, with_kept
 
     def go(shared: Shared) -> int:
         pieces = removable(survey, roles, with_kept)
-        kept = [piece for piece in removable(survey, roles, True) if piece.kept and not with_kept]
+        kept = [piece for piece in removable(survey, roles, True) if piece not in pieces]
         foreign = [piece for piece in survey.pieces if piece.found is not None and not piece.ours]
         _say_plan(pieces, kept, foreign, options)
         if pieces and not options.check and not options.yes and not agreed(shared, len(pieces)):

@@ -51,8 +51,11 @@ def tear_down_expired(options: Options) -> int:
     """Every stack of the account whose time is over, whether or not there is an inventory for it."""
     def then(shared: Shared) -> int:
         aws = Aws(shared.clouds.aws(Scope(shared.world, "localhost")), "sweep", shared.clouds.intents)
-        over = {one.cluster for one in leftovers.expired(leftovers.find(aws, None), time.time())}
-        left = [one for cluster in sorted(over) for one in sweep(aws, cluster, lambda one: True, options, shared)]
+        over = leftovers.expired(leftovers.find(aws, None), time.time())
+        # In a stack that has expired, what was made without a time of its own stays: somebody may have added it on purpose.
+        marks = {(one.kind, one.within, one.id) for one in over}
+        left = [one for cluster in sorted({one.cluster for one in over}) for one in sweep(
+            aws, cluster, lambda one: (one.kind, one.within, one.id) in marks, options, shared)]
         return _told(left, Ended((), ()), options)
 
     return look((), options, "teardown --expired", Survey(), then)

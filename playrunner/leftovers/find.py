@@ -15,12 +15,19 @@ from playrunner.leftovers.stacks import Claim, Stacks, arn_type, read_stacks
 from playrunner.owner import CLUSTER, EXPIRES, RUN, WHO
 
 AT_ONCE = 8  # kinds looked at side by side
+# Types that may carry our mark and end with what they are a part of.
+GO_WITH_OTHERS = {"ec2:security-group-rule", "ec2:spot-instances-request", "elasticloadbalancing:listener",
+                  "elasticloadbalancing:listener-rule"}
 
 
-def find(aws: Aws, owner_cluster: str | None) -> list[Leftover]:
-    """What is left of one stack, or with None of every stack that left a mark. Touches nothing."""
+def find(aws: Aws, owner_cluster: str | None, known_as: Iterable[str] = ()) -> list[Leftover]:
+    """What is left of one stack, or with None of every stack that left a mark. Touches nothing.
+
+    `known_as` are names that the stack's Kubernetes clusters had, where they differ from its own: what they made is still
+    known by those once they are gone.
+    """
     aws.refresh()
-    stacks = read_stacks(aws, owner_cluster)
+    stacks = read_stacks(aws, owner_cluster, known_as)
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="leftovers") as pool:
         groups = list(pool.map(lambda kind: _of_kind(aws, kind, stacks), KINDS))
     found = {(one.kind, one.within, one.id): one for group in groups for one in reversed(group)}
@@ -49,7 +56,7 @@ def _leftover(aws: Aws, kind: Kind, thing: Thing, claim: Claim) -> Leftover:
 
 def _of_no_kind(aws: Aws, stacks: Stacks) -> Iterable[Leftover]:
     """The second net: what the tagging API lists with our mark and no kind knows."""
-    known = {kind.arn for kind in KINDS}
+    known = {kind.arn for kind in KINDS} | GO_WITH_OTHERS
     for arn, tags in stacks.marked.items():
         if arn_type(arn) not in known:
             yield Leftover(arn.split(":")[2], arn_type(arn), arn, tags.get("Name", ""), arn.split(":")[3] or aws.region,

@@ -53,8 +53,10 @@ class _Removal:
                     for future in done:
                         del self.running[future]
                         self.left += filter(None, [future.result()])
-            finally:
-                self.stop.set()
+            except BaseException:
+                self.stop.set()  # nothing more is asked for; what was asked for goes on in AWS
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
         return self.left
 
     def _may_go(self, leftover: Leftover) -> bool:
@@ -79,11 +81,14 @@ class _Removal:
         waited, said = 0.0, ""
         thing = _look(kind, aws, leftover)
         while thing is not None:
+            if self.stop.is_set():
+                return "interrupted"
             why = "is being deleted" if thing.going else self._ask(kind, aws, leftover, thing)
-            thing = thing if thing.going else _look(kind, aws, leftover)
-            if thing is None:
-                break
-            if waited >= limit or self.stop.is_set():
+            if why == ASKED:
+                thing = _look(kind, aws, leftover)
+                if thing is None:
+                    break
+            if waited >= limit:
                 return _reason(kind, aws, thing, why, waited)
             if why != said:
                 self.say(f"waiting: {leftover}: {why}")

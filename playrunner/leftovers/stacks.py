@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,8 @@ class Stacks:
     kubernetes: Mapping[str, Mapping[str, Any]]  # every EKS cluster there is, by name
     marked: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # ARN: tags, from the tagging API
     blind: str = ""  # why the tagging API did not answer
+    strangers: frozenset[str] = frozenset()  # Kubernetes clusters that others run on machines of their own
+    known_as: frozenset[str] = frozenset()  # what the wanted stack's Kubernetes clusters were called, when not like it
 
     def claim(self, thing: Thing) -> Claim | None:
         """Whose the thing is; None for what is no wanted stack's."""
@@ -63,11 +65,15 @@ class Stacks:
         found = self.kubernetes.get(kubernetes)
         if found is not None:
             return str((found.get("tags") or {}).get(CLUSTER, ""))
+        if kubernetes in self.strangers:
+            return ""
+        if kubernetes in self.known_as and self.wanted:
+            return self.wanted
         return kubernetes if kubernetes in self.names else ""
 
     def our_kubernetes(self) -> list[str]:
         """Names of Kubernetes clusters that are, or were, a wanted stack's."""
-        names = {*self.kubernetes, *self.names}
+        names = {*self.kubernetes, *self.names, *self.known_as}
         return sorted(name for name in names if (stack := self.stack_of(name)) and self.wanted in (None, stack))
 
     def marked_arns(self, kind: str) -> list[str]:
@@ -89,7 +95,7 @@ def _kubernetes_owners(tags: Mapping[str, str]) -> list[tuple[str, str]]:
     return owners + [(tags[key], f"{key}={tags[key]}") for key in (CONTROLLER_TAG, *NODE_TAGS) if key in tags]
 
 
-def read_stacks(aws: Aws, wanted: str | None) -> Stacks:
+def read_stacks(aws: Aws, wanted: str | None, known_as: Iterable[str] = ()) -> Stacks:
     """Learn what there is; what cannot even be asked here ends the search."""
     marked, blind = _marked(aws, wanted)
     vpcs = {str(raw["VpcId"]): plain(raw.get("Tags")).get(CLUSTER, "") for raw in listed(aws, "ec2", "describe_vpcs", "Vpcs")}
@@ -98,7 +104,16 @@ def read_stacks(aws: Aws, wanted: str | None) -> Stacks:
                   if (cluster := described_cluster(aws, name)) is not None}
     names = {stack for stack in (*ours.values(), *(tags.get(CLUSTER, "") for tags in marked.values()), wanted or "") if stack}
     names |= {stack for cluster in kubernetes.values() if (stack := str((cluster.get("tags") or {}).get(CLUSTER, "")))}
-    return Stacks(wanted, frozenset(names), ours, kubernetes, marked, blind)
+    return Stacks(wanted, frozenset(names), ours, kubernetes, marked, blind, _strangers(aws, ours, kubernetes),
+                  frozenset(known_as))
+
+
+def _strangers(aws: Aws, vpcs: Mapping[str, str], kubernetes: Mapping[str, Any]) -> frozenset[str]:
+    """Clusters of which EKS knows nothing and machines are up outside our VPCs: one may be called like a stack of ours."""
+    machines = [raw for reservation in listed(aws, "ec2", "describe_instances", "Reservations")
+                for raw in reservation["Instances"] if raw["State"]["Name"] != "terminated"]
+    tags = [plain(raw.get("Tags")) for raw in machines if raw.get("VpcId") not in vpcs]
+    return frozenset(name for one in tags if CLUSTER not in one for name, _ in _kubernetes_owners(one) if name not in kubernetes)
 
 
 def described_cluster(aws: Aws, name: str) -> dict[str, Any] | None:

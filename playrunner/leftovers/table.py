@@ -18,7 +18,8 @@ def as_table(leftovers: Iterable[Leftover], now: float) -> str:
     found = list(leftovers)
     lines: list[str] = []
     for name, things in by_stack(found).items():
-        lines += [_heading(name, things, now), *_rows(things, now), ""]
+        dearest_first = sorted(things, key=lambda thing: -(thing.monthly_dollars or 0.0))
+        lines += [_heading(name, things, now), *_rows(dearest_first, now), ""]
     if found:
         lines += [f"{_count(found)}, {_cost(found)}", f"prices: {prices.SOURCE}; {prices.DATED}"]
     return "\n".join(lines)

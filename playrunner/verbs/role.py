@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from invoke.tasks import Task
 
 from playrunner.cli import RUN_FLAGS, options_from, verb
+from playrunner.errors import BadInput
 
-CREATE = {**RUN_FLAGS, "ttl": ("", "how long it is meant to stay, as 8h or 3d: an expiry tag for `audit --expired`")}
+if TYPE_CHECKING:
+    from playrunner.model import Play
+
+CREATE = {**RUN_FLAGS, "ttl": ("", "how long it is meant to stay, as 8h or 3d: an expiry tag for `audit --expired`"),
+          "max-hourly": ("", "refuse before anything is made when the plan costs more dollars an hour")}
 _LOOK = ("inventory", "extra-vars", "json", "no-wait", "verbose")
 LOOK = {name: RUN_FLAGS[name] for name in _LOOK}
 DELETE = {name: RUN_FLAGS[name] for name in (*_LOOK, "check", "yes")}
@@ -51,5 +56,18 @@ def _create(role: str, flags: dict[str, Any], word: str) -> int:
     from playrunner.load.playbook import roles_play
     from playrunner.run import run_plays
 
-    ttl = flags.pop("ttl")
-    return run_plays([roles_play([role])], options_from(flags), f"{role}.{word}", extra={"ttl": ttl} if ttl else None)
+    ttl, limit, play = flags.pop("ttl"), flags.pop("max_hourly"), roles_play([role])
+    return run_plays([play], options_from(flags), f"{role}.{word}", extra=with_limit({"ttl": ttl} if ttl else {}, limit, play))
+
+
+def with_limit(extra: dict[str, Any], limit: str, play: Play) -> dict[str, Any]:
+    """The extra variables with what --max-hourly says; where nothing would heed it, it must not seem to be heeded."""
+    from playrunner.model import steps_of
+
+    if not limit:
+        return extra
+    if not limit.replace(".", "", 1).isdigit():
+        raise BadInput(f'--max-hourly takes dollars an hour, as 12.50, not "{limit}"')
+    if not any(step.module == "aws.preflight" for section in play.sections for step in steps_of(section)):
+        raise BadInput(f'--max-hourly cannot be kept: {play.name} has no preflight; make it the first dependency of the role')
+    return {**extra, "max_hourly": float(limit)}

@@ -93,7 +93,49 @@ def _efs(call: Call) -> Any:
     return efs_backends[ACCOUNT][call.region_name]
 
 
+def create_access_point(call: Call, moto: Moto) -> Reply:
+    token = call.params.get("ClientToken")
+    known = next((one for one in _efs(call).access_points.values() if one.client_token == token), None)
+    if known is not None:
+        said = f"Access point already exists with creation token {token}"
+        raise AwsError("AccessPointAlreadyExists", said, 409, ErrorCode="AccessPointAlreadyExists",
+                       AccessPointId=known.access_point_id)
+    return moto()
+
+
+def update_file_system(call: Call) -> dict[str, Any]:
+    file_system = _found(call)
+    if file_system.life_cycle_state != "available":
+        raise AwsError("IncorrectFileSystemLifeCycleState", f"it is {file_system.life_cycle_state}", 409)
+    file_system.throughput_mode = call.params.get("ThroughputMode") or file_system.throughput_mode
+    provisioned = call.params.get("ProvisionedThroughputInMibps") or file_system.provisioned_throughput_in_mibps
+    file_system.provisioned_throughput_in_mibps = provisioned if file_system.throughput_mode == "provisioned" else None
+    file_system.life_cycle_state = "updating"
+    call.world.later("efs.file_system", lambda: _again_available(file_system))
+    return dict(file_system.info_json())
+
+
+def put_backup_policy(call: Call) -> dict[str, Any]:
+    file_system = _found(call)
+    file_system._backup = call.params["BackupPolicy"]["Status"] == "ENABLED"
+    return {"BackupPolicy": {"Status": "ENABLED" if file_system._backup else "DISABLED"}}
+
+
+def _found(call: Call) -> Any:
+    number = call.params["FileSystemId"]
+    if number not in _efs(call).file_systems_by_id:
+        raise AwsError("FileSystemNotFound", f"File system '{number}' does not exist.", 404, ErrorCode="FileSystemNotFound")
+    return _efs(call).file_systems_by_id[number]
+
+
+def _again_available(file_system: Any) -> None:
+    if file_system.life_cycle_state == "updating":
+        file_system.life_cycle_state = "available"
+
+
+ANSWERS = {"UpdateFileSystem": update_file_system, "PutBackupPolicy": put_backup_policy}
 AROUND = {
+    "CreateAccessPoint": create_access_point,
     "CreateFileSystem": create_file_system,
     "CreateMountTarget": create_mount_target,
     "DeleteMountTarget": delete_mount_target,

@@ -14,6 +14,7 @@ from sandbox.aws import eks_versions, network
 from sandbox.aws.eks_access import ADMIN_POLICY, admit
 from sandbox.aws.eks_find import find, find_active
 from sandbox.aws.eks_updates import begin_update
+from sandbox.aws.iam import USER
 from sandbox.aws.tokens import forget, once
 from sandbox.aws.wire import AwsError, Call, page
 from sandbox.aws.world import ACCOUNT, Region
@@ -140,9 +141,8 @@ def _cluster_group(call: Call, name: str, vpc_id: str) -> str:
 
 
 def _admit_creator(call: Call, cluster: dict[str, Any]) -> None:
-    who = f"arn:aws:iam::{ACCOUNT}:user/sandbox"
-    admit(call, cluster["name"], who, "STANDARD")
-    call.region.access_policies[cluster["name"], who][ADMIN_POLICY] = {"type": "cluster", "namespaces": []}
+    admit(call, cluster["name"], USER, "STANDARD")
+    call.region.access_policies[cluster["name"], USER][ADMIN_POLICY] = {"type": "cluster", "namespaces": []}
 
 
 def _make_log_group(call: Call, cluster: dict[str, Any]) -> None:

@@ -110,6 +110,7 @@ def _fits(capacity: int, kind: str, storage: str, throughput: int | None) -> boo
 def _description(call: Call, lustre: dict[str, Any], subnet: Any) -> dict[str, Any]:
     wish, number, kind = call.params, f"fs-{uuid.uuid4().hex[:17]}", lustre["DeploymentType"]
     letters = "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(8))
+    data = {key: lustre[key] for key in ("ImportPath", "ExportPath") if lustre.get(key)}
     automatic = 0 if kind.startswith("SCRATCH") else lustre.get("AutomaticBackupRetentionDays", 0)
     return {
         "OwnerId": ACCOUNT,
@@ -133,6 +134,7 @@ def _description(call: Call, lustre: dict[str, Any], subnet: Any) -> dict[str, A
             **{key: value for key, value in lustre.items() if key not in ("ImportPath", "ExportPath")},
             "MountName": "fsx" if kind == "SCRATCH_1" else letters,
             "AutomaticBackupRetentionDays": automatic,
+            **({"DataRepositoryConfiguration": {"Lifecycle": "AVAILABLE", **data}} if data else {}),
         },
     }
 

@@ -22,8 +22,10 @@ from sandbox.aws import (
     iam,
     images,
     load_balancers,
+    logs,
     pricing,
     quotas,
+    s3,
     tagging,
     tokens,
 )
@@ -42,6 +44,7 @@ ANSWERS: Mapping[str, Mapping[str, Answer]] = {
         **eks_tags.ANSWERS,
         **eks_updates.ANSWERS,
     },
+    "efs": efs.ANSWERS,
     "fsx": fsx.ANSWERS,
     "pricing": pricing.ANSWERS,
     "resourcegroupstaggingapi": tagging.ANSWERS,
@@ -64,5 +67,8 @@ AROUND: Mapping[str, Mapping[str, Around]] = {
     "elb": load_balancers.AROUND,
     "elbv2": load_balancers.AROUND,
     "iam": iam.AROUND,
+    "sts": iam.AROUND_STS,
+    "logs": logs.AROUND,
+    "s3": s3.AROUND,
     "ssm": images.AROUND,
 }

@@ -130,7 +130,8 @@ def understood(world: World, request: Request) -> Call:
     except (HTTPException, NotImplementedError):
         return Call(world, service, "Unknown", region, {})
     protocol = determine_request_protocol(operation.service_model, request.content_type)
-    params = {} if service == "s3" else _params(request, operation, protocol, uri_params)
+    opaque = service == "s3" and operation.name not in ("CreateBucket", "DeleteBucket")  # bodies of S3 are mostly data
+    params = {} if opaque else _params(request, operation, protocol, uri_params)
     return Call(world, service, str(operation.name), region, params, operation, protocol)
 
 

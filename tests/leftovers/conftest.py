@@ -14,18 +14,20 @@ from tests.sandbox.conftest import aws, aws_server  # noqa: F401
 HASTE = 100  # a second of waiting takes a hundredth: life cycles here are that much shorter than the real ones
 
 
+@pytest.fixture(scope="session")
+def account(aws_server: PretendAws) -> Account:  # noqa: F811
+    """One for all tests: boto3 takes a second to make its clients."""
+    return Account(AwsSettings(**{name.removeprefix("aws_"): value for name, value in variables_of(aws_server).items()}))
+
+
 @pytest.fixture
-def client(aws: PretendAws) -> Aws:  # noqa: F811
-    return client_of(aws)
+def client(aws: PretendAws, account: Account) -> Aws:  # noqa: F811
+    return Aws(account)
 
 
 @pytest.fixture
 def sleep() -> Callable[[float], None]:
     return lambda seconds: time.sleep(seconds / HASTE)
-
-
-def client_of(aws: PretendAws) -> Aws:  # noqa: F811
-    return Aws(Account(AwsSettings(**{name.removeprefix("aws_"): value for name, value in variables_of(aws).items()})))
 
 
 def variables_of(aws: PretendAws) -> dict[str, str]:  # noqa: F811

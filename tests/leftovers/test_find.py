@@ -8,11 +8,11 @@ from playrunner.clients import Aws
 from playrunner.leftovers import Leftover, find
 from playrunner.leftovers.kinds import BY_NAME, KINDS
 from playrunner.leftovers.leftover import UNSEEN
-from tests.leftovers.world import IMAGE, Builder, listing, neighbours
+from tests.leftovers.listing import listing, settle
+from tests.leftovers.world import Builder, neighbours
 from tests.sandbox.aws import PretendAws, until
 
 GUESTS = {"EKS add-on", "EKS access entry", "EKS pod identity"}  # in clusters that are not ours
-RARE = {"VPC peering", "egress-only gateway"}
 
 
 def ids(found: list[Leftover], kind: str) -> set[str]:
@@ -24,6 +24,7 @@ def test_every_kind_is_found_and_looking_touches_nothing(aws: PretendAws, client
     stack = Builder(aws, "demo").everything()
     aws.client("ec2").create_egress_only_internet_gateway(VpcId=stack.vpc)
     aws.client("ec2").create_vpc_peering_connection(VpcId=aws.network()[0], PeerVpcId=stack.vpc)
+    settle(aws)
     before = listing(aws)
     aws.control("DELETE", "calls")
     found = find(client, "demo")
@@ -69,6 +70,15 @@ def test_what_a_cluster_made_is_found_after_the_cluster(aws: PretendAws, client:
     assert ids(found, "log group") == {"/aws/eks/demo/cluster"}
 
 
+def test_a_cluster_of_another_name_is_known_by_it_when_it_is_gone(aws: PretendAws, client: Aws) -> None:
+    Builder(aws, "demo").shelves()
+    other = Builder(aws, "", "train")
+    other.network()
+    other.made_by_the_cluster()
+    assert not ids(find(client, "demo"), "volume")
+    assert ids(find(client, "demo", known_as=["train"]), "volume") == {other.claim}
+
+
 def test_a_cluster_of_our_stacks_name_that_is_not_ours_keeps_what_it_made(aws: PretendAws, client: Aws) -> None:
     Builder(aws, "demo").shelves()
     other = Builder(aws, "", "demo")
@@ -77,6 +87,17 @@ def test_a_cluster_of_our_stacks_name_that_is_not_ours_keeps_what_it_made(aws: P
     other.made_by_the_cluster()
     assert {one.kind for one in find(client, "demo")} == {"ECR repository", "log group", "S3 bucket"}
     assert ids(find(client, None), "log group") == {"/demo/jobs"}
+
+
+def test_a_cluster_that_others_run_on_machines_of_their_own_keeps_what_it_made(aws: PretendAws, client: Aws) -> None:
+    Builder(aws, "demo").shelves()
+    other = Builder(aws, "", "demo")
+    other.network()
+    other.made_by_the_cluster()
+    assert other.claim in ids(find(client, "demo"), "volume")  # nobody runs it any more
+    machine = other.unmarked_machine()
+    aws.client("ec2").create_tags(Resources=[machine], Tags=[{"Key": "kubernetes.io/cluster/demo", "Value": "owned"}])
+    assert {one.kind for one in find(client, "demo")} == {"ECR repository", "log group", "S3 bucket"}
 
 
 def test_each_stack_has_its_own(aws: PretendAws, client: Aws) -> None:
@@ -93,8 +114,8 @@ def test_each_stack_has_its_own(aws: PretendAws, client: Aws) -> None:
 def test_a_machine_that_nobody_marked_in_our_vpc_is_listed_but_stays(aws: PretendAws, client: Aws) -> None:
     stack = Builder(aws, "demo")
     stack.network()
-    made = aws.client("ec2").run_instances(ImageId=IMAGE, InstanceType="t3.micro", MinCount=1, MaxCount=1, SubnetId=stack.subnets[0])
-    machine = next(one for one in find(client, "demo") if one.id == made["Instances"][0]["InstanceId"])
+    made = stack.unmarked_machine()
+    machine = next(one for one in find(client, "demo") if one.id == made)
     assert machine.stays
     assert "nothing shows that we made it" in machine.why
 
@@ -128,7 +149,8 @@ def test_ours_in_a_cluster_of_others_is_found(aws: PretendAws, client: Aws) -> N
 
 
 def test_a_kind_nobody_knows_is_caught_by_the_tagging_api(aws: PretendAws, client: Aws) -> None:
-    aws.client("secretsmanager").create_secret(Name="demo", SecretString="x", Tags=[{"Key": "playrunner:cluster", "Value": "demo"}])
+    mark = [{"Key": "playrunner:cluster", "Value": "demo"}]
+    aws.client("secretsmanager").create_secret(Name="demo", SecretString="x", Tags=mark)
     [secret] = find(client, "demo")
     assert (secret.kind, secret.cluster, secret.stays) == ("secretsmanager:secret", "demo", True)
     assert "remove it yourself" in secret.why

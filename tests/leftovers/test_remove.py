@@ -8,7 +8,8 @@ import pytest
 
 from playrunner.clients import Aws
 from playrunner.leftovers import find, remove, sweep
-from tests.leftovers.world import IMAGE, Builder, listing, neighbours
+from tests.leftovers.listing import listing, settle
+from tests.leftovers.world import Builder, neighbours
 from tests.sandbox.aws import PretendAws, until
 
 Sleep = Callable[[float], None]
@@ -110,7 +111,7 @@ def test_a_policy_that_others_have_attached_is_left_on_their_role(aws: PretendAw
 def test_an_unmarked_machine_in_our_vpc_is_left_running(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
     stack = Builder(aws, "demo")
     stack.network()
-    aws.client("ec2").run_instances(ImageId=IMAGE, InstanceType="t3.micro", MinCount=1, MaxCount=1, SubnetId=stack.subnets[0])
+    stack.unmarked_machine()
     left = {one.kind for one in sweep(client, "demo", sleep, quiet)}
     assert {"instance", "network interface", "subnet", "VPC"} <= left
     until(lambda: {one["State"]["Name"] for one in aws.instances()}, lambda states: states == {"running"})
@@ -145,13 +146,20 @@ def test_removing_one_stack_leaves_the_other(aws: PretendAws, client: Aws, sleep
     assert listing(aws) == before
 
 
-def settle(aws: PretendAws) -> None:
-    """Until what was begun has ended."""
-    ec2, fsx = aws.client("ec2"), aws.client("fsx")
-    until(lambda: {one["State"] for one in ec2.describe_nat_gateways()["NatGateways"]}, lambda states: states <= {"available"})
-    until(lambda: {one["Lifecycle"] for one in fsx.describe_file_systems()["FileSystems"]}, lambda states: states <= {"AVAILABLE"})
-    efs = aws.client("efs")
-    for system in efs.describe_file_systems()["FileSystems"]:
-        look = lambda system=system: {one["LifeCycleState"] for one in efs.describe_mount_targets(  # noqa: E731
-            FileSystemId=system["FileSystemId"])["MountTargets"]}
-        until(look, lambda states: states <= {"available"})
+def test_an_interrupted_removal_asks_for_nothing_more(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+    stack = Builder(aws, "demo")
+    stack.network()
+    stack.shelves()
+    found = find(client, "demo")
+    aws.control("DELETE", "calls")
+
+    class Stopped(Exception):
+        pass
+
+    def interrupted(text: str) -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        remove(client, found, sleep, interrupted)
+    assert not {"DeleteVpc", "DeleteSubnet", "DeleteInternetGateway"} & {call["action"] for call in aws.calls()}
+    assert sweep(client, "demo", sleep, quiet) == []

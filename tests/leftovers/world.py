@@ -73,8 +73,9 @@ class Builder:
                                    TagSpecifications=self.spec("launch-template"))
         volume = {"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": 8, "VolumeType": "gp3", "DeleteOnTermination": True}}
         self.instance = ec2.run_instances(
-            ImageId=IMAGE, InstanceType="m5.large", MinCount=1, MaxCount=1, SubnetId=self.subnets[0], BlockDeviceMappings=[volume],
-            SecurityGroupIds=[self.group], TagSpecifications=self.spec("instance"))["Instances"][0]["InstanceId"]
+            ImageId=IMAGE, InstanceType="m5.large", MinCount=1, MaxCount=1, SubnetId=self.subnets[0],
+            BlockDeviceMappings=[volume], SecurityGroupIds=[self.group],
+            TagSpecifications=self.spec("instance"))["Instances"][0]["InstanceId"]
         self.volume = ec2.create_volume(AvailabilityZone="us-west-2a", Size=100, VolumeType="gp3",
                                         TagSpecifications=self.spec("volume"))["VolumeId"]
         ec2.create_snapshot(VolumeId=self.volume, TagSpecifications=self.spec("snapshot"))
@@ -132,6 +133,11 @@ class Builder:
         self.orphan = self.ec2.create_network_interface(SubnetId=self.subnets[1], Description="ELB net/gone/0123")[
             "NetworkInterface"]["NetworkInterfaceId"]
 
+    def unmarked_machine(self) -> str:
+        """One that somebody started in this network by hand."""
+        made = self.ec2.run_instances(ImageId=IMAGE, InstanceType="t3.micro", MinCount=1, MaxCount=1, SubnetId=self.subnets[0])
+        return str(made["Instances"][0]["InstanceId"])
+
     STEPS = ("network", "groups", "identity", "compute", "storage", "shelves", "kubernetes", "made_by_the_cluster")
 
     def everything(self) -> Builder:
@@ -146,42 +152,3 @@ def neighbours(aws: PretendAws) -> Builder:
     for step in ("network", "groups", "identity", "shelves", "storage"):
         getattr(other, step)()
     return other
-
-
-def listing(aws: PretendAws) -> dict[str, Any]:
-    """Everything there is, told by each service itself and in full, beside what belongs to the account from its start."""
-    ec2, iam, s3 = aws.client("ec2"), aws.client("iam"), aws.client("s3")
-    elb, elbv2, efs, ecr = (aws.client(name) for name in ("elb", "elbv2", "efs", "ecr"))
-    alive = [one for one in aws.instances() if one["State"]["Name"] != "terminated"]
-    gateways = [one for one in ec2.describe_nat_gateways()["NatGateways"] if one["State"] != "deleted"]
-    profiles = iam.list_instance_profiles()["InstanceProfiles"]
-    found = {
-        "vpcs": ec2.describe_vpcs()["Vpcs"], "subnets": ec2.describe_subnets()["Subnets"], "instances": alive, "nat": gateways,
-        "groups": ec2.describe_security_groups()["SecurityGroups"], "tables": ec2.describe_route_tables()["RouteTables"],
-        "acls": ec2.describe_network_acls()["NetworkAcls"], "doors": ec2.describe_internet_gateways()["InternetGateways"],
-        "interfaces": ec2.describe_network_interfaces()["NetworkInterfaces"], "volumes": ec2.describe_volumes()["Volumes"],
-        "snapshots": ec2.describe_snapshots(OwnerIds=["self"], Filters=[{"Name": "tag-key", "Values": ["*owner*", "play*"]}])[
-            "Snapshots"],
-        "templates": ec2.describe_launch_templates()["LaunchTemplates"], "keys": ec2.describe_key_pairs()["KeyPairs"],
-        "placement": ec2.describe_placement_groups()["PlacementGroups"], "addresses": ec2.describe_addresses()["Addresses"],
-        "endpoints": ec2.describe_vpc_endpoints()["VpcEndpoints"],
-        "balancers": elbv2.describe_load_balancers()["LoadBalancers"], "targets": elbv2.describe_target_groups()["TargetGroups"],
-        "classic": elb.describe_load_balancers()["LoadBalancerDescriptions"], "clusters": aws.client("eks").list_clusters()[
-            "clusters"], "efs": efs.describe_file_systems()["FileSystems"], "fsx": aws.client("fsx").describe_file_systems()[
-            "FileSystems"], "doorways": efs.describe_access_points()["AccessPoints"],
-        "mounts": [efs.describe_mount_targets(FileSystemId=one["FileSystemId"])["MountTargets"]
-                   for one in efs.describe_file_systems()["FileSystems"]],
-        "roles": [(role, iam.list_attached_role_policies(RoleName=role["RoleName"])["AttachedPolicies"],
-                   iam.list_role_policies(RoleName=role["RoleName"])["PolicyNames"], iam.list_role_tags(RoleName=role["RoleName"])[
-                       "Tags"]) for role in iam.list_roles()["Roles"]],
-        "policies": iam.list_policies(Scope="Local")["Policies"], "profiles": profiles,
-        "providers": iam.list_open_id_connect_providers()["OpenIDConnectProviderList"],
-        "repositories": ecr.describe_repositories()["repositories"], "logs": aws.client("logs").describe_log_groups()["logGroups"],
-        "buckets": [(bucket, s3.list_object_versions(Bucket=bucket["Name"]).get("Versions"), s3.get_bucket_tagging(
-            Bucket=bucket["Name"])["TagSet"]) for bucket in s3.list_buckets()["Buckets"]],
-    }
-    there = {vpc["VpcId"] for vpc in found["vpcs"]}
-    found["acls"] = [acl for acl in found["acls"] if acl["VpcId"] in there]  # moto keeps the default one of a VPC that is gone
-    for system in found["efs"]:
-        del system["SizeInBytes"]["Timestamp"]  # when it was measured: at each question
-    return {name: json.loads(json.dumps(things, default=str, sort_keys=True)) for name, things in found.items()}

@@ -5,6 +5,7 @@ Everything is loaded once; a child costs a fork. Commands come as JSON lines on 
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -87,13 +88,12 @@ def _play(command: dict[str, Any], roles: list[str]) -> int:
     from playrunner.run import run_plays
     from playrunner.teardown import tear_down
 
-    written, told = [0], Ledger.event
+    numbers, told = itertools.count(1), Ledger.event
 
     def event(ledger: Ledger, kind: str, **facts: Any) -> None:
         told(ledger, kind, **facts)
-        written[0] += 1
         os.write(1, b"\x1e")
-        if written[0] == command["kill_at"]:
+        if next(numbers) == command["kill_at"]:
             os.kill(os.getpid(), signal.SIGKILL)
 
     Ledger.event = event  # type: ignore[method-assign]

@@ -47,7 +47,3 @@ def reasons(issues: list[dict[str, Any]]) -> str:
 def mend_tags(ctx: Any, arn: str, change: Change) -> None:
     if change.touches("tags") and not change.creates and not change.removes:
         ctx.aws.call("eks", "tag_resource", resourceArn=arn, tags=(change.after or {})["tags"])
-
-
-def without(state: State, *keys: str) -> State:
-    return {key: value for key, value in state.items() if key not in keys}

@@ -13,6 +13,8 @@ import yaml
 
 from playrunner.module import Failed
 
+_LISTS = ("clusters", "users", "contexts")
+_FRAME = {"apiVersion", "kind", *_LISTS}
 LOCK_SECONDS = 10  # others hold it for a moment
 
 
@@ -59,7 +61,10 @@ def editing(file: Path) -> Iterator[dict[str, Any]]:
         with SoftFileLock(lock, timeout=LOCK_SECONDS):
             content = {"apiVersion": "v1", "kind": "Config", **read(file)}
             yield content
-            _write(file, content)
+            if set(content) <= _FRAME and not any(content.get(kind) for kind in _LISTS):
+                file.unlink(missing_ok=True)  # nothing is left in it
+            else:
+                _write(file, content)
     except Timeout:
         raise Failed(f"{lock} is there, so another program writes the file; if none does, delete {lock}") from None
 

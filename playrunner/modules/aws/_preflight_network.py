@@ -23,7 +23,8 @@ def checks(ctx: Any, wish: Wish, seen: Seen) -> dict[str, Callable[[], Iterable[
     found: dict[str, Callable[[], Iterable[Finding]]] = {}
     if seen.our_networks == 0:
         found["the quota of VPCs"] = lambda: _room(
-            ctx, 1, len(ctx.aws.read("ec2", "describe_vpcs")["Vpcs"]), _VPCS, "VPC", "remove one, or use one with network_vpc_id")
+            ctx, 1, len(ctx.aws.read("ec2", "describe_vpcs")["Vpcs"]), _VPCS, "VPC",
+            "remove one, or use one that is there (network_existing_vpc_id)")
     addresses = network.nat_gateways - (seen.our_addresses or 0)
     if addresses > 0 and seen.our_addresses is not None:
         found["the quota of addresses"] = lambda: _room(
@@ -45,8 +46,8 @@ def _free_addresses(ctx: Any, wish: Wish, seen: Seen, network: Network) -> Itera
     every = ctx.aws.read("ec2", "describe_subnets", Filters=only)["Subnets"]
     chosen = [one for one in every if not network.subnet_ids or one["SubnetId"] in network.subnet_ids]
     if not chosen:
-        yield problem(f"{network.vpc_id} has none of the subnets that are wanted in {ctx.aws.region}: see network_vpc_id"
-                      " and network_subnet_ids")
+        yield problem(f"{network.vpc_id} has none of the subnets that are wanted in {ctx.aws.region}: see network_existing_vpc_id"
+                      " and network_existing_subnet_ids")
         return
     needed = _CONTROL_PLANE if wish.cluster else 0
     for group in wish.machines:

@@ -30,6 +30,7 @@ class Thing:
     hourly: float | None  # None: not priced, and `note` says why
     at_most: bool = False
     note: str = ""
+    unlisted: bool = False  # it has a price, which is not in the table
 
     def as_data(self) -> dict[str, Any]:
         hourly = None if self.hourly is None else round(self.hourly, 5)
@@ -80,7 +81,7 @@ def _group(group: Machines, known: Knowledge) -> Thing:
     found = [(known.spot.get(kind) if group.spot else None, table.get(kind)) for kind in group.types]
     missing = [kind for kind, pair in zip(group.types, found, strict=True) if pair == (None, None)]
     if missing:
-        return Thing(text, group.role, None, note=f"{missing[0]} is not in the table; give preflight_prices: {{{missing[0]}: ...}}")
+        return Thing(text, group.role, None, note=f"give preflight_prices a price for {missing[0]}", unlisted=True)
     dearest = max(spot if spot is not None else on_demand or 0.0 for spot, on_demand in found)
     guessed = group.spot and any(spot is None for spot, _ in found)
     note = "spot costs less, by how much is not known" if guessed else "spot price of now" if group.spot else ""
@@ -91,7 +92,7 @@ def _network(network: Network | None) -> Iterator[Thing]:
     if network and network.nat_gateways and network.is_made:
         price = network.nat_gateways * (prices.NAT_GATEWAY_HOUR + prices.PUBLIC_IPV4_HOUR)
         yield Thing(f"{_many(network.nat_gateways, 'NAT gateway')} with address", "network", price,
-                    note="and $0.045 for each GB through it")
+                    note=f"and {prices.NAT_GATEWAY_GIB * 100:g} cents for each GiB through it")
     if network and network.endpoint_interfaces and network.is_made:
         yield Thing(f"{_many(network.endpoint_interfaces, 'endpoint interface')}", "network",
                     network.endpoint_interfaces * prices.INTERFACE_ENDPOINT_HOUR)
@@ -101,13 +102,16 @@ def _lustre(wanted: Sequence[Lustre]) -> Iterator[Thing]:
     for one in wanted:
         price = prices.LUSTRE_GIB.get((one.deployment, one.throughput_per_tib))
         text = f"{one.name}: {one.capacity_gib} GiB Lustre {one.deployment}"
-        note = "" if price is not None else f"{one.deployment} with {one.throughput_per_tib} MB/s per TiB is not in the table"
-        yield Thing(text, "fsx", None if price is None else price * one.capacity_gib / prices.HOURS, note=note)
+        if price is None:
+            note = f"{one.throughput_per_tib} MB/s per TiB is not in the table"
+            yield Thing(text, "fsx", None, note=note, unlisted=True)
+        else:
+            yield Thing(text, "fsx", price * one.capacity_gib / prices.HOURS)
 
 
 def _stored(wish: Wish) -> Iterator[Thing]:
     for one in wish.stored:
-        yield Thing(f"{one.name}: {one.what}", one.role, None, note=f"${one.gib_month:g} a month for each GiB that is stored")
+        yield Thing(f"{one.name}: {one.what}", one.role, None, note=f"{one.gib_month * 100:g} cents a month for each GiB in it")
 
 
 def _many(count: int, word: str, ending: str = "s") -> str:

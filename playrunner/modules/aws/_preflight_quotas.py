@@ -41,19 +41,26 @@ def family_of(instance_type: str) -> Family | None:
     return STANDARD if letters in _STANDARD_LETTERS else None
 
 
+@dataclass(frozen=True)
+class Demand:
+    """Machines still to be started that count against one quota."""
+
+    code: str  # empty: it is not known which
+    family: Family | None
+    spot: bool
+    machines: list[tuple[Machines, int]]
+
+    @property
+    def text(self) -> str:
+        return ", ".join(f"{count} x {group.type} for {group.name}" for group, count in self.machines)
+
+
 def checks(ctx: Any, wish: Wish, seen: Seen) -> dict[str, Callable[[], Iterable[Finding]]]:
     """One check for each quota that machines still to be started count against."""
-    asked: dict[str, tuple[Family, bool, list[tuple[Machines, int]]]] = {}
-    for group in wish.machines:
-        family, missing = family_of(group.type), seen.missing(group)
-        code = "" if family is None else family.spot if group.spot else family.on_demand
-        if family and code and missing and not group.reserved:
-            asked.setdefault(code, (family, group.spot, []))[2].append((group, missing))
+    def check(demand: Demand) -> Callable[[], Iterable[Finding]]:
+        return lambda: _enough(ctx, seen, demand)
 
-    def check(code: str, family: Family, spot: bool, wanted: list[tuple[Machines, int]]) -> Callable[[], Iterable[Finding]]:
-        return lambda: _enough(ctx, seen, code, family, spot, wanted)
-
-    return {f"the quota {code}": check(code, *about) for code, about in asked.items()}
+    return {f"the quota {demand.code or 'of machines'}": check(demand) for demand in _demands(wish, seen)}
 
 
 def quota(ctx: Any, service: str, code: str) -> float:
@@ -68,22 +75,32 @@ def where_to_ask(ctx: Any, service: str, code: str) -> str:
     return f"https://{ctx.aws.region}.console.aws.amazon.com/servicequotas/home/services/{service}/quotas/{code}"
 
 
-def _enough(ctx: Any, seen: Seen, code: str, family: Family, spot: bool,
-            wanted: list[tuple[Machines, int]]) -> Iterable[Finding]:
-    machines = ", ".join(f"{count} x {group.type} for {group.name}" for group, count in wanted)
-    market = "spot " * spot
-    if seen.types is None or seen.instances is None:
-        yield unknown(f"whether the quota {code} has room for {machines} cannot be known")
+def _demands(wish: Wish, seen: Seen) -> Iterable[Demand]:
+    found: dict[str, Demand] = {}
+    for group in wish.machines:
+        family, missing = family_of(group.type), seen.missing(group)
+        code = "" if family is None else family.spot if group.spot else family.on_demand
+        if missing and not group.reserved:
+            found.setdefault(code, Demand(code, family, group.spot, [])).machines.append((group, missing))
+    return found.values()
+
+
+def _enough(ctx: Any, seen: Seen, demand: Demand) -> Iterable[Finding]:
+    code, family = demand.code, demand.family
+    if not family or not code:
+        yield unknown(f"which quota {demand.text} count against is not known")
         return
-    if any(group.type not in seen.types for group, _ in wanted):
-        return  # a type that does not exist is told by the offerings
+    if seen.types is None or seen.instances is None:
+        yield unknown(f"whether the quota {code} has room for {demand.text} cannot be known")
+        return
     sizes = {name: _vcpus(one) for name, one in seen.types.items()}
-    needed = sum(count * sizes[group.type] for group, count in wanted)
-    used = _used(ctx, seen.instances, code, spot, sizes)
-    limit = quota(ctx, "ec2", code)
+    if any(group.type not in sizes for group, _ in demand.machines):
+        return  # a type that does not exist is told by the offerings
+    needed = sum(count * sizes[group.type] for group, count in demand.machines)
+    used, limit = _used(ctx, seen.instances, code, demand.spot, sizes), quota(ctx, "ec2", code)
     if needed + used > limit:
-        yield problem(f"{needed} vCPUs of {family.name} {market}instances are wanted ({machines}), the quota {code} is"
-                      f" {limit:g} and {used} are in use: ask for more at {where_to_ask(ctx, 'ec2', code)},"
+        yield problem(f"{needed} vCPUs of {family.name} {'spot ' * demand.spot}instances are wanted ({demand.text}), the quota"
+                      f" {code} is {limit:g} and {used} are in use: ask for more at {where_to_ask(ctx, 'ec2', code)},"
                       " or choose fewer or smaller machines")
 
 

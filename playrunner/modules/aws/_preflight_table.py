@@ -21,12 +21,9 @@ def as_table(plan: Sequence[Thing]) -> str:
     width = max((len(thing.thing) for thing in plan), default=5)
     lines = [f"{'thing':<{width}}  {'$/hour':>9}  {'$/day':>9}  {'$/month':>10}"]
     for thing in counted:
-        price = thing.hourly or 0.0
-        says = ("at most; " if thing.at_most else "") + thing.note
-        lines.append(f"{thing.thing:<{width}}  {price:>9.4f}  {price * DAY:>9.2f}  {price * prices.HOURS:>10.2f}  "
-                     f"{says.removesuffix('; ')}".rstrip())
-    total = hourly(plan)
-    lines.append(f"{'total' + ' at most' * is_at_most(plan):<{width}}  {total:>9.4f}  {total * DAY:>9.2f}  {total * prices.HOURS:>10.2f}")
+        says = "; ".join(filter(None, ("at most" if thing.at_most else "", thing.note)))
+        lines.append(f"{_line(thing.thing, thing.hourly or 0.0, width)}  {says}".rstrip())
+    lines.append(_line("total" + " at most" * is_at_most(plan), hourly(plan), width))
     lines += [f"{thing.thing:<{width}}  not priced: {thing.note}" for thing in unpriced(plan)]
     return "\n".join([*lines, f"not priced either: traffic, requests and logs; {_source()}"])
 
@@ -41,6 +38,10 @@ def as_data(plan: Sequence[Thing]) -> dict[str, Any]:
 
 def dollars(amount: float) -> str:
     return f"${amount:,.2f}" if amount >= 0.1 or not amount else f"${amount:.4f}"
+
+
+def _line(name: str, price: float, width: int) -> str:
+    return f"{name:<{width}}  {price:>9.4f}  {price * DAY:>9.2f}  {price * prices.HOURS:>10.2f}"
 
 
 def _total(plan: Sequence[Thing]) -> str:

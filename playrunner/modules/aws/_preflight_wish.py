@@ -28,7 +28,6 @@ class Machines:
     zones: tuple[str, ...] = ()  # names or ids; empty: any of the region
     cluster: str = ""  # the cluster of a node group; empty: found by Name and our mark
     public_addresses: int = 0  # of each
-    one_zone: bool = False
     reserved: bool = False  # from a capacity reservation, which is paid for and counted by itself
 
     @property
@@ -94,25 +93,27 @@ def network_of(given: Mapping[str, Any]) -> Network | None:
                    int(given.get("endpoint_interfaces") or 0))
 
 
+def node_group_of(given: Mapping[str, Any], cluster: Cluster | None) -> Machines:
+    """A node group in the words of its role."""
+    of = str(given.get("cluster") or (cluster.name if cluster else ""))
+    # Subnets that are given by id lie in zones that only AWS knows.
+    return machines_of({**given, "zones": () if given.get("subnets") else given.get("zones")}, "eks", of)
+
+
 def machines_of(given: Mapping[str, Any], role: str, cluster: str = "") -> Machines:
-    """A node group, or one machine, in the words of their roles."""
-    count = next((given[name] for name in ("count", "desired_size", "nodes", "min_size") if given.get(name) is not None), 1)
-    types = _texts(given.get("instance_types") or given.get("types") or given.get("type"))
+    count = next((given[name] for name in ("desired_size", "min_size") if given.get(name) is not None), 1)
+    types = _texts(given.get("instance_types") or given.get("type"))
     if not types:
         raise ValueError(f"{given.get('name', 'a node group')} has no instance_types")
-    return Machines(
-        str(given.get("name") or role), role, types, int(count), _is_spot(given), int(given.get("disk_gib") or 0),
-        _texts(given.get("zones")), cluster, int(given.get("public_addresses") or 0), bool(given.get("one_zone")),
-        bool(given.get("reserved")))
+    market = str(given.get("capacity_type") or "").upper()
+    reserved = bool(given.get("capacity_reservation_id")) or market == "CAPACITY_BLOCK"
+    return Machines(str(given.get("name") or role), role, types, int(count), market == "SPOT", int(given.get("disk_gib") or 0),
+                    _texts(given.get("zones")), cluster, int(given.get("public_addresses") or 0), reserved)
 
 
 def lustre_of(given: Mapping[str, Any]) -> Lustre:
     return Lustre(str(given.get("name") or "fsx"), str(given["deployment"]), int(given.get("throughput_per_tib") or 0),
                   int(given["capacity_gib"]))
-
-
-def _is_spot(given: Mapping[str, Any]) -> bool:
-    return bool(given.get("spot")) or str(given.get("capacity_type") or "").upper() == "SPOT"
 
 
 def _texts(value: str | Iterable[Any] | None) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ class EksNodegroup(_eks.EksModule):
         if state.get("status") not in ("CREATE_FAILED", "DELETE_FAILED", "DEGRADED"):
             return None
         tried = len({*self._passed_over, *state["subnets"]})
-        where = f" (tried {tried} of {len(self.subnets)} subnets)" if self._passed_over else ""
+        where = f" (tried {tried} of {len(self.subnets)} subnets)" if self.one_zone else ""
         return f"node group {self.name} is {_eks.said(state)}{where}"
 
     def again(self, ctx: Any, state: State) -> bool:

@@ -14,7 +14,7 @@ TOKEN_COMMAND = "playrunner.eks_token"
 
 
 class Kubeconfig(AwsModule):
-    """A context of an EKS cluster in kubectl's file. It becomes the current one when it is made; other contexts are left alone."""
+    """A context of an EKS cluster in kubectl's file. It becomes the current one when it is made; others are left alone."""
 
     identity: ClassVar[tuple[str, ...]] = ("name", "path")
     settle_seconds: ClassVar[float] = 30

@@ -38,7 +38,7 @@ class NetworkInfo(Probe):
         return {"VpcId": self.vpc_id, "CidrBlock": vpc["CidrBlock"], "subnets": subnets,
                 "public_subnet_ids": [one["SubnetId"] for one in subnets if one["kind"] == "public"],
                 "private_subnet_ids": [one["SubnetId"] for one in subnets if one["kind"] != "public"],
-                "zones": sorted({one["zone"] for one in subnets})}
+                "subnet_by_zone": _one_each(subnets), "zones": sorted({one["zone"] for one in subnets})}
 
     def _vpc(self, ctx: Any) -> Mapping[str, Any]:
         told = ctx.aws.read("ec2", "describe_vpcs", missing=("InvalidVpcID.NotFound",), VpcIds=[self.vpc_id])
@@ -76,6 +76,12 @@ def _described(subnet: Mapping[str, Any], tables: Iterable[Mapping[str, Any]]) -
     return {"SubnetId": subnet["SubnetId"], "zone": subnet["AvailabilityZone"], "zone_id": subnet.get("AvailabilityZoneId"),
             "CidrBlock": subnet["CidrBlock"], "free_ips": subnet["AvailableIpAddressCount"],
             "kind": _kind(_table_of(subnet["SubnetId"], tables))}
+
+
+def _one_each(subnets: list[dict[str, Any]]) -> dict[str, str]:
+    """For each zone one subnet for nodes: a private one, where there is one, and the roomiest."""
+    by_worth = sorted(subnets, key=lambda one: (one["kind"] == "private", one["free_ips"]))
+    return {one["zone"]: one["SubnetId"] for one in by_worth}
 
 
 def _table_of(subnet_id: str, tables: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:

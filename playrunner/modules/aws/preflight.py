@@ -26,6 +26,7 @@ from playrunner.modules.aws._preflight_wish import (
     lustre_of,
     machines_of,
     network_of,
+    node_group_of,
 )
 
 
@@ -34,7 +35,8 @@ class Preflight(Probe):
     what they offer, quotas, addresses, versions. All problems are told together, each with its remedy."""
 
     cluster: dict[str, Any] = {}  # the control plane: name, version
-    node_groups: list[Any] = []  # name, instance_types, desired_size (or min_size), spot or capacity_type, disk_gib, zones, reserved
+    node_groups: list[Any] = []  # name, instance_types, desired_size or min_size, capacity_type, disk_gib, zones
+    node_defaults: dict[str, Any] = {}  # what holds for every node group that does not say otherwise; also cluster, its name
     machines: list[Any] = []  # those that stand alone: name, type, disk_gib, zones, public_addresses
     network: dict[str, Any] = {}  # vpc_id and subnet_ids of one that is there, else nat_gateways, endpoint_interfaces
     lustre: list[Any] = []  # name, deployment, throughput_per_tib, capacity_gib
@@ -63,7 +65,7 @@ class Preflight(Probe):
         """The declaration; what cannot be understood is a failure."""
         try:
             cluster = cluster_of(self.cluster)
-            groups = [machines_of(one, "eks", cluster.name if cluster else str(one.get("cluster", ""))) for one in self.node_groups]
+            groups = [node_group_of({**self.node_defaults, **one}, cluster) for one in self.node_groups]
             alone = [machines_of(one, str(one.get("role") or "jumphost")) for one in self.machines]
             return Wish(cluster, (*groups, *alone), network_of(self.network), tuple(map(lustre_of, self.lustre)),
                         tuple(_stored(one) for one in self.stored))
@@ -99,15 +101,15 @@ class Preflight(Probe):
             yield problem(f"the plan costs {at_most}{dollars(cost)} an hour and max_hourly allows {dollars(self.max_hourly)}:"
                           ' choose fewer or smaller machines, or allow more ("invoke cost" shows what costs what)')
         for thing in unpriced(plan):
-            if "not in the table" in thing.note:
-                yield problem(f"max_hourly cannot be kept, since {thing.thing} has no price: {thing.note}")
+            if thing.unlisted:
+                yield problem(f"max_hourly cannot be kept, since the price of {thing.thing} is not known: {thing.note}")
 
     def _told(self, ctx: Any, seen: Seen, wish: Wish, plan: Sequence[Thing], found: Sequence[Finding]) -> dict[str, Any]:
         kinds = {kind: [one.text for one in found if one.kind == kind] for kind in ("problem", "unknown", "warning")}
         for text in (*kinds["warning"], *kinds["unknown"]):
             ctx.warn(text)
         told = {**as_data(plan), "account": seen.identity["Account"], "arn": seen.identity["Arn"], "region": ctx.aws.region,
-                "zones": list(seen.zones or ()), "problems": kinds["problem"], "unknown": kinds["unknown"]}
+                "zones": list(seen.zones or ()), "problems": kinds["problem"], "not_known": kinds["unknown"]}
         if kinds["problem"]:
             many = len(kinds["problem"])
             raise Failed("\n".join(kinds["problem"] if many == 1 else

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.modules.aws._ec2 import Ec2Module, refuse_to_change, with_plain_tags
+from playrunner.modules.aws._ec2 import Ec2Module, with_plain_tags
 from playrunner.modules.aws._ec2_rules import TO_ANYWHERE, Rule, complaint, declared, observed, permission
 from playrunner.state import Change, State
 
@@ -17,7 +17,7 @@ class SecurityGroup(Ec2Module):
     settle_seconds = 1200  # interfaces of what was deleted may use it for a while
 
     vpc_id: str  # the network
-    description: str = ""  # what it is for; it cannot be changed later
+    description: str = ""  # what it is for; said when it is made, and not changed later
     ingress: list[dict[str, Any]] = []  # as {ports: 988, cidr: ...}: protocol, ports; cidr, group, prefix_list or self
     egress: list[dict[str, Any]] = [{"protocol": "all", "cidr": "0.0.0.0/0"}]  # the same; EFA needs self: true in both
 
@@ -34,12 +34,10 @@ class SecurityGroup(Ec2Module):
                           "egress": observed(found.get("IpPermissionsEgress") or (), found["GroupId"])}
 
     def desired(self, ctx: Any, found: State | None) -> State:
-        return self.declared(Description=self.description or None, ingress=declared(self.ingress),
-                             egress=declared(self.egress))
+        return self.declared(ingress=declared(self.ingress), egress=declared(self.egress))
 
     def apply(self, ctx: Any, change: Change) -> None:
         seen = change.observed or {"ingress": [], "egress": [TO_ANYWHERE]}
-        refuse_to_change(change, "Description")
         if change.creates:
             made = ctx.aws.call("ec2", "create_security_group", GroupName=self.name, VpcId=self.vpc_id,
                                 Description=self.description or self.name, TagSpecifications=self.marked(ctx))

@@ -14,16 +14,20 @@ def described(stage: Stage) -> dict[str, Any]:
 
 def test_it_keeps_its_promise(stage: Stage) -> None:
     ground = Ground(stage)
-
-    def foreign() -> None:
-        stage.aws.client("eks").create_nodegroup(clusterName="lab", nodegroupName="workers", subnets=ground.subnets,
-                                                 nodeRole=ground.node_role)
-
     taint = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
     one = ground.nodegroup(labels={"role": "cpu-worker", "old": "yes"}, taints=[taint])
     other = ground.nodegroup(labels={"role": "gpu-worker"}, taints=[{**taint, "effect": "NO_EXECUTE"}, {**taint, "value": "a"}],
                              desired_size=3, tags={"team": "training"})
-    keeps_its_promise(stage, one, other, before=[ground.cluster()], foreign=foreign)
+    keeps_its_promise(stage, one, other, before=[ground.cluster()])
+
+
+def test_a_node_group_of_somebody_else_is_refused(stage: Stage) -> None:
+    ground = Ground(stage)
+    stage.play([ground.cluster()])
+    stage.aws.client("eks").create_nodegroup(clusterName="lab", nodegroupName="workers", subnets=ground.subnets,
+                                             nodeRole=ground.node_role)
+    run = stage.play([ground.cluster(), ground.nodegroup()])
+    assert run.code == 2 and "does not carry the mark" in run.messages
 
 
 def test_labels_taints_and_sizes_are_mended_in_place(stage: Stage) -> None:

@@ -19,8 +19,10 @@ def pair(key: str) -> dict[str, Any]:
 
 
 def test_a_key_pair_keeps_its_promise(stage: Stage) -> None:
-    keeps_its_promise(stage, pair(f"{new_key()} me@here"), pair(new_key()), foreign=lambda: stage.aws.client("ec2").import_key_pair(
-        KeyName="demo-key", PublicKeyMaterial=new_key().encode()))
+    def foreign() -> None:
+        stage.aws.client("ec2").import_key_pair(KeyName="demo-key", PublicKeyMaterial=new_key().encode())
+
+    keeps_its_promise(stage, pair(f"{new_key()} me@here"), pair(new_key()), foreign=foreign)
 
 
 def test_another_comment_is_the_same_key(stage: Stage) -> None:

@@ -23,9 +23,10 @@ def foreign(stage: Stage) -> dict[str, Any]:
     ec2.associate_route_table(RouteTableId=table, SubnetId=public)
     address = ec2.allocate_address(Domain="vpc")["AllocationId"]
     nat = ec2.create_nat_gateway(SubnetId=public, AllocationId=address)["NatGateway"]["NatGatewayId"]
-    main = ec2.describe_route_tables(Filters=[{"Name": "vpc-id", "Values": [vpc]}, {"Name": "association.main", "Values": ["true"]}])
-    ec2.create_route(RouteTableId=main["RouteTables"][0]["RouteTableId"], DestinationCidrBlock="0.0.0.0/0", NatGatewayId=nat)
-    return {"vpc": vpc, "public": public, "private": private, "main": main["RouteTables"][0]["RouteTableId"]}
+    only = [{"Name": "vpc-id", "Values": [vpc]}, {"Name": "association.main", "Values": ["true"]}]
+    main = ec2.describe_route_tables(Filters=only)["RouteTables"][0]["RouteTableId"]
+    ec2.create_route(RouteTableId=main, DestinationCidrBlock="0.0.0.0/0", NatGatewayId=nat)
+    return {"vpc": vpc, "public": public, "private": private, "main": main}
 
 
 def look(stage: Stage, vpc: str, **more: Any) -> Run:

@@ -20,15 +20,20 @@ def group(name: str = "nodes", **more: Any) -> dict[str, Any]:
 
 
 def test_a_group_keeps_its_promise(stage: Stage) -> None:
-    def foreign() -> None:
-        ec2 = stage.aws.client("ec2")
-        mine = [{"Name": "tag:Name", "Values": ["net"]}]
-        ec2.create_security_group(GroupName="nodes", Description="another", VpcId=ec2.describe_vpcs(Filters=mine)["Vpcs"][0]["VpcId"])
-
     one = group(ingress=[{"ports": 2049, "cidr": "10.0.0.0/16"}])
     other = group(ingress=[SELF, {"ports": [988, "1018-1023"], "cidr": ["10.0.0.0/16", "10.1.0.0/16"]}],
                   egress=[SELF, ANYWHERE], tags={"kubernetes.io/cluster/demo": "owned"})
-    keeps_its_promise(stage, one, other, before=[VPC], foreign=foreign)
+    keeps_its_promise(stage, one, other, before=[VPC])
+
+
+def test_a_group_of_that_name_that_is_not_ours_is_refused_and_stays(stage: Stage) -> None:
+    vpc, _ = stage.aws.network()
+    ec2 = stage.aws.client("ec2")
+    number = ec2.create_security_group(GroupName="nodes", Description="another", VpcId=vpc)["GroupId"]
+    run = stage.play([group(vpc_id=vpc)])
+    assert run.code == 2 and f"{number} exists and does not carry the mark" in run.messages
+    assert stage.delete([group(vpc_id=vpc)]).gone == {}
+    assert ec2.describe_security_groups(GroupIds=[number])["SecurityGroups"]
 
 
 def test_efa_gets_a_rule_that_names_the_group_itself_in_both_directions(stage: Stage) -> None:

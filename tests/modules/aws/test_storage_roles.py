@@ -93,8 +93,8 @@ def test_the_registry_gives_an_address_for_every_image(stage: Stage) -> None:
 def test_images_and_data_stay_when_the_rest_is_torn_down(stage: Stage) -> None:
     steps = [*role("registry"), *role("bucket")]
     assert stage.play(steps).code == 0
-    assert not stage.delete(steps, with_kept=False).gone
-    assert len(stage.delete(steps, with_kept=False, bucket_keep=False).gone) == 1
+    assert not stage.delete(steps, with_kept=False, registry_keep=True).gone
+    assert len(stage.delete(steps, with_kept=False, registry_keep=True, bucket_keep=False).gone) == 1
     assert stage.aws.client("ecr").describe_repositories()["repositories"]
     assert stage.delete(steps, with_kept=True).code == 0
     assert nothing_left(stage)

@@ -1,0 +1,60 @@
+"""HereModule: what the modules for things on this machine share. They come and go with the cluster's jump host."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, ClassVar
+
+from playrunner.cloud import CloudModule
+from playrunner.ledger import state_directory
+from playrunner.state import State
+
+
+class HereModule(CloudModule):
+    """A thing in the folder that this machine keeps for a cluster's jump host; whatever is in there is ours."""
+
+    identity: ClassVar[tuple[str, ...]] = ()
+    settle_seconds: ClassVar[float] = 30
+
+    def ours(self, ctx: Any, state: State) -> bool:
+        return True
+
+    def label(self, state: State) -> str:
+        return str(state.get("path", ""))
+
+
+def folder(ctx: Any) -> Path:
+    """Where everything about a cluster's jump host is kept on this machine."""
+    return state_directory() / "jumphost" / str(ctx.owner.cluster)
+
+
+def write(file: Path, content: bytes, mode: int = 0o600) -> None:
+    """Whole or not at all, and never readable by others in between."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, scrap = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(scrap, mode)
+        os.replace(scrap, file)
+    except BaseException:
+        os.unlink(scrap)
+        raise
+
+
+def remove(*files: Path) -> None:
+    """The files, and the folders that nothing else is left in."""
+    for file in files:
+        file.unlink(missing_ok=True)
+    top = state_directory()
+    for place in files[0].parents:
+        try:
+            if place == top:
+                return
+            place.rmdir()
+        except OSError:  # something else is kept there
+            return

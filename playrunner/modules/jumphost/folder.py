@@ -1,0 +1,75 @@
+"""jumphost.folder: the folder on a host that was there before us, marked as ours so that it can be taken away again."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any, ClassVar
+
+from playrunner import connection
+from playrunner.cloud import CloudModule
+from playrunner.errors import HostUnreachable
+from playrunner.module import Failed
+from playrunner.state import Change, State
+
+MARK = ".playrunner"  # the file in it that says whose it is
+
+
+class Folder(CloudModule):
+    """A folder on the step's host with our mark in it; one that holds something else is never touched."""
+
+    identity: ClassVar[tuple[str, ...]] = ("path",)
+    settle_seconds: ClassVar[float] = 120
+
+    path: str  # where it is; ~ is the login's home
+
+    def observe(self, ctx: Any) -> State | None:
+        place = _quoted(self.path)
+        look = (f"if [ -f {place}/{MARK} ]; then cat {place}/{MARK}; "
+                f"elif [ -n \"$(ls -A {place} 2>/dev/null)\" ]; then echo taken; fi")
+        try:
+            told = _run(ctx, look).split()
+        except HostUnreachable as silence:
+            # Silence is not absence, and no reason to leave everything else as it is.
+            return {"path": self.path, "owner": "", "silence": str(silence)}
+        return {"path": self.path, "owner": told[1] if told[0] == "cluster" else ""} if told else None
+
+    def desired(self, ctx: Any, found: State | None) -> State:
+        return {"owner": ctx.owner.cluster}
+
+    def apply(self, ctx: Any, change: Change) -> None:
+        place = _quoted(self.path)
+        if change.removes:
+            _run(ctx, f"rm -rf -- {place}")
+        else:
+            mark = shlex.quote(f"cluster {ctx.owner.cluster}")
+            _run(ctx, f"mkdir -p {place} && echo {mark} > {place}/{MARK}.draft && mv {place}/{MARK}.draft {place}/{MARK}")
+
+    def broken(self, state: State) -> str | None:
+        return state.get("silence")
+
+    def ours(self, ctx: Any, state: State) -> bool:
+        return bool(state.get("silence")) or state["owner"] == ctx.owner.cluster
+
+    def label(self, state: State) -> str:
+        return self.path
+
+
+def _quoted(path: str) -> str:
+    """The path as a shell takes it, with the tilde still meaning the login's home."""
+    home, slash, rest = path.partition("/")
+    if home == "~":
+        return f'"$HOME"{slash}{shlex.quote(rest)}' if rest else '"$HOME"'
+    return shlex.quote(path)
+
+
+def _run(ctx: Any, command: str) -> str:
+    connection.prepare()
+    channel = ctx.connection().start(f"sh -c {shlex.quote(command)}")
+    out = bytearray()
+    while data := channel.receive():
+        out += data
+    status, complaints = channel.status(), channel.complaints()
+    channel.close()
+    if status:
+        raise Failed(f"{complaints.strip() or 'the command failed'}", rc=status)
+    return out.decode(errors="replace")

@@ -1,0 +1,44 @@
+"""jumphost.inventory: an inventory file on this machine that names the jump host, to be given beside one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from playrunner.module import Failed
+from playrunner.modules.jumphost._here import HereModule, folder, remove, write
+from playrunner.state import Change, State
+
+HEADER = "# The jump host; `invoke jumphost.create` keeps this up to date. Give it after your own: --inventory {file}\n"
+
+
+class Inventory(HereModule):
+    """An inventory file that names the jump host and says which hosts are reached through it."""
+
+    content: dict[str, Any]  # hosts and groups, as an inventory has them
+
+    def observe(self, ctx: Any) -> State | None:
+        file = file_of(ctx)
+        try:
+            content = yaml.safe_load(file.read_text())
+        except FileNotFoundError:
+            return None
+        except yaml.YAMLError as error:
+            raise Failed(f"{file} cannot be read: {error}; remove it, and it is written anew") from None
+        return {"path": str(file), "text": yaml.safe_dump(content, sort_keys=False)}
+
+    def desired(self, ctx: Any, found: State | None) -> State:
+        return {"text": yaml.safe_dump(self.content, sort_keys=False)}
+
+    def apply(self, ctx: Any, change: Change) -> None:
+        file = file_of(ctx)
+        if change.after is None:
+            remove(file)
+        else:
+            write(file, (HEADER.format(file=file) + change.after["text"]).encode(), 0o644)
+
+
+def file_of(ctx: Any) -> Path:
+    return folder(ctx) / "inventory.yaml"

@@ -1,0 +1,50 @@
+"""The jump host's entry: the inventory file that `jumphost.create` has written, found and read again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from playrunner.errors import BadInput
+from playrunner.extra_vars import read_extra_vars
+from playrunner.inventory import Inventory, read_inventory
+from playrunner.ledger import state_directory
+from playrunner.load.words import templar
+from playrunner.options import Options
+from playrunner.run import open_inventory
+from playrunner.templating import MISSING
+from playrunner.variables import Scope
+from playrunner.world import World
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where the jump host is written down, and the inventory with it."""
+
+    file: Path
+    content: Mapping[str, Any]
+    inventory: Inventory
+    extra: Mapping[str, Any]
+
+    @property
+    def host(self) -> str:
+        return next(iter(self.content["all"]["hosts"]))
+
+    def scope(self) -> Scope:
+        return Scope(World(self.inventory, templar, self.extra, {}), self.host)
+
+
+def find_entry(inventories: Sequence[str], extra_vars: Sequence[str]) -> Entry:
+    own = open_inventory(Options(inventory=tuple(inventories)))
+    extra = read_extra_vars(tuple(extra_vars))
+    cluster = Scope(World(own, templar, extra, {}), "localhost").lookup("cluster_name")
+    if cluster is MISSING:
+        raise BadInput("cluster_name is not set in the inventory, so it is not known whose jump host is meant")
+    file = state_directory() / "jumphost" / str(cluster) / "inventory.yaml"
+    if not file.is_file():
+        raise BadInput(f'this machine knows no jump host of "{cluster}" ({file} is not there); run "invoke jumphost.create"')
+    return Entry(file, yaml.safe_load(file.read_text()), read_inventory([*map(str, own.files), str(file)]), extra)

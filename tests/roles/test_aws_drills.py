@@ -1,0 +1,128 @@
+"""Drills: a run of all AWS roles is cut short everywhere it can be, and whatever is left is brought to its end, or to nothing.
+
+All of them take half an hour; PLAYRUNNER_DRILL_EVERY=7 takes every seventh, another seventh each day.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.roles.listing import Listing, everything, shape
+from tests.roles.rehearsing import Rehearsal
+from tests.sandbox.aws import PretendAws
+
+ROLES = ("eks", "efs", "fsx", "registry", "bucket")
+ZONES = ["us-west-2a", "us-west-2b"]  # instead of four: the same kinds of steps, fewer of each
+EVERY = int(os.environ.get("PLAYRUNNER_DRILL_EVERY", "1"))
+
+pytestmark = pytest.mark.drill
+
+
+class World:
+    """An account, the process that works in it, and what it looked like before and after a whole run."""
+
+    def __init__(self, aws: PretendAws, rehearsal: Rehearsal) -> None:
+        self.aws, self.rehearsal = aws, rehearsal
+        self.empty = everything(aws)
+        self.events = self.create()["events"]
+        self.whole = shape(aws)
+        self.changes = sum(call["mutating"] for call in aws.calls())
+        self.teardown()
+
+    def create(self, kill_at: int = 0, expected: int = 0) -> dict[str, Any]:
+        ran = self.rehearsal.create(kill_at)
+        assert ran["code"] == expected, ran["text"]
+        return ran
+
+    def teardown(self) -> None:
+        ran = self.rehearsal.teardown()
+        assert ran["code"] == 0, ran["text"]
+        assert self.left() == {}
+
+    def left(self) -> Listing:
+        found = everything(self.aws)
+        return {kind: ids for kind, ids in found.items() if ids != self.empty.get(kind)}
+
+
+@pytest.fixture
+def world(aws: PretendAws, inventory: Path, tmp_path: Path) -> Iterator[World]:
+    variables = yaml.safe_load(inventory.read_text())
+    variables["all"]["vars"]["network_zones"] = ZONES
+    inventory.write_text(yaml.safe_dump(variables))
+    rehearsal = Rehearsal(["inventories/eks-gpu.yaml", str(inventory)], ROLES, tmp_path / "state")
+    try:
+        yield World(aws, rehearsal)
+    finally:
+        rehearsal.close()
+
+
+def _chosen(count: int) -> range:
+    today = int(time.time() // 86400)
+    return range(1 + today % EVERY, count + 1, EVERY)
+
+
+def test_killed_at_every_event_the_next_run_converges_and_teardown_leaves_nothing(world: World) -> None:
+    for number in _chosen(world.events):
+        world.create(kill_at=number, expected=-9 if number < world.events - 3 else 0)
+        world.create()
+        assert _same(shape(world.aws), world.whole), f"killed at event {number}"
+        world.teardown()
+
+
+def test_with_every_answer_lost_in_turn_there_is_one_of_each_thing(world: World) -> None:
+    for number in _chosen(world.changes):
+        world.aws.fault("lost", mutating=True, nth=number)
+        world.create()
+        world.aws.control("DELETE", "faults")
+        assert _same(shape(world.aws), world.whole), f"the answer to change {number} was lost"
+        world.teardown()
+
+
+def test_with_a_fifth_of_all_calls_throttled_it_converges_and_goes_again(world: World) -> None:
+    world.aws.fault("throttle", probability=0.2, seed=11)
+    world.create()
+    assert _same(shape(world.aws), world.whole)
+    world.teardown()
+
+
+def test_teardown_from_every_partial_state_ends_empty_and_leaves_others_alone(world: World) -> None:
+    before = _neighbours(world.aws)
+    world.empty = everything(world.aws)
+    for number in _chosen(world.events):
+        world.rehearsal.create(kill_at=number)
+        world.teardown()
+    assert _described(world.aws, before) == before
+
+
+def _same(one: Listing, other: Listing) -> bool:
+    """Alike, but for the ids that services give to what they make."""
+    made_up = ("identity provider",)
+    assert {kind: names for kind, names in one.items() if kind not in made_up} == {
+        kind: names for kind, names in other.items() if kind not in made_up}
+    return {kind: len(names) for kind, names in one.items()} == {kind: len(names) for kind, names in other.items()}
+
+
+def _neighbours(aws: PretendAws) -> dict[str, Any]:
+    """Somebody else's things beside ours, some with names like ours."""
+    ec2 = aws.client("ec2")
+    vpc = ec2.create_vpc(CidrBlock="10.77.0.0/16")["Vpc"]["VpcId"]
+    group = ec2.create_security_group(GroupName="drill-efs", Description="theirs", VpcId=vpc)["GroupId"]
+    aws.role("drill-operators", "ec2.amazonaws.com")
+    aws.client("s3").create_bucket(Bucket="drill-theirs", CreateBucketConfiguration={"LocationConstraint": aws.up.region})
+    return _described(aws, {"ids": {"vpc": vpc, "group": group}})
+
+
+def _described(aws: PretendAws, known: dict[str, Any]) -> dict[str, Any]:
+    ec2, ids = aws.client("ec2"), known["ids"]
+    return {
+        "ids": ids, "vpc": ec2.describe_vpcs(VpcIds=[ids["vpc"]])["Vpcs"],
+        "group": ec2.describe_security_groups(GroupIds=[ids["group"]])["SecurityGroups"],
+        "role": aws.client("iam").get_role(RoleName="drill-operators")["Role"],
+        "bucket": [one for one in aws.client("s3").list_buckets()["Buckets"] if one["Name"] == "drill-theirs"]}
