@@ -37,6 +37,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _up(root: Path, asked: argparse.Namespace) -> tuple[tuple[nodes.Node, ...], Aws | None]:
     wants_aws = asked.aws or asked.only == "aws"
+    if asked.aws_later:
+        aws_process.up_later(root)
     aws = aws_process.up(root) if wants_aws else aws_process.status(root)
     found = nodes.status(root) if asked.only == "aws" else nodes.up(root, asked.nodes)
     return found, aws
@@ -91,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     up = verbs.add_parser("up", help="start the nodes (and the pretend AWS); what is healthy is kept")
     up.add_argument("--nodes", type=int, default=nodes.DEFAULT_COUNT, help="how many nodes (default: %(default)s)")
     up.add_argument("--aws", action="store_true", help="the pretend AWS too; waits until it answers")
+    up.add_argument("--aws-later", action="store_true", help="the pretend AWS too, where moto is installed; does not wait")
     status = verbs.add_parser("status", help="say what is up")
     for verb in (up, status):
         verb.add_argument("--json", action="store_true", help="print one JSON object")

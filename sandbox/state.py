@@ -40,20 +40,20 @@ def default_root() -> Path:
 
 
 @contextmanager
-def locked(root: Path) -> Iterator[None]:
-    """Hold the folder for one command at a time; makes the folder when it is missing."""
-    lock = _hold(root)
+def locked(root: Path, name: str = "lock") -> Iterator[None]:
+    """Hold the folder, or a part of it, for one command at a time; makes the folder when it is missing."""
+    lock = _hold(root, name)
     while lock is None:
-        lock = _hold(root)
+        lock = _hold(root, name)
     with lock:
         yield
 
 
-def _hold(root: Path) -> IO[str] | None:
+def _hold(root: Path, name: str) -> IO[str] | None:
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         root.chmod(0o700)
-        lock = open(root / "lock", "a")  # noqa: SIM115 (held by whoever asked)
+        lock = open(root / name, "a")  # noqa: SIM115 (held by whoever asked)
     except FileNotFoundError:
         return None
     fcntl.flock(lock, fcntl.LOCK_EX)

@@ -11,10 +11,10 @@ from playrunner.cli import verb
 _JSON = {"json": (False, "print JSON on stdout, and nothing else there")}
 
 
-@verb(flags=_JSON, help={"nodes": "how many SSH nodes", "aws": "the pretend AWS too"})
+@verb(flags=_JSON, help={"nodes": "how many SSH nodes", "aws": "wait until the pretend AWS answers, too (it is started in any case)"})
 def up(context: Any, flags: dict[str, Any], nodes: int = 2, aws: bool = False) -> int:
-    """Start the sandbox; what is already up is left as it is."""
-    return _sandbox("up", "--nodes", str(nodes), *(["--aws"] if aws else []), *_as_json(flags))
+    """Start the sandbox: SSH nodes and a pretend AWS; what is already up is left as it is."""
+    return _sandbox("up", "--nodes", str(nodes), "--aws" if aws else "--aws-later", *_as_json(flags))
 
 
 @verb(flags=_JSON)

@@ -52,7 +52,7 @@ class Front:
             reply = self._answered(call, environ)
         elif fault is not None and fault.kind in ("throttle", "error", "deny"):
             reply = _refusal(call, fault)
-        self._record(call, reply, fault, began)
+        self._record(call, reply, fault, began, request.headers.get("User-Agent", ""))
         if fault is not None and fault.kind == "timeout":
             _keep_silent(environ, fault.seconds)
         if reply is None or (fault is not None and fault.kind == "lost"):
@@ -118,7 +118,7 @@ class Front:
         reply = {name: value for name, value in headers.items() if name.lower() not in ("date", "server", "connection")}
         return Reply(code, reply, body, _error_code(reply, body) if code >= 400 else None)
 
-    def _record(self, call: Call, reply: Reply | None, fault: Fault | None, began: float) -> None:
+    def _record(self, call: Call, reply: Reply | None, fault: Fault | None, began: float, agent: str) -> None:
         answer = None if reply is None else reply.status
         error = None if reply is None else reply.error
         with self._lock:
@@ -135,6 +135,7 @@ class Front:
                     error,
                     fault.kind if fault else None,
                     round((time.perf_counter() - began) * 1000, 1),
+                    agent,
                 )
             )
 

@@ -20,6 +20,7 @@ from sandbox.state import SandboxError
 START_SECONDS = 60.0  # loading moto takes 2-4 s, more on a busy machine
 REGION = "us-west-2"
 PROFILE = "sandbox"
+LOCK = "aws-lock"  # of its own: it takes seconds to start, and the nodes need not wait for it
 MODULE = "sandbox.aws.server"
 
 
@@ -53,13 +54,25 @@ def up(root: Path) -> Aws:
     """Bring it up, or keep it as it is when it is healthy; returns when it answers."""
     if importlib.util.find_spec("moto") is None or importlib.util.find_spec("flask") is None:
         raise SandboxError('the pretend AWS needs moto; install it with: pip install "playrunner[sandbox]"')
-    with state.locked(root):
+    with state.locked(root, LOCK):
         known = status(root)
         if known is not None and known.alive:
             return known
         state.end(_processes(root))
         (root / "aws").mkdir(mode=0o700, exist_ok=True)
         return _started(root, known)
+
+
+def up_later(root: Path) -> None:
+    """Have another process bring it up, where it can be: it takes some seconds that nobody has to wait for."""
+    known = status(root)
+    if importlib.util.find_spec("moto") is None or (known is not None and known.alive):
+        return
+    subprocess.Popen(
+        [sys.executable, "-m", "sandbox", "up", "--only", "aws"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env=_environment(), start_new_session=True,
+    )
 
 
 def status(root: Path) -> Aws | None:
@@ -77,11 +90,14 @@ def down(root: Path) -> None:
     """End it and forget everything in it; nothing to do when it is not up."""
     if not root.is_dir():
         return
-    with state.locked(root):
+    with state.locked(root, LOCK):
         state.end(_processes(root))
         state.remove_tree(root / "aws")
         record_file(root).unlink(missing_ok=True)
         credentials_file(root).unlink(missing_ok=True)
+        (root / LOCK).unlink()
+        with suppress(OSError):  # something else lives there, too
+            root.rmdir()
 
 
 def record_file(root: Path) -> Path:
@@ -103,11 +119,9 @@ def _started(root: Path, known: Aws | None) -> Aws:
     port_file.unlink(missing_ok=True)
     port = known.endpoint_url.rpartition(":")[2] if known else "0"  # the same as before, for those who noted it down
     command = [sys.executable, "-m", MODULE, "--port", port, "--port-file", str(port_file)]
-    parent = str(Path(__file__).parents[2])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [parent, os.environ.get("PYTHONPATH")]))}
     with open(root / "aws" / "log", "ab") as log:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True, cwd=root
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_environment(), start_new_session=True, cwd=root
         )
     ended = state.await_that(lambda: port_file.exists() or process.poll() is not None, START_SECONDS)
     if not ended or not port_file.exists():
@@ -123,6 +137,12 @@ def _started(root: Path, known: Aws | None) -> Aws:
     state.write_file(record_file(root), json.dumps(record, indent=2) + "\n")
     state.write_file(credentials_file(root), _profile(aws))
     return Aws(**record, pid=process.pid, alive=True)
+
+
+def _environment() -> dict[str, str]:
+    """Ours, with this package to be found wherever the process stands."""
+    parent = str(Path(__file__).parents[2])
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [parent, os.environ.get("PYTHONPATH")]))}
 
 
 def _processes(root: Path) -> set[int]:

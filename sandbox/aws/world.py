@@ -114,6 +114,7 @@ class CallRecord:
     error: str | None
     fault: str | None
     milliseconds: float
+    agent: str  # who asked, in their own words
 
 
 class World:

@@ -1,35 +1,52 @@
-"""docs/aws-permissions.md: the exact policy an operator needs, from the calls that a rehearsal of everything made.
+"""docs/aws-permissions.md: the exact policy an operator needs, from the calls that tests of all AWS roles and modules made.
 
-`python -m tests.roles.permissions CALLS.json` writes the page from recorded calls; a test compares the page with those of its
-own run.
+Every such test compares its calls with the page; with PLAYRUNNER_WRITE_DOCS=1 it adds what is missing instead. Remove the page
+first to write it anew.
 """
 
 from __future__ import annotations
 
 import json
-import sys
+import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 PAGE = Path(__file__).parents[2] / "docs" / "aws-permissions.md"
 
-# A service that is handed a role checks that the caller may hand it on; that is no call of its own, so no record shows it.
-_PASSES_ROLE = {"eks:CreateCluster", "eks:CreateNodegroup", "eks:CreateAddon", "eks:CreatePodIdentityAssociation",
-                "ec2:RunInstances", "iam:AddRoleToInstanceProfile"}
+# What a service checks beside the call itself: that the caller may hand a role on, and may write the marks it gives.
+_ASKED_BESIDES = {
+    "eks:Create(Cluster|Nodegroup|Addon|PodIdentityAssociation)|ec2:RunInstances|iam:AddRoleToInstanceProfile": "iam:PassRole",
+    "ec2:(Create.*|AllocateAddress|RunInstances)": "ec2:CreateTags", "eks:Create.*": "eks:TagResource",
+    "elasticfilesystem:Create.*": "elasticfilesystem:TagResource", "fsx:Create.*": "fsx:TagResource",
+    "ecr:CreateRepository": "ecr:TagResource", "logs:CreateLogGroup": "logs:TagResource", "s3:CreateBucket": "s3:TagResource",
+    "iam:CreateRole": "iam:TagRole", "iam:CreatePolicy": "iam:TagPolicy", "iam:CreateInstanceProfile": "iam:TagInstanceProfile",
+    "iam:CreateOpenIDConnectProvider": "iam:TagOpenIDConnectProvider",
+}
 _NEEDED_BY_SERVICES = {  # what EKS, EFS and FSx do in the caller's name the first time they are used in an account
     "iam:CreateServiceLinkedRole": {"iam:AWSServiceName": [
         "eks.amazonaws.com", "eks-nodegroup.amazonaws.com", "elasticfilesystem.amazonaws.com", "fsx.amazonaws.com",
         "spot.amazonaws.com", "autoscaling.amazonaws.com"]}}
 
 
-def needed(calls: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The permissions behind the calls, and those that services ask for on their own."""
-    found = {str(call["permission"]) for call in calls if call.get("permission")}
+def check(calls: Iterable[Mapping[str, Any]]) -> None:
+    """Fail when a call of ours needs what the page does not list."""
+    written = set(re.findall(r'^ +"([a-z0-9-]+:\w+)"', PAGE.read_text(), re.MULTILINE)) if PAGE.is_file() else set()
+    missing = needed(calls) - written
+    if missing and os.environ.get("PLAYRUNNER_WRITE_DOCS"):
+        PAGE.write_text(page(written | missing))
+    else:
+        assert not missing, f"not in docs/aws-permissions.md: {sorted(missing)}; see {Path(__file__).name}"
+
+
+def needed(calls: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The permissions behind our own calls, and those that services ask for besides."""
+    found = {str(call["permission"]) for call in calls if "playrunner" in call["agent"] and not call["error"]}
     found.discard("sts:GetCallerIdentity")  # needs none
-    if found & _PASSES_ROLE:
-        found.add("iam:PassRole")
-    return sorted(found)
+    for because, also in _ASKED_BESIDES.items():
+        found |= {also} if any(re.fullmatch(because, name) for name in found) else set()
+    return found
 
 
 def policy(permissions: Iterable[str], cluster: str = "CLUSTER", account: str = "ACCOUNT") -> dict[str, Any]:
@@ -50,21 +67,17 @@ def policy(permissions: Iterable[str], cluster: str = "CLUSTER", account: str = 
     return {"Version": "2012-10-17", "Statement": statements}
 
 
-def page(calls: Iterable[Mapping[str, Any]]) -> str:
-    permissions = needed(calls)
+def page(permissions: Iterable[str]) -> str:
+    names = sorted(permissions)
     return f"""# What an operator needs in AWS
 
-Made from the calls of a rehearsal of every AWS role in every variant, twice, with status, audit and teardown; a test fails when
-it is out of date. {len(permissions)} permissions, no managed policy, nothing with `FullAccess`. Replace CLUSTER with your
+From the calls that the tests of every AWS role and module made, in every variant, with status, audit and teardown; a test fails
+when a call is not covered. {len(names)} permissions, no managed policy, nothing with `FullAccess`. Replace CLUSTER with your
 `cluster_name` and ACCOUNT with your account; add a region condition (`aws:RequestedRegion`) to narrow it further.
 
 Roles, policies and instance profiles carry names that begin with the cluster's, so changes in IAM are allowed there only.
 
 ```json
-{json.dumps(policy(permissions), indent=2)}
+{json.dumps(policy(names), indent=2)}
 ```
 """
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(json.loads(Path(sys.argv[1]).read_text())))

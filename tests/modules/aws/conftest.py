@@ -11,6 +11,7 @@ pytest.importorskip("moto")
 
 from sandbox.aws import process
 from tests.modules.aws.stage import Stage
+from tests.roles import permissions
 from tests.sandbox.aws import PretendAws
 
 
@@ -22,8 +23,9 @@ def pretend_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PretendAws
 
 
 @pytest.fixture
-def stage(pretend_aws: PretendAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+def stage(pretend_aws: PretendAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path / "state"))
     pretend_aws.control("POST", "reset")
     pretend_aws.delays(**{"*": 0.05})
-    return Stage(pretend_aws, tmp_path)
+    yield Stage(pretend_aws, tmp_path)
+    permissions.check(pretend_aws.calls())
