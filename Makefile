@@ -7,14 +7,21 @@ RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 TRAINS := $(VENV)/.trains
 TRAINER_READY := $(VENV)/.trainer-ready
+AWS_CLI := .venv-aws/.ready
 
-.PHONY: quickstart test test-differential test-trainer test-launch lint bench bench-launch bench-trainer packages clean
+.PHONY: quickstart test test-differential test-trainer test-launch test-cloud drills lint bench bench-launch bench-trainer bench-aws kube-assets packages clean
 
 quickstart: $(TRAINS) packages  ## set up, and train GPT-2 with DeepSpeed ZeRO-1 on two SSH nodes of this machine
 	$(RUN) invoke train.launch --profile gpt2-micro-smoke --nodes 2 --launcher deepspeed --set train.strategy.name=deepspeed
 
 test: $(READY) packages  ## everything that is quick
-	$(RUN) pytest -n 2 --ignore tests/trainer --ignore tests/launch
+	$(RUN) pytest -n 2 --ignore tests/trainer --ignore tests/launch --ignore tests/roles --ignore tests/leftovers --ignore tests/modules/aws
+
+test-cloud: $(READY) $(AWS_CLI) packages  ## cloud modules and roles against the pretend AWS, looked at with the real aws CLI
+	$(RUN) pytest -n 2 -m "not drill" tests/modules/aws tests/leftovers tests/roles
+
+drills: $(READY) packages  ## a run of all AWS roles killed at every event, every answer lost in turn; PLAYRUNNER_DRILL_EVERY=20 takes some
+	$(RUN) pytest -n 2 -m drill tests/roles
 
 test-trainer: $(TRAINER_READY)  ## the trainer, with real processes that train; takes some minutes
 	OMP_NUM_THREADS=1 $(RUN) pytest tests/trainer --confcutdir tests/trainer
@@ -35,6 +42,9 @@ bench: $(READY) packages  ## against the tools people use today; takes about an 
 
 bench-launch: $(TRAINS) packages  ## from the command to the first step, against the same ranks started by hand
 	$(RUN) benchmarks.launch
+
+bench-aws: $(READY)  ## calls and seconds to make, make again and tear down a cluster in the pretend AWS
+	$(RUN) benchmarks.aws
 
 bench-trainer: $(TRAINS)  ## the trainer against a hand-written loop, on this machine's CPU
 	OMP_NUM_THREADS=1 $(RUN) benchmarks.trainer_cpu
@@ -58,6 +68,15 @@ $(TRAINER_READY): $(READY) $(TRAINS)
 	$(RUN) pip install -q -e ".[train-test]"
 	touch $@
 
+kube-assets:  ## a real kube-apiserver, etcd and kubectl, built from Debian's source package; minutes the first time, then none
+	@$(PYTHON) -m sandbox.kube.assets
+
+# Apart from ours, since it insists on a botocore of its own.
+$(AWS_CLI):
+	$(PYTHON) -m venv $(dir $@)
+	$(dir $@)bin/python -m pip install -q awscli
+	touch $@
+
 packages:  ## what tests and the sandbox need from Debian; only root can install it
 	@missing=""; for each in sshd:openssh-server ssh:openssh-client sudo:sudo git:git ip:iproute2; do \
 	  PATH="$$PATH:/usr/sbin:/sbin" command -v $${each%%:*} >/dev/null || missing="$$missing $${each##*:}"; done; \
@@ -66,4 +85,4 @@ packages:  ## what tests and the sandbox need from Debian; only root can install
 
 clean:
 	-$(RUN) invoke sandbox.down
-	rm -rf $(VENV) .bench build *.egg-info
+	rm -rf $(VENV) $(dir $(AWS_CLI)) .bench build *.egg-info
