@@ -12,7 +12,7 @@ import pytest
 from playrunner.connection import connect
 from playrunner.errors import BadInput, HostUnreachable
 from playrunner.targets import Target
-from roles.training.relay import Relay
+from roles.training.watching.relay import Relay
 from tests.sshd import NodeSet, SshNode
 
 

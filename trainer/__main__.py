@@ -46,10 +46,12 @@ def _check(profile: object, output: Path) -> None:
     except ValueError:
         raise BadInput(f"the environment's WORLD_SIZE is {os.environ['WORLD_SIZE']!r}, not a number") from None
     check(profile, world_size)
-    if profile.train.checkpoint.upload:
-        from trainer.uploads import check_target
+    stores = {"checkpoint.upload": profile.train.checkpoint.upload, "checkpoint.resume": profile.train.checkpoint.resume}
+    if any("://" in address for address in stores.values()):
+        from trainer.uploads import check_store
 
-        check_target(profile.train.checkpoint.upload)
+        for setting, address in stores.items():
+            check_store(setting, address)
     existing = next(each for each in (output, *output.absolute().parents) if each.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK):
         raise BadInput(f"--output {output}: cannot be written; {existing} is {'not writable' if existing.is_dir() else 'a file'}")
@@ -68,7 +70,7 @@ def _train(profile: object, output: Path) -> int:
         if code:
             return code
     place = join(profile.train)
-    made = not output.exists()
+    made = not any(place.gathered(output.exists()))  # all have looked before any makes it
     try:
         output.mkdir(parents=True, exist_ok=True)
         run(profile, output, place)

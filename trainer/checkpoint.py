@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.config import Checkpoint
+from trainer.copies import spread
 from trainer.distributed import Place
 from trainer.errors import BadInput
 from trainer.uploads import Uploads
@@ -33,8 +34,8 @@ class Checkpoints:
         self._uploads = Uploads(settings.upload, MARKER, place.say) if settings.upload and place.first else None
 
     def find(self) -> Path | None:
-        """The checkpoint to resume from: the one asked for, or the newest that is complete and undamaged."""
-        found = self.place.agreed(self._find() if self.place.first else None)
+        """The checkpoint to resume from: the one asked for, or the newest complete and undamaged one, here or in the store."""
+        found = self._find_on_any_node() if self.place.apart else self.place.decided(self._find)
         if found and self._uploads and Path(found).parent == self.folder:
             self._uploads.add(Path(found))  # the run before may have ended in the middle of copying it
         return Path(found) if found else None
@@ -72,12 +73,15 @@ class Checkpoints:
             if self.place.first:
                 _write_json(partial / STATE, state)
             self._meet()
+            if self.place.apart:
+                spread(self.place, partial)
+                self._meet()
             names = sorted(str(path.relative_to(partial)) for path in partial.rglob("*") if path.is_file())
-            mine = {name: _fingerprint(partial / name) for name in names[self.place.rank :: self.place.world_size]}
+            mine = {name: _settled(partial / name) for name in names[self.place.rank :: self.place.world_size]}
             parts = self._gather(mine)
-            if self.place.first:
+            if self.place.keeps:
                 _write_json(partial / MARKER, {"step": state["step"], "files": {k: v for part in parts for k, v in part.items()}})
-                _rename(partial, final)
+                put_in_place(partial, final)
                 if self._uploads:
                     self._uploads.add(final)
                 self._prune()
@@ -100,21 +104,57 @@ class Checkpoints:
         return parts
 
     def _find(self) -> str | None:
-        for leftover in self.folder.glob(".step-*.partial"):
+        for leftover in (*self.folder.glob(".step-*.partial"), *self.folder.glob(".universal-*")):
             shutil.rmtree(leftover, ignore_errors=True)
         if self.settings.resume == "never":
             return None
         if self.settings.resume != "auto":
-            asked = Path(self.settings.resume)
-            if complaint := damage(asked, self.settings.verify):
-                raise BadInput(f"checkpoint.resume {asked}: {complaint}")
-            return str(asked)
+            return str(self._asked_for(self.settings.resume))
         for path in sorted(self.folder.glob("step-*"), reverse=True):
             complaint = damage(path, self.settings.verify)
             if not complaint:
                 return str(path)
             self.place.say(f"{path}: passed over: {complaint}")
+        if self.settings.upload:
+            from trainer.downloads import fetch_newest
+
+            return fetch_newest(self.settings.upload, self.folder, self.place.say)
         return None
+
+    def _find_on_any_node(self) -> str | None:
+        """The newest that any node has; those that do not have it are sent it."""
+        mine, refusal = None, None
+        if self.place.keeps:
+            try:
+                mine = self._find()
+            except BadInput as error:
+                refusal = error
+        said = self.place.gathered((mine, refusal))
+        for each in (refused for _, refused in said if refused):
+            raise each
+        names = [Path(path).name for path, _ in said if path]
+        asked = self.settings.resume
+        if not names or (asked != "auto" and "://" not in asked):
+            return asked if names else None  # every node has it at the same place
+        final = self.folder / max(names)
+        lacks = self.place.keeps and (mine is None or Path(mine).name != final.name)
+        here = self.folder / f".{final.name}.partial" if lacks else final
+        if self.place.keeps:
+            here.mkdir(parents=True, exist_ok=True)
+        spread(self.place, here)
+        if lacks:
+            put_in_place(here, final)
+        self.place.gathered(None)  # all have it
+        return str(final)
+
+    def _asked_for(self, address: str) -> Path:
+        if "://" in address:
+            from trainer.downloads import fetch
+
+            return fetch(address, self.folder, self.place.say)
+        if complaint := damage(Path(address), self.settings.verify):
+            raise BadInput(f"checkpoint.resume {address}: {complaint}")
+        return Path(address)
 
     def _prune(self) -> None:
         if self.settings.keep:
@@ -157,6 +197,13 @@ def _fingerprint(path: Path) -> list[int]:
     return [size, crc]
 
 
+def _settled(path: Path) -> list[int]:
+    """A file's fingerprint, once it is on disk; whoever wrote it may have been a library that does not see to that."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+    return _fingerprint(path)
+
+
 def _write_json(path: Path, value: Any) -> None:
     with path.open("w") as file:
         json.dump(value, file, indent=1)
@@ -164,8 +211,10 @@ def _write_json(path: Path, value: Any) -> None:
         os.fsync(file.fileno())
 
 
-def _rename(partial: Path, final: Path) -> None:
-    _sync_folder(partial)
+def put_in_place(partial: Path, final: Path) -> None:
+    """Give a folder that is whole its final name, such that it is there after a power cut too."""
+    for folder in (*(path for path in partial.rglob("*") if path.is_dir()), partial):
+        _sync_folder(folder)
     if final.exists():  # the same step again, after a damaged one was passed over
         shutil.rmtree(final)
     os.rename(partial, final)

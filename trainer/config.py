@@ -77,6 +77,7 @@ class Data:
     layout: Literal["packed", "documents"] = "packed"  # one token stream cut to length, or one text per row, padded
     group_by_size: bool = False  # documents of like length share a batch, so little is padding
     shuffle: bool = True  # off keeps file order
+    shuffle_rows: int = 1024  # streams: rows held in memory and shuffled among one another; resuming reads that many again
     sequence: int = 0  # tokens per row; 0 is the model's context
     cache: str = ""  # where token shards are kept; "" is <output>/data
     shard_tokens: int = 67_108_864  # per shard: 128 MiB of 16-bit tokens, small enough to copy, large enough to be few
@@ -86,7 +87,7 @@ class Data:
     dataset: str = ""  # hf: the hub's name, as allenai/c4
     dataset_config: str = ""  # hf: as en or wikitext-103-raw-v1
     split: str = "train"  # hf
-    stream: bool = False  # hf: read while training instead of tokenising to disk first
+    stream: bool = False  # hf, folder, text: read while training instead of tokenising to disk first
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,9 @@ class Checkpoint:
     at_start: bool = False  # also before the first step
     asynchronous: bool = True  # training goes on while files are written
     verify: bool = True  # compare checksums before loading
-    resume: str = "auto"  # auto: the newest complete one, if any; never; or a checkpoint's folder
+    # auto: the newest complete one here, else in the store of `upload`, if any; never; or a checkpoint's folder, or the
+    # address of one or of a run's in a store, as s3://bucket/run (whoever can write there can run code here)
+    resume: str = "auto"
     grace_seconds: float = 25.0  # after SIGTERM; launchers usually kill at 30
     # s3://bucket/run or gs://...: copied there in the background, marker last, and never removed there; credentials come
     # from the environment or the machine's role

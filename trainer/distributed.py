@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from trainer.config import Train
-from trainer.errors import BadInput
+from trainer.errors import BadInput, TrainerError
+from trainer.pulse import Pulse
 
 _PATIENCE = timedelta(minutes=30)  # the slowest wait is for the first rank to tokenise or compile
 
@@ -27,17 +30,32 @@ class Place:
     device: torch.device
     grouped: bool  # a process group exists; plain training on one process needs none
     quiet_group: Any = None  # a second group for the checkpoint thread, whose messages must not mix with training's
+    keepers: tuple[int, ...] = (0,)  # ranks that look after the run's folder: one for each that is not the same folder
+    keepers_group: Any = None
+    pulse: Pulse = field(default_factory=Pulse)
 
     @property
     def first(self) -> bool:
         return self.rank == 0
+
+    @property
+    def keeps(self) -> bool:
+        """Whether this rank looks after the folder that it sees."""
+        return self.rank in self.keepers
+
+    @property
+    def apart(self) -> bool:
+        """Whether there are nodes that do not share the run's folder."""
+        return len(self.keepers) > 1
 
     def total(self, values: list[float]) -> list[float]:
         """Each value summed over all ranks."""
         if self.world_size == 1:
             return values
         summed = torch.tensor(values, dtype=torch.float64)
+        self.pulse.enter("all_reduce")
         torch.distributed.all_reduce(summed)
+        self.pulse.leave()
         return summed.tolist()  # type: ignore[no-any-return]
 
     def agreed(self, value: Any) -> Any:
@@ -45,14 +63,42 @@ class Place:
         if self.world_size == 1:
             return value
         box = [value]
+        self.pulse.enter("broadcast")
         torch.distributed.broadcast_object_list(box, src=0)
+        self.pulse.leave()
         return box[0]
+
+    def decided(self, find: Callable[[], Any]) -> Any:
+        """What rank 0 finds, on every rank; what it refuses, every rank refuses."""
+        answer, refusal = None, None
+        if self.first:
+            try:
+                answer = find()
+            except TrainerError as error:
+                refusal = error
+        answer, refusal = self.agreed((answer, refusal))
+        if refusal:
+            raise refusal
+        return answer
+
+    def together(self, do: Callable[[], Any]) -> Any:
+        """What every rank does by itself; what one of them refuses, every rank refuses."""
+        answer, refusal = None, None
+        try:
+            answer = do()
+        except TrainerError as error:
+            refusal = error
+        for each in filter(None, self.gathered(refusal)):
+            raise each
+        return answer
 
     def gathered(self, value: Any) -> list[Any]:
         if self.world_size == 1:
             return [value]
         found: list[Any] = [None] * self.world_size
+        self.pulse.enter("all_gather")
         torch.distributed.all_gather_object(found, value)
+        self.pulse.leave()
         return found
 
     def say(self, text: str) -> None:
@@ -74,8 +120,11 @@ def join(train: Train) -> Place:
     device = _device(train, local)
     # Sharding strategies speak to a group even when it has one member.
     grouped = size > 1 or train.strategy.name in ("fsdp", "deepspeed")
+    pulse = _pulse(rank)
     quiet = _meet(device, rank, size) if grouped else None
-    return Place(rank, local, size, local_size, device, grouped, quiet)
+    keepers, among_keepers = _keepers(local, size)
+    pulse.watch()
+    return Place(rank, local, size, local_size, device, grouped, quiet, keepers, among_keepers, pulse)
 
 
 def leave() -> None:
@@ -105,6 +154,22 @@ def _meet(device: torch.device, rank: int, size: int) -> Any:
     else:
         torch.distributed.init_process_group(backend, store=torch.distributed.HashStore(), rank=0, world_size=1)
     return torch.distributed.new_group(backend="gloo", timeout=_PATIENCE)
+
+
+def _pulse(rank: int) -> Pulse:
+    node = os.environ.get("TRAINER_NODE")  # the node's part of the run's folder, where there is a keeper that made one
+    return Pulse(Path(node) / f"rank-{rank}" if node else None)
+
+
+def _keepers(local_rank: int, size: int) -> tuple[tuple[int, ...], Any]:
+    """Who looks after a folder: rank 0 for all, or where nodes do not share it, the first rank on each that sees another."""
+    told = os.environ.get("TRAINER_KEEPS", "")
+    if not told or size == 1:
+        return (0,), None
+    flags: list[Any] = [None] * size
+    torch.distributed.all_gather_object(flags, told == "1" and local_rank == 0)
+    ranks = tuple(rank for rank, keeps in enumerate(flags) if keeps)
+    return ranks, torch.distributed.new_group(list(ranks), backend="gloo", timeout=_PATIENCE)
 
 
 def _number(name: str, otherwise: int) -> int:

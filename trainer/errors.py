@@ -21,6 +21,12 @@ class Unhealthy(TrainerError):
     exit_code = 6
 
 
+class AskedToEnd(TrainerError):
+    """SIGTERM from somebody other than whoever keeps the run: it is saved, and not over."""
+
+    exit_code = 75
+
+
 def nearest(word: str, known: list[str]) -> str:
     """`; did you mean "x"?` when something known is close enough, else what there is."""
     import difflib

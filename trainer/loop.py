@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import signal
 import time
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,15 +17,17 @@ import torch
 from trainer.checkpoint import Checkpoints, read_state
 from trainer.config import Profile
 from trainer.data import open_samples
-from trainer.data.loader import Batch
+from trainer.data.loader import Batch, Ready
 from trainer.data.opening import open_loader
 from trainer.distributed import Place
-from trainer.errors import Unhealthy
+from trainer.errors import AskedToEnd, TrainerError, Unhealthy
 from trainer.log_styles import evaluated, resuming, saving
 from trainer.metrics import Metrics
 from trainer.schedule import due, learning_rate
 from trainer.strategies import strategy_of
 from trainer.strategies.session import Outcome
+
+_OWN_SIGNAL_SECONDS = 30.0  # launchers on all nodes see within a second that they are to start again
 
 
 def run(profile: Profile, output: Path, place: Place) -> None:
@@ -39,7 +43,7 @@ class Training:
     def __init__(self, profile: Profile, output: Path, place: Place) -> None:
         self.profile, self.train, self.place = profile, profile.train, place
         self.stopping = _StopRequest()
-        self.samples, self.validation = open_samples(self.train, output, place.world_size)
+        self.samples, self.validation = place.together(lambda: open_samples(self.train, output, place.world_size))
         self.checkpoints = Checkpoints(output / "checkpoints", self.train.checkpoint, place)
         self.step, self.position = 0, 0
         found = self.checkpoints.find()
@@ -57,7 +61,7 @@ class Training:
         self.saved = self.step if found else -1
         self.recent: deque[float] = deque(state.get("recent", ()), maxlen=self.train.guard.spike_window)
         self.unread: list[tuple[int, int, Outcome]] = []
-        self.trouble = ""  # what went wrong on this rank
+        self.trouble: TrainerError | None = None  # what went wrong on this rank
         self.loss_sum, self.loss_count = 0.0, 0
 
     def go_on(self) -> None:
@@ -65,13 +69,15 @@ class Training:
             self.save()
         batches = iter(self.loader)
         while self.step < self.last_step:
+            self.place.pulse.at("data", self.step + 1)
             waiting = time.perf_counter()
-            micro_batches, mine = next(batches)
+            micro_batches, mine = self._next(batches)
             if self.metrics:
                 self.metrics.waited += time.perf_counter() - waiting
+            self.place.pulse.at("count")
             totals, stop = self._agree(*mine)
             if stop:
-                return self._stop_early()
+                return self._stop_early(stop)
             outcome = self._take_step(micro_batches, totals)
             if self._logs():
                 self._log(outcome, micro_batches[-1])
@@ -87,6 +93,7 @@ class Training:
             self.metrics.close()
 
     def save(self, wait: bool = False) -> None:
+        self.place.pulse.at("save")
         self._read_losses()
         if self.place.total([float(bool(self.trouble))])[0]:
             self._give_up()  # before anything spoilt is written
@@ -101,6 +108,14 @@ class Training:
         self.checkpoints.save(self.step, lambda folder: self.strategy.save(self.session, folder), state, wait)
         self.saved = self.step
 
+    def _next(self, batches: Iterator[Ready]) -> Ready:
+        """Data that turns out bad on one rank ends all of them, when they next agree on something."""
+        try:
+            return next(batches)
+        except TrainerError as error:
+            self.trouble = error
+            return [], (0.0, 0.0)
+
     def _take_step(self, micro_batches: list[Batch], totals: dict[str, float]) -> Outcome:
         accept = self._accepts if self.train.guard.spike_factor else None
         outcome: Outcome = self.strategy.step(self.session, micro_batches, totals, self.step + 1, accept)
@@ -111,22 +126,23 @@ class Training:
             self._read_losses()  # costs nothing where nothing runs ahead
         return outcome
 
-    def _agree(self, tokens: float, samples: float) -> tuple[dict[str, float], bool]:
-        """Labels and samples over all ranks, and whether any rank was asked to stop; trouble on any rank ends all."""
-        mine = [tokens, samples, float(self.stopping.asked), float(bool(self.trouble))]
-        tokens, samples, stop, trouble = self.place.total(mine)
+    def _agree(self, tokens: float, samples: float) -> tuple[dict[str, float], str]:
+        """Labels and samples over all ranks, and how any rank was asked to stop; trouble on any rank ends all."""
+        mine = [tokens, samples, float(self.stopping.asked), float(self.stopping.ends_run), float(bool(self.trouble))]
+        tokens, samples, stop, ends_run, trouble = self.place.total(mine)
         if trouble:
             self._give_up()
-        return {"tokens": max(1.0, tokens), "samples": samples}, stop > 0
+        return {"tokens": max(1.0, tokens), "samples": samples}, "for good" if ends_run else "for now" if stop else ""
 
     def _give_up(self) -> None:
-        raise Unhealthy(next(text for text in self.place.gathered(self.trouble) if text))
+        raise next(error for error in self.place.gathered(self.trouble) if error)
 
     def _logs(self) -> bool:
         every = self.train.log.every
         return self.step % every == 0 or self.step == self.last_step or (self.step == 1 and self.train.log.first_step)
 
     def _log(self, outcome: Outcome, batch: Batch) -> None:
+        self.place.pulse.at("log")
         self._read_losses()
         loss, trouble = self.place.total([outcome.loss.item(), float(bool(self.trouble))])
         if trouble:
@@ -145,7 +161,7 @@ class Training:
         """Look at the losses of steps since the last look; a GPU is not waited for in between."""
         for step, position, outcome in self.unread:
             if self.train.guard.stop_on_nan and not self.trouble and not math.isfinite(outcome.loss.item()):
-                self.trouble = self._complaint(step, position, outcome)
+                self.trouble = Unhealthy(self._complaint(step, position, outcome))
         self.unread.clear()
 
     def _complaint(self, step: int, position: int, outcome: Outcome) -> str:
@@ -168,6 +184,7 @@ class Training:
     def _evaluate(self) -> None:
         from trainer.evaluate import evaluate
 
+        self.place.pulse.at("evaluate")
         found = evaluate(self.session, self.validation)
         if found and self.metrics:
             self.metrics.write({"step": self.step, **found})
@@ -190,7 +207,7 @@ class Training:
             self._evaluate()
         self.checkpoints.close()
 
-    def _stop_early(self) -> None:
+    def _stop_early(self, how: str) -> None:
         self.place.say(f"asked to stop at step {self.step}: saving")
         if self.saved != self.step:
             self.save(wait=True)
@@ -199,6 +216,9 @@ class Training:
         if took > self.train.checkpoint.grace_seconds:
             self.place.say(f"saving took {took:.1f} s, more than checkpoint.grace_seconds {self.train.checkpoint.grace_seconds}")
         self.checkpoints.close(max(0.0, self.train.checkpoint.grace_seconds - took))
+        if how == "for now":
+            self.stopping.await_own()
+            raise AskedToEnd(f"asked to end at step {self.step} by somebody other than the run's keeper: saved, and not done")
 
     def _epoch(self) -> float:
         return self.position / len(self.samples)
@@ -210,11 +230,27 @@ class Training:
 
 
 class _StopRequest:
-    """SIGTERM, remembered until the step under way is done."""
+    """SIGTERM, remembered until the step under way is done, and whether it is the run that ends or only its processes.
+
+    Under a keeper the run ends when that has said so. A launcher that starts its processes again, because a node has joined,
+    sends the same signal: who takes it for the end would end the run for all.
+    """
 
     def __init__(self) -> None:
         self.asked, self.since = False, 0.0
+        node = os.environ.get("TRAINER_NODE")
+        self._word = Path(node) / "stop" if node else None
         signal.signal(signal.SIGTERM, self._ask)
+
+    @property
+    def ends_run(self) -> bool:
+        return self.asked and (self._word is None or self._word.exists())
+
+    def await_own(self) -> None:
+        """Until this process is asked too: one that ended before would be taken for one that is done, or has failed."""
+        deadline = time.monotonic() + _OWN_SIGNAL_SECONDS
+        while not self.asked and time.monotonic() < deadline:
+            time.sleep(0.02)
 
     def _ask(self, *_: object) -> None:
         self.asked, self.since = True, time.monotonic()

@@ -52,8 +52,7 @@ class Uploads:
             try:
                 upload(self._current, self.target, self.last)
             except Exception as error:  # every store's library has errors of its own, and none may end a run
-                reason = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
-                self.say(f"{self._current}: not copied to {self.target}: {reason}; it is safe here")
+                self.say(f"{self._current}: not copied to {self.target}: {reason(error)}; it is safe here")
             with self._changed:
                 self._current = self._waiting.popleft() if self._waiting else None
                 self._changed.notify_all()
@@ -76,31 +75,36 @@ def upload(folder: Path, target: str, last: str) -> None:
         files.put_file(str(path), there)
 
 
-def check_target(target: str) -> None:
-    """Refuse, before training starts, what could never be copied to."""
-    protocol, separator, rest = target.partition("://")
+def check_store(setting: str, address: str) -> None:
+    """Refuse, before training starts, what could never be copied to or from; `setting` is where the address stands."""
+    protocol, separator, rest = address.partition("://")
     if not separator:
         return
     if "@" in rest.partition("/")[0]:
         # Not shown: what stands there may be a password.
-        raise BadInput("checkpoint.upload: leave out what stands before the @; credentials come from the environment or the"
+        raise BadInput(f"{setting}: leave out what stands before the @; credentials come from the environment or the"
                        " machine's role, since the profile is written into every checkpoint")
     try:
         from fsspec.registry import get_filesystem_class, known_implementations
     except ImportError:
-        raise BadInput('checkpoint.upload needs the fsspec library: pip install "fsspec>=2025"') from None
+        raise BadInput(f'{setting} needs the fsspec library: pip install "fsspec>=2025"') from None
     if protocol not in known_implementations:
-        raise BadInput(f'checkpoint.upload {target}: no store "{protocol}"' + nearest(protocol, ["s3", "gs", "abfs", "file"]))
+        raise BadInput(f'{setting} {address}: no store "{protocol}"' + nearest(protocol, ["s3", "gs", "abfs", "file"]))
     package = known_implementations[protocol]["class"].partition(".")[0]
     if find_spec(package) is None:
-        raise BadInput(f"checkpoint.upload {target}: needs the {package} library: pip install {package}")
+        raise BadInput(f"{setting} {address}: needs the {package} library: pip install {package}")
     if package == "fsspec":
         try:
             get_filesystem_class(protocol)
         except ImportError as error:
-            raise BadInput(f"checkpoint.upload {target}: {error}") from None
+            raise BadInput(f"{setting} {address}: {error}") from None
     elif not rest.partition("/")[0]:
-        raise BadInput(f"checkpoint.upload {target}: names no bucket; write it as {protocol}://bucket/run")
+        raise BadInput(f"{setting} {address}: names no bucket; write it as {protocol}://bucket/run")
+
+
+def reason(error: Exception) -> str:
+    """The first line of what a store's library says, and what it calls it."""
+    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
 def _content(files: Any, path: str) -> bytes | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from playrunner.cli import print_json
 from playrunner.options import Options
-from roles.training import preflight
-from roles.training.environment import as_json, show_environment
-from roles.training.plan import Request, environment_of, open_fleet, plan, read_request, refuse, wanted_nodes
+from roles.training.environment.compiler import as_json, show_environment
+from roles.training.hosts import open_fleet
+from roles.training.planning import preflight
+from roles.training.planning.plan import Request, environment_of, plan, read_request, refuse, wanted_nodes
 
 
 def show_env(request: Request, options: Options, why: str) -> int:

@@ -15,17 +15,19 @@ from playrunner.fleet import Fleet
 from playrunner.load.playbook import role_play
 from playrunner.options import Options
 from playrunner.run import run_plays
-from roles.training import preflight
-from roles.training.conclusion import conclude
-from roles.training.follow import Follower, GateClosed, Keeping
-from roles.training.job import LEASE_SECONDS, Job
-from roles.training.plan import Request, environment_of, open_fleet, plan, read_request, refuse, wanted_nodes
-from roles.training.record import Record
-from roles.training.runs import Run, find_run, stop_run
-from roles.training.screen import LiveLine
-from roles.training.states import CANCELLED
-from roles.training.steps import steps_for
-from roles.training.verdict import Expected
+from roles.training.hosts import open_fleet
+from roles.training.network.verdict import Expected
+from roles.training.planning import preflight
+from roles.training.planning.job import LEASE_SECONDS, Job
+from roles.training.planning.plan import Request, environment_of, plan, read_request, refuse, wanted_nodes
+from roles.training.planning.steps import steps_for
+from roles.training.runs.ending import stop_run
+from roles.training.runs.record import Record
+from roles.training.runs.run import Run, find_run
+from roles.training.runs.states import CANCELLED
+from roles.training.watching.conclusion import conclude
+from roles.training.watching.follow import Follower, GateClosed, Keeping
+from roles.training.watching.screen import LiveLine
 
 
 class FirstNodeLost(HostUnreachable):
@@ -44,11 +46,18 @@ def launch(request: Request, options: Options) -> int:
         facts = preflight.look(fleet, job)
         existing = find_run(fleet, [seat.host for seat in job.seats], job.name)
         if existing and _goes_on(existing, request, job, fleet, options, line):
+            if options.json:
+                print_json({"name": job.name, "state": existing.state, "changed": False, "nodes": existing.hosts})
             return 0
         job = preflight.with_free_ports(job, facts)
         refuse(preflight.complaints(job, facts, time.time()), "preflight")
+        if not existing:
+            refuse(_left_elsewhere(job, facts, fleet), "preflight")
         summary, jobs, code = _start(job, facts, fleet, replace(options, skip_tags="start" if request.stage_only else ""))
         if code or options.check or request.stage_only:
+            if options.json:
+                state = "failed" if code else "checked" if options.check else "staged"
+                print_json({"name": job.name, "run_id": job.run_id, "state": state, "nodes": list(jobs)})
             return code
         record = Record(job.name)
         record.begin(summary)
@@ -124,6 +133,18 @@ def _start(job: Job, facts: preflight.Facts, fleet: Fleet,
     code = run_plays([play], settings, f"train.launch {job.name}", inventory=fleet.inventory, extra={"jobs": jobs},
                      agents=fleet.agents)
     return summary, jobs, code
+
+
+def _left_elsewhere(job: Job, facts: preflight.Facts, fleet: Fleet) -> list[str]:
+    """A run of this name whose checkpoints none of these nodes sees would begin anew, unasked."""
+    before = [node["host"] for node in Record(job.name).job().get("nodes", ()) if node["host"] in fleet.inventory.hosts]
+    if not before or any(said["checkpoints"] for said in facts.values()):
+        return []
+    left = find_run(fleet, before, job.name)
+    if not left or not left.checkpoints:
+        return []
+    return [f"{job.name} has its checkpoints ({left.checkpoints[-1]}) on {', '.join(before)}, and no node of this launch sees"
+            f" them; take one of those in (--limit {before[0]},{job.master.host}), share train_root, or use another --name"]
 
 
 def _goes_on(existing: Run, request: Request, job: Job, fleet: Fleet, options: Options, line: LiveLine) -> bool:

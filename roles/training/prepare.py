@@ -8,7 +8,7 @@ from playrunner.errors import BadInput
 from playrunner.load.playbook import role_play
 from playrunner.options import Options
 from playrunner.run import run_plays
-from roles.training.plan import open_fleet, training_hosts
+from roles.training.hosts import open_fleet, training_hosts
 
 
 def prepare(options: Options) -> int:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from playrunner.cli import print_json
 from playrunner.errors import BadInput
 from playrunner.options import Options
+from roles.training.hosts import open_fleet
 from roles.training.launch import launch
-from roles.training.plan import Request, open_fleet
-from roles.training.record import Record
-from roles.training.runs import Run, stop_run
-from roles.training.selection import the_run
-from roles.training.states import ENDED
+from roles.training.planning.plan import Request
+from roles.training.runs.ending import stop_run
+from roles.training.runs.record import Record
+from roles.training.runs.run import Run
+from roles.training.runs.selection import the_run
+from roles.training.runs.states import ENDED
 
 
 def resume(options: Options, name: str, nodes: int, overrides: tuple[str, ...], detach: bool) -> int:
@@ -29,7 +32,10 @@ def scale(options: Options, name: str, nodes: int, detach: bool) -> int:
         run = the_run(fleet, options, name)
         alive = [host for host, said in run.keepers.items() if said.get("state") == "running"]
         if run.state == "running" and len(run.hosts) == len(alive) == nodes:
-            print(f"{run.name} has {nodes} node{'s' * (nodes != 1)} already: nothing changed")
+            if options.json:
+                print_json({"name": run.name, "state": run.state, "changed": False, "nodes": run.hosts})
+            else:
+                print(f"{run.name} has {nodes} node{'s' * (nodes != 1)} already: nothing changed")
             return 0
         if run.state in ("running", "stopping") and not options.check:
             code = stop_run(fleet, run.job, options)

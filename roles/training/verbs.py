@@ -7,6 +7,7 @@ from typing import Any
 from playrunner.cli import RUN_FLAGS, options_from, verb
 
 GROUP = "train"
+LIFECYCLE = False  # runs are launched and stopped, not created and deleted
 
 _PICKED = ("inventory", "check", "diff", "limit", "forks", "json", "yes", "verbose", "no-wait")
 _RUN = {name: RUN_FLAGS[name] for name in _PICKED}
@@ -25,7 +26,7 @@ def launch(context: Any, flags: dict[str, Any], profile: str = "", name: str = "
            launcher: str = "", replace: bool = False, gate: bool = True, stage_only: bool = False) -> int:
     """Start a training run from a profile and follow it; launching it twice changes nothing."""
     from roles.training.launch import launch as start
-    from roles.training.plan import Request
+    from roles.training.planning.plan import Request
 
     settings = tuple(flags.pop("set"))
     request = Request(profile, name, nodes, settings, launcher, detach, replace, gate, stage_only)
@@ -43,7 +44,7 @@ def prepare(context: Any, flags: dict[str, Any]) -> int:
 @verb(flags=_LOOK, help=_NAMED)
 def status(context: Any, flags: dict[str, Any], name: str = "") -> int:
     """All runs: state, step, loss, tokens/s, nodes, age, cost so far."""
-    from roles.training.status import show_status
+    from roles.training.watching.status import show_status
 
     return show_status(_options(flags), name)
 
@@ -53,7 +54,7 @@ def status(context: Any, flags: dict[str, Any], name: str = "") -> int:
 def logs(context: Any, flags: dict[str, Any], name: str = "", rank: int = 0, host: str = "", all: bool = False,
          follow: bool = False, tail: int = 50) -> int:
     """What a run's processes print: rank 0's by default."""
-    from roles.training.logs import show_logs
+    from roles.training.watching.logs import show_logs
 
     return show_logs(_options(flags), name, rank, host, everything=all, follow=follow, tail=tail)
 
@@ -89,7 +90,7 @@ def scale(context: Any, flags: dict[str, Any], nodes: int = 0, name: str = "", d
 def env(context: Any, flags: dict[str, Any], profile: str = "", nodes: int = 0, launcher: str = "", why: str = "") -> int:
     """The environment a run's processes get, each variable with its reason and origin."""
     from roles.training.env import show_env
-    from roles.training.plan import Request
+    from roles.training.planning.plan import Request
 
     settings = tuple(flags.pop("set"))
     return show_env(Request(profile, nodes=nodes, overrides=settings, launcher=launcher), _options(flags), why)
@@ -98,7 +99,7 @@ def env(context: Any, flags: dict[str, Any], profile: str = "", nodes: int = 0, 
 @verb(flags=_LOOK, help=_NAMED)
 def why(context: Any, flags: dict[str, Any], name: str = "") -> int:
     """Why a run has not started, hangs, is slow or failed: the likeliest cause first, with what to do next."""
-    from roles.training.why import show_why
+    from roles.training.diagnosis.why import show_why
 
     return show_why(_options(flags), name)
 
@@ -106,7 +107,7 @@ def why(context: Any, flags: dict[str, Any], name: str = "") -> int:
 @verb(flags=_LOOK, help={"interval": "seconds from one look at the nodes to the next"})
 def watch(context: Any, flags: dict[str, Any], interval: float = 2.0) -> int:
     """All runs on a live page with the loss curve of the newest one; q ends it."""
-    from roles.training.watch import watch as look_on
+    from roles.training.watching.watch import watch as look_on
 
     return look_on(_options(flags), interval)
 
@@ -115,8 +116,8 @@ def watch(context: Any, flags: dict[str, Any], interval: float = 2.0) -> int:
                                                   "nodes": "how many nodes (default: the profile's, else all)"})
 def bench(context: Any, flags: dict[str, Any], profile: str = "", nodes: int = 0) -> int:
     """The network between the nodes, measured and judged; nothing is trained."""
-    from roles.training.bench import bench as measure
-    from roles.training.plan import Request
+    from roles.training.network.bench import bench as measure
+    from roles.training.planning.plan import Request
 
     settings = tuple(flags.pop("set"))
     return measure(Request(profile, nodes=nodes, overrides=settings), _options(flags))
@@ -125,7 +126,7 @@ def bench(context: Any, flags: dict[str, Any], profile: str = "", nodes: int = 0
 @verb(flags=_LOOK, help={**_NAMED, "port": "the port on this machine; 0 takes any that is free"})
 def tensorboard(context: Any, flags: dict[str, Any], name: str = "", port: int = 6006) -> int:
     """Serve a run's curves on this machine, from its first node, until Ctrl-C."""
-    from roles.training.board import serve_board
+    from roles.training.watching.board import serve_board
 
     return serve_board(_options(flags), name, port)
 

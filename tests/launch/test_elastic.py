@@ -19,7 +19,7 @@ ELASTIC = ("launch.min_nodes=1", "launch.max_nodes=2", "train.steps=100000", "tr
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     with machines(tmp_path_factory.mktemp("machines")) as made:
         lane = made.lane()
-        for name in ("node1", "node2"):
+        for name in ("node1", "node2", "node3"):
             made.add(name, lane)
         yield made
 
@@ -54,6 +54,28 @@ def test_a_run_shrinks_when_a_node_is_lost_and_grows_when_it_is_back(cluster: Ma
     assert "node2 answers again: it joins the run" in said
     steps = field.losses("shrunk")
     assert set(steps) == set(range(1, max(steps) + 1))
+
+
+def test_a_run_on_three_nodes_goes_on_when_one_is_lost_and_when_it_is_back(cluster: Machines) -> None:
+    """Growing, the launchers end the ranks that train: not all at once, and the first to end must not end the run for all."""
+    settings = (*ELASTIC, "launch.min_nodes=2", "launch.max_nodes=3", "train.batch_size=6", "train.device_batch_size=1")
+    with cluster.site(cluster.inventory("node1", "node2", "node3", train_lease_seconds=8)) as field:
+        running = field.begin("three", "--nodes", 3, "--launcher", "torchrun", settings=settings)
+        _await_checkpoint(field, "three", running)
+        _await_ranks(field, "three", 3)
+        cluster.power_off("node3")
+        field.await_that(lambda: field.keeper("three", "node1")["lost"] == ["node3"], "the loss", running, seconds=10)
+        field.await_step("three", max(field.losses("three")) + 3, running)
+        _await_ranks(field, "three", 2)
+        cluster.power_on("node3")
+        field.await_that(lambda: field.keeper("three", "node1")["lost"] == [], "the return", running, seconds=30)
+        _await_ranks(field, "three", 3)
+        field.await_step("three", max(field.losses("three")) + 3, running)
+        seen = field.invoke("train.status", "--name", "three", "--json").data
+        assert seen["nodes"] == dict.fromkeys(("node1", "node2", "node3"), "running")
+        _stop(field, "three", running)
+        steps = field.losses("three")
+        assert set(steps) == set(range(1, max(steps) + 1))
 
 
 def test_a_run_whose_first_node_is_lost_goes_on_with_the_others(cluster: Machines, field: Field) -> None:
@@ -122,7 +144,7 @@ def _stop(field: Field, name: str, running: subprocess.Popen[str]) -> str:
 def _await_ranks(field: Field, name: str, count: int) -> None:
     def ranks() -> set[int]:
         found = set()
-        for rank in range(2):
+        for rank in range(3):
             try:
                 field.rank(name, rank)
                 found.add(rank)

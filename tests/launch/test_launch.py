@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
-from pathlib import Path
 
 import pytest
 
 from tests.launch.site import QUICK, Site
-from tests.runner import REPOSITORY
 
 LONG = ("train.steps=2000", "train.log.every=1", "train.checkpoint.every=10", "train.evaluate.batches=1")
 
@@ -22,6 +21,8 @@ def test_a_launch_trains_on_two_nodes_and_a_second_one_changes_nothing(site: Sit
     assert losses[12] < losses[1] - 0.3
     assert "twice is done" in first.err
     site.await_that(lambda: not site.processes("twice"), "the end of the keepers, which have said their last word", seconds=5)
+    told = site.launch("twice", "--nodes", 2, "--json")
+    assert told.data == {"name": "twice", "state": "finished", "changed": False, "nodes": ["node1", "node2"]}
     again = site.launch("twice", "--nodes", 2)
     assert again.code == 0
     assert "complete at step 12: nothing to do" in again.err
@@ -55,6 +56,7 @@ def test_a_killed_rank_stops_all_nodes_and_the_run_resumes_on_the_same_curve(sit
     out, err = running.communicate(timeout=60)
     assert running.returncode == 100, out + err
     assert "node2: rank 1 was ended by SIGKILL" in err
+    assert "likely: a process on node2 was killed from outside" in err
     resumed = site.launch("killed", "--nodes", 2, settings=(*QUICK, "train.steps=30"))
     assert resumed.code == 0, resumed.text
     assert "resuming from step-" in resumed.err
@@ -113,21 +115,14 @@ def test_logs_show_rank_zero_or_every_node(site: Site) -> None:
     mine = site.invoke("train.logs", "--name", "said")
     assert "step 12" in mine.out
     assert "[0]" not in mine.out
+    lines = [json.loads(line) for line in site.invoke("train.logs", "--name", "said", "--tail", 5, "--json").out.splitlines()]
+    assert {(line["host"], line["from"]) for line in lines} == {("node1", "0")} and len(lines) == 5
     everything = site.invoke("train.logs", "--name", "said", "--all")
     assert "node1 [0] " in everything.out and "node2 [node] " in everything.out
     assert site.invoke("train.logs", "--name", "said", "--rank", 7).code == 5
     unknown = site.invoke("train.logs", "--name", "sayd")
     assert unknown.code == 102
     assert 'did you mean "said"?' in unknown.err
-
-
-def test_nodes_that_do_not_share_their_folder_are_told_so(site: Site, tmp_path: Path) -> None:
-    text = (REPOSITORY / "inventories" / "local.yaml").read_text()
-    inventory = tmp_path / "apart.yaml"
-    inventory.write_text(text.replace("{{ sandbox_state }}/shared", "{{ scratch }}/training"))
-    refused = Site(site.state, inventory).launch("apart", "--nodes", 2)
-    assert refused.code == 2
-    assert "is not the same folder on all nodes: node2 cannot be seen from here" in refused.out
 
 
 def test_check_looks_and_touches_nothing(site: Site) -> None:
@@ -165,3 +160,17 @@ def test_a_run_grows_and_shrinks_and_goes_on_where_it_was(site: Site) -> None:
     site.await_step("grown", at + 3)
     assert site.invoke("train.status", "--name", "grown", "--json").data["nodes"] == {"node1": "running", "node2": "running"}
     assert site.invoke("train.stop", "--name", "grown").code == 0
+
+
+def test_a_rank_asked_to_end_by_a_stranger_saves_and_the_run_is_not_taken_for_done(site: Site) -> None:
+    running = site.begin("asked", "--nodes", 2, settings=LONG)
+    site.await_step("asked", 3, running)
+    os.kill(site.rank("asked", 1), signal.SIGTERM)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 100, out + err
+    site.await_that(lambda: not site.processes("asked"), "the end of all processes", seconds=10)
+    last = max(site.losses("asked"))
+    state = site.invoke("train.status", "--name", "asked", "--json")
+    assert (state.code, state.data["checkpoints"][-1]) == (100, f"step-{last:08d}")
+    why = site.invoke("train.why", "--name", "asked", "--json").data["causes"][0]
+    assert "was asked to end (SIGTERM) by somebody else" in why["title"]

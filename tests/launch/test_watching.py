@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -51,6 +52,27 @@ def test_why_names_a_suspended_rank_and_how_to_wake_it(site: Site, going_on: str
     assert first[0].startswith("1. rank 1 on node2 is suspended")
     assert "state T" in first[1]
     assert first[-1] == f"   next: kill -CONT {pid} on node2"
+
+
+def test_why_tells_where_every_rank_stands(site: Site, going_on: str) -> None:
+    """A rank that is stopped has said what it was about to do, and the others say what they wait in."""
+    pid = site.rank(going_on, 1)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        waiting = site.folder(going_on) / "nodes" / "node1" / "rank-0"
+        site.await_that(lambda: '"number"' in waiting.read_text(), "rank 0 to tell what it waits in", seconds=30)
+        asked = site.invoke("train.why", "--name", going_on, "--json").data
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    pulses = {process["rank"]: process["pulse"] for said in asked["nodes"].values() for process in said["processes"]
+              if process["rank"] is not None}
+    assert pulses[1]["step"] <= pulses[0]["step"]
+    assert pulses[1]["phase"] in ("data", "count", "forward", "backward", "optimizer", "log", "save")
+    assert pulses[0]["seconds"] > 3 and pulses[0]["open"][0]["number"] > 0
+    evidence = "\n".join(asked["causes"][0]["evidence"])
+    assert re.search(r"rank 1 on node2: .*; step \d+, (in|at) ", evidence), evidence
+    assert re.search(r"rank 0 on node1: step \d+, in \w+ #\d+ \(\w+\) for \d+ s", evidence), evidence
+    site.await_that(lambda: _got_on(site, going_on, pulses[0]["step"]), "more steps", seconds=60)
 
 
 def test_why_sees_the_processes_of_every_node(site: Site, going_on: str) -> None:
@@ -190,6 +212,10 @@ def test_bench_refuses_more_nodes_than_there_are(site: Site) -> None:
     limited = site.invoke("train.bench", "--nodes", 2, "--limit", "node1")
     assert limited.code == 5
     assert "2 nodes are wanted" in limited.err
+
+
+def _got_on(site: Site, name: str, step: int) -> bool:
+    return max(site.losses(name)) > step
 
 
 def _take_terminal() -> None:

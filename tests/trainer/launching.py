@@ -19,8 +19,12 @@ _PATIENCE_SECONDS = 300  # a busy two-core machine imports for half a minute
 
 @dataclass
 class Ended:
-    code: int
+    codes: list[int]
     text: str  # what all ranks printed
+
+    @property
+    def code(self) -> int:
+        return max(map(abs, self.codes))
 
 
 def launch(profile: str, output: Path, *settings: str, processes: int = 1, environment: dict[str, str] | None = None) -> Ended:
@@ -28,11 +32,16 @@ def launch(profile: str, output: Path, *settings: str, processes: int = 1, envir
     return _ended(start(profile, output, *settings, processes=processes, environment=environment))
 
 
-def launch_several(profile: str, output: Path, runs: list[tuple[str, tuple[str, ...]]], processes: int,
+def launch_several(output: Path, runs: list[tuple[str, str, tuple[str, ...]]], processes: int,
                    environment: dict[str, str] | None = None) -> Ended:
-    """Run all to the end one after another in the same processes, each in its own folder of the output."""
-    arguments = ["-m", "tests.trainer.several", profile, str(output), json.dumps(runs)]
+    """Run all (name, profile, settings) to the end one after another in the same processes, in folders of the output."""
+    arguments = ["-m", "tests.trainer.several", str(output), json.dumps(runs)]
     return _ended(_started(arguments, processes, environment))
+
+
+def launch_module(module: str, *arguments: str) -> Ended:
+    """Run one process of something else than the trainer to its end."""
+    return _ended(_started(["-m", module, *arguments], 1, None))
 
 
 def start(profile: str, output: Path, *settings: str, processes: int = 1,
@@ -63,7 +72,7 @@ def _ended(started: list[subprocess.Popen[str]]) -> Ended:
     finally:
         for process in started:
             process.kill()  # one that hangs is a failure, not a leftover
-    return Ended(max(abs(process.returncode) for process in started), "".join(texts))
+    return Ended([process.returncode for process in started], "".join(texts))
 
 
 def kill_after(processes: list[subprocess.Popen[str]], output: Path, checkpoint: int, seconds: float = 240) -> None:
@@ -77,6 +86,14 @@ def kill_after(processes: list[subprocess.Popen[str]], output: Path, checkpoint:
         process.send_signal(signal.SIGKILL)
     for process in processes:
         process.wait()
+
+
+def wait_for_step(output: Path, step: int, process: subprocess.Popen[str], seconds: float = 120) -> None:
+    """Until a step is in the metrics."""
+    until = time.monotonic() + seconds
+    while not (output / "metrics.jsonl").exists() or max(losses(output), default=0) < step:
+        assert time.monotonic() < until and process.poll() is None, f"no step {step}"
+        time.sleep(0.05)
 
 
 def records(output: Path) -> list[dict[str, Any]]:

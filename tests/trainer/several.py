@@ -1,6 +1,6 @@
 """Several runs one after another in the same processes: importing takes longer than a few steps of each.
 
-`python -m tests.trainer.several PROFILE OUTPUT '[["name", ["train.steps=2"]], ...]'`; a name that comes again resumes.
+`python -m tests.trainer.several OUTPUT '[["name", "profile", ["train.steps=2"]], ...]'`; a name that comes again resumes.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import traceback
 from pathlib import Path
 
 
-def main(profile: str, output: str, runs: str) -> None:
+def main(output: str, runs: str) -> None:
     from trainer.arithmetic import check
     from trainer.distributed import join, leave
     from trainer.loop import run
     from trainer.profile import read_profile
 
     place = None
-    for name, settings in json.loads(runs):
+    for name, profile, settings in json.loads(runs):
         one = read_profile(profile, settings)
         place = place or join(one.train)
         check(one, place.world_size)

@@ -115,7 +115,8 @@ def test_data_found_to_be_bad_after_a_while_costs_no_checkpoint(tmp_path: Path, 
     (tmp_path / "train.jsonl").write_text(good + "no JSON\n")
     code = main(["--profile", "gpt2-small-smoke", "--output", str(tmp_path / "out"), "--set", "train.data.source=folder",
                  "--set", f"train.data.path={tmp_path / 'train.jsonl'}", "--set", "train.data.stream=true",
-                 "--set", "train.model.vocab_size=257", "--set", "train.checkpoint.asynchronous=false"])
+                 "--set", "train.model.vocab_size=257", "--set", "train.checkpoint.asynchronous=false",
+                 "--set", "train.data.shuffle_rows=4"])
     assert code == 5 and "train.jsonl: not the .jsonl expected" in capsys.readouterr().err
     assert sorted(path.name for path in (tmp_path / "out" / "checkpoints").glob("step-*")) == ["step-00000002", "step-00000004"]
 

@@ -77,7 +77,7 @@ def test_two_processes_killed_and_resumed_on_one_equal_one_uninterrupted(
         hub: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = ("train.steps=8", "train.schedule.warmup_steps=2", "train.log.every=1", "train.checkpoint.every=3",
                 "train.checkpoint.keep=0", "train.model.dropout=0.1", "train.data.source=hf", f"train.data.dataset={hub}",
-                "train.data.dataset_config=", "train.data.stream=true")
+                "train.data.dataset_config=", "train.data.stream=true", "train.data.shuffle_rows=5")
     arguments = ["--profile", "gpt2-micro-smoke", *(part for each in settings for part in ("--set", each))]
     assert main([*arguments, "--output", str(tmp_path / "alone")]) == 0
     output = tmp_path / "run"

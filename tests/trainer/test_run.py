@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import signal
-import time
 from pathlib import Path
 
 import pytest
 import torch
 
-from tests.trainer.launching import launch, losses, records, start, steps_saved
+from tests.trainer.launching import launch, losses, records, start, steps_saved, wait_for_step
 from trainer.checkpoint import damage
 from trainer.profile import BUNDLED
 
@@ -76,15 +75,36 @@ def test_every_smoke_profile_trains(profile: str, tmp_path: Path) -> None:
         assert records(tmp_path)[-1]["eval_accuracy"] > 0.5
 
 
-def test_sigterm_saves_and_ends_well(tmp_path: Path) -> None:
-    settings = ("train.steps=100000", "train.log.every=1", "train.checkpoint.every=0")
-    (process,) = start("gpt2-micro-smoke", tmp_path, *settings)
-    _wait_for_step(tmp_path, 3)
-    process.send_signal(signal.SIGTERM)
-    said, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, said
+@pytest.mark.parametrize(("strategy", "processes"), [("ddp", 1), ("deepspeed", 2)])
+def test_sigterm_to_any_rank_saves_and_ends_all_well(strategy: str, processes: int, tmp_path: Path) -> None:
+    if strategy == "deepspeed":
+        pytest.importorskip("deepspeed")
+    settings = ("train.steps=100000", "train.log.every=1", "train.checkpoint.every=0", f"train.strategy.name={strategy}")
+    started = start("gpt2-micro-smoke", tmp_path, *settings, processes=processes)
+    wait_for_step(tmp_path, 3, started[0])
+    started[-1].send_signal(signal.SIGTERM)
+    said = "".join(process.communicate(timeout=120)[0] for process in started)
+    assert [process.returncode for process in started] == [0] * processes, said
     (step,) = steps_saved(tmp_path)
     assert step == max(losses(tmp_path)) and f"asked to stop at step {step}" in said
+    assert damage(tmp_path / "checkpoints" / f"step-{step:08d}") == ""
+
+
+@pytest.mark.parametrize(("setting", "reason"), [
+    ("checkpoint.resume=NOWHERE", "checkpoint.resume NOWHERE: incomplete, it has no complete.json"),
+    ("checkpoint.resume=DAMAGED", "checkpoint.resume DAMAGED: one.bin is missing"),
+    ("data.path=NOWHERE", "data.path NOWHERE: no such file or folder")])
+def test_what_cannot_be_had_ends_every_rank_with_the_same_line(setting: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "step-00000005").mkdir()
+    (tmp_path / "step-00000005" / "complete.json").write_text('{"step": 5, "files": {"one.bin": [1000, 0]}}')
+    setting, reason = (text.replace("NOWHERE", str(tmp_path / "nowhere")).replace("DAMAGED", str(tmp_path / "step-00000005"))
+                       for text in (setting, reason))
+    source = "text" if "data.path" in setting else "synthetic"
+    ended = launch("gpt2-small-smoke", tmp_path / "out", f"train.{setting}", f"train.data.source={source}", processes=2)
+    assert ended.codes == [5, 5], ended.text
+    said = [line for line in ended.text.splitlines() if "Gloo" not in line]  # which says that it connected
+    assert said == [f"trainer: {reason}"] * 2
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -95,6 +115,24 @@ def test_a_loss_that_is_no_number_stops_every_rank_and_says_where(processes: int
     assert ended.code == 6, ended.text
     assert ended.text.count("the loss is nan on rank 0; its micro-batch") == processes
     assert "synthetic sample" in ended.text and "Traceback" not in ended.text
+
+
+def test_data_that_turns_out_bad_on_one_rank_ends_every_rank_with_the_same_line(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    for shard in range(2):
+        with h5py.File(tmp_path / f"a_training_{shard}.hdf5", "w") as file:
+            tokens = torch.full((8, 32), 5 if shard else 300_000)  # no vocabulary of the smoke profile's size has that
+            file["input_ids"], file["input_mask"], file["segment_ids"] = tokens, tokens * 0 + 1, tokens * 0
+            file["masked_lm_positions"], file["masked_lm_ids"] = torch.full((8, 4), 2), torch.full((8, 4), 5)
+            file["next_sentence_labels"] = torch.zeros(8, dtype=torch.int64)
+    ended = launch("bert-large-smoke", tmp_path / "out", "train.data.source=hdf5", f"train.data.path={tmp_path}",
+                   "train.data.sequence=32", "train.data.shuffle=false", "train.data.validation_fraction=0",
+                   "train.batch_size=16", "train.device_batch_size=8", "train.log.every=1", processes=2)
+    # The first rank has the first shard's rows, the second the other's.
+    said = [line for line in ended.text.splitlines() if line.startswith("trainer: ")]
+    assert ended.codes == [5, 5] and len(said) == 2, ended.text
+    assert said[0] == said[1] and "a_training_0.hdf5: token 300000 is outside model.vocab_size" in said[0]
+    assert "Traceback" not in ended.text
 
 
 def test_text_is_learned_evaluated_and_shown_on_tensorboard(tmp_path: Path) -> None:
@@ -110,12 +148,3 @@ def test_text_is_learned_evaluated_and_shown_on_tensorboard(tmp_path: Path) -> N
     assert final["eval_wikitext_ppl"] < 280 and final["eval_lambada_loss"] > 0
     assert list((tmp_path / "out" / "tensorboard").glob("events*"))
     assert "activations/layer1_attention_weight_max" in records(tmp_path / "out")[0]
-
-
-def _wait_for_step(output: Path, step: int, seconds: float = 120) -> None:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if (output / "metrics.jsonl").exists() and max(losses(output), default=0) >= step:
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"no step {step} after {seconds} s")

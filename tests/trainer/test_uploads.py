@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
+from tests.trainer.conftest import SECRET
 from tests.trainer.launching import launch, losses
 from tests.trainer.test_checkpoint import ALONE, saved, write_two_files
 from trainer.__main__ import main
 from trainer.checkpoint import MARKER, Checkpoints, damage
 from trainer.config import Checkpoint
 from trainer.uploads import upload
-
-SECRET = "never-to-be-printed"
 
 
 def test_the_copy_elsewhere_gets_its_marker_last(tmp_path: Path) -> None:
@@ -26,40 +25,6 @@ def test_the_copy_elsewhere_gets_its_marker_last(tmp_path: Path) -> None:
     assert damage(copy) == ""
     others = [path.stat().st_mtime_ns for path in copy.iterdir() if path.name != MARKER]
     assert (copy / MARKER).stat().st_mtime_ns >= max(others)
-
-
-@pytest.fixture
-def endpoint(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Points everything that speaks S3 from here on at an address."""
-    s3fs = pytest.importorskip("s3fs")
-
-    def point(address: str) -> dict[str, str]:
-        settings = {"AWS_ENDPOINT_URL": address, "AWS_ACCESS_KEY_ID": "someone", "AWS_SECRET_ACCESS_KEY": SECRET,
-                    "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true", "AWS_MAX_ATTEMPTS": "1"}
-        for name, value in settings.items():
-            monkeypatch.setenv(name, value)
-        s3fs.S3FileSystem.clear_instance_cache()
-        return settings
-
-    yield point
-    s3fs.S3FileSystem.clear_instance_cache()
-
-
-@pytest.fixture
-def store(endpoint: Any) -> Iterator[Any]:
-    """An empty bucket, as a file system."""
-    moto = pytest.importorskip("moto.server")
-    import s3fs
-
-    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    endpoint(f"http://{host}:{port}")
-    files = s3fs.S3FileSystem()
-    files.mkdir("bucket")
-    yield files
-    files.rm("bucket", recursive=True)
-    server.stop()
 
 
 @pytest.mark.processes

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from roles.training.causes import Cause, Facts, causes
-from roles.training.evidence import Rank
-from roles.training.standstill import behind, waits
+from roles.training.diagnosis.causes import Cause, Facts, causes
+from roles.training.diagnosis.evidence import Rank
+from roles.training.diagnosis.standstill import behind, waits
 
 NOW = 1_000_000.0
 IN_A_COLLECTIVE = ["all_reduce (torch/distributed/distributed_c10d.py:2801)", "total (trainer/distributed.py:43)",
@@ -247,6 +247,27 @@ def test_the_rank_whose_stack_is_not_in_a_collective_is_behind() -> None:
     assert found.title == "it hangs: the others wait for rank 2 on node3 at read (trainer/data/stream.py:80)"
     assert "no step for 300 s (usually one line every 0.5 s)" in found.evidence[0]
     assert "--rank 2" in found.next_command
+
+
+def stood(number: int, step: int, phase: str = "count", collective: str = "", opened: int = 0) -> dict[str, Any]:
+    """A rank that has said where it stands and does not get on."""
+    held = [{"name": "all_reduce", "number": opened, "group": "default_pg"}] if opened else []
+    said = {"step": step, "phase": phase, "collective": collective, "seconds": 120.0, "open": held}
+    return a_rank(number, cores=0.0, pulse=said)
+
+
+def test_the_rank_that_says_it_is_a_step_behind_is_named() -> None:
+    ranks = [stood(0, 42, "count", "all_reduce"), stood(1, 42, "count", "all_reduce"), stood(2, 41, "log", "all_reduce")]
+    found = first(hanging(*ranks))
+    assert found.title == "it hangs: the others wait for rank 2 on node3, which stands at step 41 (log)"
+    assert "rank 2 on node3: stands at step 41, in all_reduce (log) for 120 s; the others are at step 42" in found.evidence
+
+
+def test_at_the_same_step_the_rank_that_is_in_no_collective_is_named() -> None:
+    ranks = [stood(0, 42, "backward", opened=301), stood(1, 42, "forward"), stood(2, 42, "backward", opened=301)]
+    found = first(hanging(*ranks))
+    assert found.title == "it hangs: the others wait for rank 1 on node2, which stands at step 42 (forward)"
+    assert found.evidence[1] == "rank 1 on node2: stands at step 42, at forward for 120 s; the others are in all_reduce #301"
 
 
 def test_a_backward_that_does_not_compute_waits() -> None:

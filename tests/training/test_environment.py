@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from playrunner.errors import BadInput
-from roles.training.environment import Site, Variable, as_json, compile_environment, quarrels, show_environment
-from roles.training.instances import instance, version
-from roles.training.quarrels import admits
+from roles.training.environment.compiler import Site, Variable, as_json, compile_environment, quarrels, show_environment
+from roles.training.environment.instances import instance, version
+from roles.training.environment.quarrels import admits
 
 P4D = Site(device="cuda", launcher="torchrun", instance_type="p4d.24xlarge", interface="ens32", cores=96, processes_per_node=8)
 NEW_PLUGIN = replace(P4D, libfabric="1.20.0amzn1.0", aws_ofi_nccl="v1.8.1-aws", nccl="2.20.3")
@@ -211,7 +211,7 @@ def test_nothing_of_nccl_is_set_on_a_cpu() -> None:
 def test_a_gpu_run_can_tell_who_hung() -> None:
     found = values(replace(P4D, dumps="/data/run/"))
     assert found["TORCH_NCCL_ASYNC_ERROR_HANDLING"] == "1"
-    assert found["TORCH_NCCL_TRACE_BUFFER_SIZE"] == "20000"
+    assert found["TORCH_FR_BUFFER_SIZE"] == "20000"
     assert found["TORCH_NCCL_DUMP_ON_TIMEOUT"] == "1"
     assert found["TORCH_NCCL_DEBUG_INFO_TEMP_FILE"] == "/data/run/nccl_trace_rank_"
     assert "TORCH_NCCL_DEBUG_INFO_TEMP_FILE" not in values(P4D)

@@ -142,6 +142,28 @@ def test_asked_to_stop_ranks_may_save_and_it_is_no_failure(nodes: Nodes) -> None
     assert nodes.processes() == []
 
 
+def test_ranks_are_told_whether_the_run_ends_or_only_they(nodes: Nodes) -> None:
+    """A launcher that starts its ranks again sends the same signal as a keeper that ends the run."""
+    script = "trap '[ -e $TRAINER_NODE/stop ] && echo for good; exit 0' TERM; echo ready; while :; do sleep 0.05; done"
+    nodes.start(script)
+    nodes.await_line("node1", "ready")
+    assert not (nodes.run / "nodes" / "node1" / "stop").exists()
+    nodes.keepers["node1"].terminate()
+    assert nodes.ended("node1")["state"] == "stopped"
+    assert "[0] for good" in nodes.log("node1")
+
+
+@pytest.mark.parametrize(("sees", "keeps"), [
+    (["node1", "node2"], ["", ""]), ([["node1"], ["node2"]], ["1", "1"]), ([], ["", ""])])
+def test_of_nodes_that_share_no_folder_each_keeps_its_own(nodes: Nodes, sees: list[Any], keeps: list[str]) -> None:
+    for rank in range(2):
+        own = sees[rank] if sees and isinstance(sees[0], list) else sees
+        nodes.add(rank, 'echo "keeps=$TRAINER_KEEPS"', 2, sees=own, nodes=["node1", "node2"])
+    for rank, host in enumerate(("node1", "node2")):
+        assert nodes.ended(host)["apart"] is bool(keeps[rank])
+        assert f"[{rank}] keeps={keeps[rank]}\n" in nodes.log(host)
+
+
 def test_what_does_not_end_in_time_is_killed_wherever_it_hid(nodes: Nodes) -> None:
     hiding = "setsid sh -c \"trap '' TERM; echo hidden; while :; do sleep 0.1; done\""
     nodes.start(f"trap '' TERM; {hiding} & wait; sleep 60", grace_seconds=0.5)

@@ -93,8 +93,9 @@ def _jsonl(file: Path) -> Iterator[str]:
 
 
 def _json(file: Path) -> Iterator[str]:
-    found = json.loads(file.read_text(encoding="utf-8"))
-    for row in found["data"] if isinstance(found, dict) else found:
+    from trainer.data.json_rows import rows
+
+    for row in rows(file):
         yield row["text"]
 
 

@@ -68,8 +68,9 @@ def write_store(folder: Path, encoded: Iterable[list[int]], tokenizer: Bytes | S
     kind = np.dtype("<u2") if tokenizer.size <= 1 << 16 else np.dtype("<u4")
     pieces = _wrapped(encoded, tokenizer.end, width) if layout == "documents" else _ended(encoded, tokenizer.end)
     shards = []
-    for number, group in enumerate(_groups(pieces, shard_tokens)):
-        tokens = np.fromiter((token for piece in group for token in piece), dtype=kind)
+    # As arrays from the start: a shard of Python's numbers would take two gigabytes.
+    for number, group in enumerate(_groups((np.array(piece, dtype=kind) for piece in pieces), shard_tokens)):
+        tokens = np.concatenate(group)
         entry: dict[str, Any] = {"file": f"tokens-{number:05d}.bin", "tokens": len(tokens), "pieces": len(group)}
         entry["crc32"] = _write(folder / entry["file"], tokens)
         if layout == "documents":
@@ -114,8 +115,8 @@ def _wrapped(encoded: Iterable[list[int]], end: int, width: int) -> Iterator[lis
                 yield piece
 
 
-def _groups(pieces: Iterable[list[int]], limit: int) -> Iterator[list[list[int]]]:
-    held: list[list[int]] = []
+def _groups(pieces: Iterable[np.ndarray], limit: int) -> Iterator[list[np.ndarray]]:
+    held: list[np.ndarray] = []
     size = 0
     for piece in pieces:
         held.append(piece)

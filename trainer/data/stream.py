@@ -1,10 +1,9 @@
-"""Texts tokenised while training reads them: nothing is kept on disk, and only a few rows in memory.
+"""Texts tokenised while training reads them: nothing is kept on disk, and only the rows being shuffled in memory.
 
 Every rank reads the whole stream and keeps the rows that are its own, so a row has the same number for any number of
 ranks. A place in the stream is (document, token within it), and for a hub dataset the file and row of that document:
 resuming goes to the document without making the rows before it again.
 """
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -19,12 +18,13 @@ from trainer.arithmetic import sequence_length
 from trainer.config import Train
 from trainer.data.documents import documents, hub_documents
 from trainer.data.loader import Batch, Loader
+from trainer.data.mixing import Bookmark, mixed
 from trainer.data.tokenizer import open_tokenizer
 from trainer.errors import BadInput
 
 _NOMINAL_ROWS = 10_000_000  # a stream has no length; epochs are counted as if it had this one
-Bookmark = dict[str, Any]  # document: its number; source: how its reader finds it; offset: the token within it
-BEGINNING: Bookmark = {"document": 0, "source": None, "offset": 0}
+# pass: how often the stream ended before; document: its number; source: how its reader finds it; offset: the token within it
+BEGINNING: Bookmark = {"pass": 0, "document": 0, "source": None, "offset": 0}
 _Held = tuple[Bookmark, int, np.ndarray]  # a document, the offset of the first token held, tokens
 
 
@@ -64,7 +64,7 @@ class Stream:
                     yield row, {**held[0][0], "offset": held[0][1]}
             if not read and not place["document"]:
                 raise BadInput(f"data.path {self.train.data.path or self.train.data.dataset}: no text in the stream")
-            place, offset = BEGINNING, 0
+            place, offset = {**BEGINNING, "pass": place["pass"] + 1}, 0
 
     def _documents(self, place: Bookmark) -> Iterator[tuple[str, Bookmark]]:
         """Texts from a place on, each with its own."""
@@ -74,7 +74,7 @@ class Stream:
         else:
             found = ((text, None) for text in islice(documents(data, "train"), first, None))
         for number, (text, source) in enumerate(found, first):
-            yield text, {"document": number, "source": source}
+            yield text, {"pass": place["pass"], "document": number, "source": source}
 
 
 def _first(held: list[_Held], count: int) -> np.ndarray:
@@ -100,8 +100,10 @@ class StreamLoader(Loader):
 
     def begin(self, resume: dict[str, Any] | None) -> None:
         place = {**BEGINNING, **(resume or {})}
-        self._rows = self.samples.rows(place)
+        size = max(1, self.train.data.shuffle_rows) if self.train.data.shuffle else 1
+        self._rows = mixed(self.samples.rows(place), place, size, self.train.seed)
         self._places = {self.position: place}
+        self._origins: dict[int, list[Bookmark]] = {}  # of the first row of each micro-batch
         # As far as this thread runs ahead of the model, and as far back as a loss may still be looked at.
         self._kept = (self.train.data.prefetch + self.train.log.every + 3) * self.train.batch_size
 
@@ -109,16 +111,21 @@ class StreamLoader(Loader):
         return self._places[position]
 
     def where(self, position: int, micro_batch: int) -> str:
-        return f"document {self._places.get(position, {}).get('document', '?')} of the stream"
+        origin = self._origins[position][micro_batch]
+        return f"document {origin['document']} of the stream, from its token {origin['offset']} on"
 
     def _step(self, position: int) -> list[Batch]:
-        size, found = self.train.device_batch_size, []
+        size, found, origins = self.train.device_batch_size, [], []
         for micro_batch in range(self.train.batch_size // size):
             taken = [next(self._rows) for _ in range(size)]
+            origins.append(taken[0][1])
             if micro_batch % self.world_size == self.rank:
-                rows = torch.from_numpy(np.stack([row for row, _ in taken]))
+                rows = torch.from_numpy(np.stack([row for row, _, _ in taken]))
                 found.append({"input": rows[:, :-1].contiguous(), "label": rows[:, 1:].contiguous()})
-        # Replaced and not changed: the training thread reads it.
-        kept = {each: place for each, place in self._places.items() if each >= position - self._kept}
-        self._places = {**kept, position + self.train.batch_size: taken[-1][1]}
+        # Replaced and not changed: the training thread reads them.
+        self._places = self._recent(self._places, position) | {position + self.train.batch_size: taken[-1][2]}
+        self._origins = self._recent(self._origins, position) | {position: origins}
         return found
+
+    def _recent(self, noted: dict[int, Any], position: int) -> dict[int, Any]:
+        return {each: value for each, value in noted.items() if each >= position - self._kept}

@@ -19,6 +19,7 @@ class NodeFolder:
         self.start, self.keeper = self.path / "start.json", self.path / "keeper.json"
         self.log, self.lease = self.path / "log", self.path / "lease"
         self.output = run / "output"
+        self.stop = self.path / "stop"
 
     def read_keeper(self) -> dict[str, Any]:
         """What the keeper last said, corrected where it can say nothing any more."""
@@ -33,6 +34,13 @@ class NodeFolder:
             write_json(self.keeper, {"time": time.time(), **facts})
         except OSError:
             self._write_over(facts)
+
+    def say_stop(self) -> None:
+        """To ranks that are asked to end: the run ends, not only they."""
+        try:
+            self.stop.touch()
+        except OSError:
+            pass  # a full disk: they save what they can and are taken for interrupted
 
     def _write_over(self, facts: dict[str, Any]) -> None:
         """On a full disk, in the place of what was said before; nobody may read half of it, so it is short."""

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from trainer.node import processes
-from trainer.node.failure import Failure, cause, ending, failure_from
+from trainer.node.contact import Concerns, Contact
+from trainer.node.failure import Failure, cause, ending
 from trainer.node.folder import NodeFolder, read_json
-from trainer.node.link import BEAT_SECONDS, Centre, Peer, call
+from trainer.node.link import Centre, Peer
 from trainer.node.output import Output
 
 TICK_SECONDS = 0.2
@@ -33,31 +34,24 @@ class Keeper:
         self.folder, self.told = folder, told
         self.host: str = told["host"]
         self.mark = f"{told['run_id']}/{self.host}"
-        self.token = Path(told["token"]).read_text().strip()
-        self.first: bool = told["node_rank"] == 0
-        self.others: set[str] = set(told["others"]) if self.first else set()
         self.selector = selectors.DefaultSelector()
         self.output = Output(folder.log, self.selector, self._log_refused)
+        self.contact = Contact(told, Path(told["token"]).read_text().strip(), self.selector, Concerns(
+            note=self.output.note, fail=self._fail, stop=self._stop_as_told, changed=self._say, shake_off=self._shake_off))
         self.running: dict[int, str] = {}  # pid to label
         self.children: list[subprocess.Popen[bytes]] = []  # held: one that is let go reaps its process before we see the end
         self.failures: list[Failure] = []
         self.state, self.reason, self.asked = "running", "", False
         self.deadline = 0.0
         self.lease, self.renewed = 0, time.monotonic()
+        sees = set(told.get("sees") or ())
+        self.apart = bool(sees) and sees != set(told["nodes"])  # not all nodes share the run's folder
         self.kills = False  # what is left here is being killed, which is no failure of its own
-        self.begun = self.beaten = time.monotonic()
-        self.centre: Centre | None = None
-        self.line: Peer | None = None  # to the first node, from the others
-        self.heard: dict[str, float] = {}
-        self.lost: set[str] = set()
-        self.ended: set[str] = set()
-        self.centre_done = False
 
     def keep(self) -> int:
         processes.adopt_orphans()
         self._listen_for_signals()
-        if self.others:
-            self.centre = Centre(self.told["link"]["address"], self.told["link"]["port"], self.token, self.selector)
+        self.contact.open()
         try:
             for command in self.told["commands"]:
                 self._start(command)
@@ -70,7 +64,9 @@ class Keeper:
             if self.asked:
                 self.stop("asked to stop", self.told["grace_seconds"])
             self._reap()
-            self._keep_in_touch()
+            self.contact.keep_up(bool(self.running), self.state == "running")
+            if self.contact.first and not self.told["detached"]:
+                self._check_lease()
             self._enforce()
         return self._finish()
 
@@ -79,12 +75,13 @@ class Keeper:
             return
         self.state, self.reason, self.deadline = state, reason, time.monotonic() + grace
         self.output.note(f"{reason}: ending this node's processes")
-        if self.centre:
-            self.centre.tell({"stop": reason, "at_once": state == "failing"})
+        self.contact.tell_stop(reason, state == "failing")
+        if state == "stopping":
+            self.folder.say_stop()
         everything = processes.marked(self.mark)
         # The trainer saves when it is asked to end; its launcher, asked too, would not give it the time. The ranks of a node that
         # leaves an elastic run are not asked: all the others would save and end with them.
-        self.kills = bool(state == "failing" and self.told["elastic_min"] and not self.first)
+        self.kills = bool(state == "failing" and self.told["elastic_min"] and not self.contact.first)
         processes.signal_all(processes.ranks_among(everything) or everything, signal.SIGKILL if self.kills else signal.SIGTERM)
         self._say()
 
@@ -92,13 +89,18 @@ class Keeper:
 
     def _start(self, command: dict[str, Any]) -> None:
         given = read_json(Path(self.told["environment"]))
-        environment = {**os.environ, **given, **command["environment"], processes.MARK: self.mark}
+        environment = {**os.environ, **given, **command["environment"], processes.MARK: self.mark,
+                       "TRAINER_NODE": str(self.folder.path), **self._folder_words()}
         process = subprocess.Popen(command["argv"], cwd=self.folder.run, env=environment, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
                                    preexec_fn=processes.end_with_parent)
         self.children.append(process)
         self.running[process.pid] = command["label"]
         self.output.add(process.stdout, command["label"])
+
+    def _folder_words(self) -> dict[str, str]:
+        """Where nodes do not share the run's folder, the first that sees one looks after it."""
+        return {"TRAINER_KEEPS": str(int(self.told["sees"][0] == self.host))} if self.apart else {}
 
     def _reap(self) -> None:
         while True:
@@ -126,8 +128,7 @@ class Keeper:
         if self.state == "stopping":
             return  # it ends because it was asked to; what breaks on the way out is no failure
         self.failures.append(failure)
-        if self.line:
-            self.line.send({"failed": failure.plain()})
+        self.contact.tell_failure(failure)
         self.stop(failure.reason, FAILED_GRACE_SECONDS, "failing")
 
     # --- what happens
@@ -138,107 +139,23 @@ class Keeper:
         elif isinstance(key.data, Centre):
             key.data.accept()
         elif isinstance(key.data, Peer):
-            self._hear(key.data)
+            self.contact.hear(key.data)
         else:
             os.read(key.fd, 64)  # a signal; its handler has run
 
     def _log_refused(self, error: OSError) -> None:
         self._fail(Failure(self.host, f"its log cannot be written: {error.strerror}", time.time()))
 
-    # --- the other nodes and the controller
-
-    def _keep_in_touch(self) -> None:
-        if not self.first and not self.centre_done and self.running:
-            self._reach_centre()
-        if time.monotonic() - self.beaten >= BEAT_SECONDS:
-            self.beaten = time.monotonic()
-            if self.centre:
-                self.centre.tell({"beat": 1, **({"finished": True} if not self.running and self.state == "running" else {})})
-            if self.line:
-                self.line.send({"beat": 1})
-        if self.centre:
-            self._look_for_lost()
-        if self.first and not self.told["detached"]:
-            self._check_lease()
-
-    def _reach_centre(self) -> None:
-        if self.line and not self.line.open:
-            self.selector.unregister(self.line.line)
-            self.line.close()
-            self.line = None
-        if self.line is None:
-            self.line = call(self.told["link"]["address"], self.told["link"]["port"], self.token, self.host)
-            if self.line:
-                self.selector.register(self.line.line, selectors.EVENT_READ, self.line)
-                self.renewed = time.monotonic()
+    def _stop_as_told(self, reason: str, at_once: bool) -> None:
+        """The first node has said that the run is over."""
+        if at_once:
+            self.stop(reason, FAILED_GRACE_SECONDS, "failing")
         else:
-            self.renewed = max(self.renewed, self.line.heard)
-        if time.monotonic() - self.renewed > self.told["lease_seconds"]:
-            silence = f"the first node has not been heard from for {self.told['lease_seconds']:g} s"
-            self._fail(Failure(self.host, silence, time.time()))
+            self.stop(reason, self.told["grace_seconds"])
 
-    def _hear(self, peer: Peer) -> None:
-        messages = self.centre.hear(peer) if self.centre else peer.receive()
-        for message in messages:
-            if "failed" in message and self.first and self.told["elastic_min"]:
-                self._lose(peer.name, failure_from(message["failed"]).what)
-            elif "failed" in message:
-                self._fail(failure_from(message["failed"]))
-            if "ended" in message:
-                self.ended.add(peer.name)
-            elif "beat" in message:
-                self.ended.discard(peer.name)  # a node of an elastic run that was started again
-            if "stop" in message:
-                grace = FAILED_GRACE_SECONDS if message.get("at_once") else self.told["grace_seconds"]
-                self.stop(str(message["stop"]), grace, "failing" if message.get("at_once") else "stopping")
-            if message.get("finished"):
-                self.centre_done = True
-        if not peer.open and self.centre:
-            self.centre.drop(peer)
-        if self.centre and self.centre.peers.get(peer.name) is peer:
-            self._welcome(peer.name)
-
-    def _welcome(self, name: str) -> None:
-        if name in self.lost:
-            self.lost.discard(name)
-            self.output.note(f"{name} is back")
-            self._say()
-        elif name not in self.heard:
-            self.heard[name] = time.monotonic()
-            self.output.note(f"{name} has joined")
-
-    def _look_for_lost(self) -> None:
-        assert self.centre
-        now = time.monotonic()
-        for name in sorted(self.others - self.lost - self.ended):
-            peer = self.centre.peers.get(name)
-            if peer:
-                self.heard[name] = peer.heard
-            known = self.heard.get(name)
-            patience = self.told["silence_seconds"] if known else self.told["join_seconds"]
-            if now - (known or self.begun) > patience:
-                how = "has not been heard from for" if known else "did not join within"
-                self._lose(name, f"{how} {patience:g} s")
-
-    def _lose(self, name: str, how: str) -> None:
-        if name in self.lost:
-            return
-        self.lost.add(name)
-        left = 1 + len(self.others - self.lost)
-        if self.told["elastic_min"] and left >= self.told["elastic_min"]:
-            self.output.note(f"{name} {how}; the run goes on with {left} of {1 + len(self.others)} nodes")
-            self._say()
-            self._shake_off(name)
-            return
-        self._fail(Failure(name, how, time.time(), -signal.SIGKILL))
-
-    def _shake_off(self, name: str) -> None:
-        """A lost node's last words, should they still come, are no longer heard, and nobody waits for it any more."""
-        peer = self.centre.peers.get(name) if self.centre else None
-        if self.centre and peer:
-            self.centre.drop(peer)
-        # Ranks in the middle of a sum wait for the lost one's share for as long as the network lets them; the launcher starts
-        # new ones in their place, which find each other anew.
+    def _shake_off(self) -> None:
+        """Ranks in the middle of a sum wait for a lost one's share for as long as the network lets them; the launcher starts
+        new ones in their place, which find each other anew."""
         ranks = processes.ranks_among(processes.marked(self.mark)) - set(self.running)
         processes.signal_all(ranks, signal.SIGKILL)
 
@@ -268,12 +185,11 @@ class Keeper:
             settled = not self.failures or time.time() - self.failures[0].time > SETTLE_SECONDS
             return settled and not processes.marked(self.mark)
         # All of ours ended well; the first node stays until the others have ended too.
-        return not (self.others - self.lost - self.ended)
+        return not self.contact.awaited
 
     def _finish(self) -> int:
         processes.end_all(self.mark, 0.5)
-        if self.line:
-            self.line.send({"ended": 1})
+        self.contact.tell_end()
         state = {"running": "finished", "stopping": "stopped", "failing": "failed"}[self.state]
         found = cause(self.failures)
         self.reason = found.reason if found else self.reason
@@ -289,7 +205,7 @@ class Keeper:
         self.folder.write_keeper(
             run_id=self.told["run_id"], host=self.host, state=state, reason=self.reason, pid=pid, boot=processes.boot_id(),
             started=processes.start_time(pid), machine=socket.gethostname(), processes=self.running, mark=self.mark,
-            lost=sorted(self.lost), cause=found.plain() if found else None)
+            apart=self.apart, lost=sorted(self.contact.lost), cause=found.plain() if found else None)
 
     def _listen_for_signals(self) -> None:
         reader, writer = os.pipe()

@@ -59,9 +59,12 @@ def step(session: Session, batches: list[Batch], counts: dict[str, float], numbe
     losses, skipped = [], engine.skipped_steps
     for turn, batch in enumerate(batches):
         seed_micro_batch(session, number, turn)
+        session.place.pulse.at("forward")
         loss = normalised(session, engine(batch).float(), counts)
         # The engine divides by ranks and micro-batches; the loss is a share of the whole already.
+        session.place.pulse.at("backward")
         engine.backward(loss * session.place.world_size * len(batches))
+        session.place.pulse.at("optimizer")
         engine.step()
         losses.append(loss.detach())
     missed = engine.skipped_steps - skipped
@@ -71,9 +74,16 @@ def step(session: Session, batches: list[Batch], counts: dict[str, float], numbe
 
 
 def save(session: Session, folder: Path) -> Callable[[], None]:
-    """Written at once: the engine has no way to copy its state aside."""
-    session.extra["engine"].save_checkpoint(str(folder), tag=TAG)
-    return lambda: None
+    """The engine goes through its files now, and each is copied aside; the answer writes them."""
+    from trainer.strategies.engine_files import FilesAside
+
+    engine, files = session.extra["engine"], FilesAside()
+    usual, engine.checkpoint_engine = engine.checkpoint_engine, files
+    try:
+        engine.save_checkpoint(str(folder), tag=TAG)
+    finally:
+        engine.checkpoint_engine = usual
+    return files.write
 
 
 def load(session: Session, folder: Path) -> None:
@@ -84,17 +94,27 @@ def load(session: Session, folder: Path) -> None:
         engine.load_checkpoint(str(folder), tag=TAG)
         return
     universal = folder.parent / f".universal-{folder.name}"
-    if place.first:
-        _convert(folder, universal)
-    place.agreed(None)  # the others wait for it here
+    _convert_for_all(place, folder, universal)
     engine._config.load_universal_checkpoint = True
     decays = [group["weight_decay"] for group in engine.optimizer.param_groups]
     engine.load_checkpoint(str(universal), tag=TAG)
     engine._config.load_universal_checkpoint = False
     place.agreed(None)  # all have read it
-    if place.first:
+    if place.keeps:
         shutil.rmtree(universal, ignore_errors=True)
     _mend(engine, decays)
+
+
+def _convert_for_all(place: Place, folder: Path, universal: Path) -> None:
+    """Once for every folder that is not the same; the others wait for it here, and what one refuses all refuse."""
+    refusal = None
+    if place.keeps:
+        try:
+            _convert(folder, universal)
+        except BadInput as error:
+            refusal = error
+    for each in filter(None, place.gathered(refusal)):
+        raise each
 
 
 def _mend(engine: Any, decays: list[float]) -> None:
@@ -109,19 +129,19 @@ def _mend(engine: Any, decays: list[float]) -> None:
 
 def _convert(folder: Path, universal: Path) -> None:
     """ZeRO's pieces belong to a number of ranks; the universal form to none."""
-    if not (universal / TAG / "zero").exists():
-        command = [sys.executable, "-m", "deepspeed.checkpoint.ds_to_universal", "--input_folder", str(folder / TAG),
-                   "--output_folder", str(universal / TAG), "--inject_missing_state"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            reason = done.stderr.strip().splitlines()[-1]
-            raise BadInput(f"{folder}: cannot be converted for another number of processes: {reason}")
+    shutil.rmtree(universal, ignore_errors=True)  # of a run that was killed in the middle of this
+    command = [sys.executable, "-m", "deepspeed.checkpoint.ds_to_universal", "--input_folder", str(folder / TAG),
+               "--output_folder", str(universal / TAG), "--inject_missing_state"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        reason = next(reversed(done.stderr.strip().splitlines()), f"exit code {done.returncode}")
+        raise BadInput(f"{folder}: cannot be converted for another number of processes: {reason}")
     (universal / "latest").write_text(TAG)
 
 
 def _import(on_cpu: bool) -> Any:
-    if on_cpu:
-        os.environ.setdefault("DS_ACCELERATOR", "cpu")
+    # It would go by the machine it was installed on, which may have been another.
+    os.environ.setdefault("DS_ACCELERATOR", "cpu" if on_cpu else "cuda")
     try:
         import deepspeed
         import deepspeed.ops

@@ -61,11 +61,13 @@ def accumulate(session: Session, batches: list[Batch], counts: dict[str, float],
     for turn, batch in enumerate(batches):
         seed_micro_batch(session, step, turn)
         with syncing(turn == len(batches) - 1):
+            session.place.pulse.at("forward")
             with autocast(session):
                 sums = session.call(batch)
             loss = normalised(session, sums, counts)
             # Ranks average their gradients; the loss is already a share of the whole, so the average is undone here.
             scaled = loss * session.place.world_size
+            session.place.pulse.at("backward")
             (session.scaler.scale(scaled) if session.scaler else scaled).backward()
         session.weights.collect()
         losses.append(loss.detach())
@@ -81,6 +83,7 @@ def normalised(session: Session, sums: Tensor, counts: dict[str, float]) -> Tens
 
 def finish(session: Session, losses: list[Tensor], accept: Accept | None) -> Outcome:
     """Clip, and move the weights unless the step is turned down."""
+    session.place.pulse.at("optimizer")
     total = torch.stack(losses).sum()
     if accept is not None and not accept(total):
         session.weights.forget_gradients()

@@ -15,12 +15,13 @@ from torch import Tensor
 
 from trainer.errors import BadInput
 from trainer.lamb import Lamb
+from trainer.strategies.aside import Piece, copied_aside
 from trainer.strategies.session import Session
 
 
 def save_tensors(session: Session, folder: Path) -> Callable[[], None]:
     """Copy the state aside now; write the copy when the answer is called."""
-    held = {name: _copied(value) for name, value in _named(session).items()}
+    held = copied_aside(_named(session))
 
     def write() -> None:
         import torch.distributed.checkpoint as sharded
@@ -28,7 +29,8 @@ def save_tensors(session: Session, folder: Path) -> Callable[[], None]:
         writer = sharded.FileSystemWriter(folder, single_file_per_rank=True, sync_files=True)
         group = session.place.quiet_group
         with quietly():
-            sharded.save(held, storage_writer=writer, process_group=group, no_dist=group is None)
+            tensors = {name: each.of_whole() if isinstance(each, Piece) else each for name, each in held.items()}
+            sharded.save(tensors, storage_writer=writer, process_group=group, no_dist=group is None)
 
     return write
 
@@ -82,13 +84,3 @@ def _make_room(session: Session) -> None:
             state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
         elif session.train.optimizer.momentum:
             state["momentum_buffer"] = torch.zeros_like(parameter)
-
-
-def _copied(value: Tensor) -> Tensor:
-    if not hasattr(value, "to_local"):
-        return value.detach().to("cpu", copy=True)
-    from torch.distributed.tensor import DTensor
-
-    local = value.to_local().detach().to("cpu", copy=True)
-    return DTensor.from_local(local, value.device_mesh, value.placements, run_check=False, shape=value.shape,
-                              stride=value.stride())

@@ -59,6 +59,17 @@ def environment(pid: int) -> dict[str, str]:
     return {name: value for name, _, value in (entry.partition("=") for entry in entries)}
 
 
+def name(pid: int) -> str:
+    """What a process is called; nothing when it is gone."""
+    return _first_line(f"/proc/{pid}/comm")
+
+
+def started(pid: int) -> str:
+    """When a process started, in the kernel's ticks; nothing when it is gone."""
+    fields = _stat(pid)
+    return fields[19] if fields and fields[0] != "Z" else ""
+
+
 def parent(pid: int) -> int:
     fields = _stat(pid)
     return int(fields[1]) if fields else 0

@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_ENDED_FILE = "ended.json"
 ENDED = ("finished", "failed", "stopped", "lost")
 
 
@@ -63,6 +64,26 @@ def marked(mark: str) -> list[int]:
             except OSError:
                 continue
     return found
+
+
+def checkpoints(folder: str) -> list[str]:
+    """A run's complete checkpoints, oldest first."""
+    place = os.path.join(folder, "output", "checkpoints")
+    if not os.path.isdir(place):
+        return []
+    whole = [name for name in os.listdir(place) if os.path.exists(os.path.join(place, name, "complete.json"))]
+    return sorted(whole, key=lambda name: int("".join(filter(str.isdigit, name)) or 0))
+
+
+def note_ended(folder: str, host: str, started: dict[str, str]) -> None:
+    """Write down which processes are about to be ended: pid to the time it started."""
+    with open(os.path.join(folder, "nodes", host, _ENDED_FILE), "w") as file:
+        json.dump(started, file)
+
+
+def ended(folder: str, host: str) -> dict[str, str]:
+    """The processes that were stopped here last."""
+    return read_json(os.path.join(folder, "nodes", host, _ENDED_FILE))
 
 
 def read_json(path: str) -> dict[str, Any]:

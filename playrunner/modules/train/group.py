@@ -8,7 +8,7 @@ import signal
 import time
 
 from playrunner.module import Failed, Module
-from playrunner.modules.train import _runs
+from playrunner.modules.train import _processes, _runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class Group(Module):
     python: str = ""  # the interpreter of the keeper
     code: str = ""  # the folder with the trainer's code
     told: dict[str, Any] = {}  # what the keeper is told: commands, environment, link, lease
+    sees: list[str] = []  # the nodes that see the same folder, this one included
     grace_seconds: float = 30.0  # what the processes get to save and end
 
     def observe(self, ctx: Any) -> Optional[State]:
@@ -67,12 +68,12 @@ class Group(Module):
 
         folder = os.path.join(self._folder(), "nodes", self.host)
         os.makedirs(folder, exist_ok=True)
-        for name in ("keeper.json", "lease", "gate.json", "go"):
+        for name in ("keeper.json", "lease", "gate.json", "go", "ended.json", "stop"):
             if os.path.exists(os.path.join(folder, name)):
                 os.unlink(os.path.join(folder, name))
         draft = os.path.join(folder, f".start.{os.getpid()}")
         with open(draft, "w") as file:
-            json.dump(_at_home(self.told), file)
+            json.dump({**_at_home(self.told), "sees": self.sees}, file)
         os.rename(draft, os.path.join(folder, "start.json"))
         mark = f"{self.run_id}/{self.host}"
         with open(os.path.join(folder, "keeper.err"), "wb") as err:
@@ -90,6 +91,8 @@ class Group(Module):
     def _stop(self, found: State) -> None:
         keeper = found["keeper"]
         mark = keeper.get("mark", "")
+        if mark:
+            _runs.note_ended(self._folder(), self.host, {str(pid): _processes.started(pid) for pid in _runs.marked(mark)})
         if _runs.is_alive(keeper):
             os.kill(keeper["pid"], signal.SIGTERM)
             deadline = time.monotonic() + self.grace_seconds + 10

@@ -6,7 +6,7 @@ import os
 import time
 
 from playrunner.module import Failed, Probe
-from playrunner.modules.train import _runs
+from playrunner.modules.train import _devices, _processes, _runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,13 +43,20 @@ class Node(Probe):
         root = os.path.expanduser(self.root)
         return {
             "time": time.time(), "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-            **self._python(ctx), "devices": _devices(ctx), "free_gib": _free_gib(root), "root": root,
-            "writable": _writable(root), "interface": _interface(self.peer),
+            **self._python(ctx), "devices": _devices.devices(ctx), "holders": self._holders(ctx, root),
+            "free_gib": _free_gib(root), "root": root, "writable": _writable(root), "interface": _interface(self.peer),
             # Where DeepSpeed looks for a hostfile; a folder that is not there is not made in the file system's root.
             "job_folder": os.path.isdir("/job") and os.access("/job", os.W_OK),
             "busy_ports": [port for port in self.ports if not _is_free(self.listen, port)],
+            "checkpoints": _runs.checkpoints(os.path.join(root, "runs", self.run)) if self.run else [],
             "occupants": [run["name"] for run in _runs.running(root, self.host) if run["name"] != self.run],
         }
+
+    def _holders(self, ctx: Any, root: str) -> list[dict[str, Any]]:
+        """Who is on the devices already, this run aside: it is stopped before it is started again."""
+        own = str(_runs.keeper_of(os.path.join(root, "runs", self.run), self.host).get("mark", "")) if self.run else ""
+        return [{**each, "name": _processes.name(each["pid"])} for each in _devices.holders(ctx)
+                if not own or _processes.environment(each["pid"]).get("PLAYRUNNER_RUN") != own]
 
     def _python(self, ctx: Any) -> dict[str, Any]:
         python = os.path.expanduser(self.python)
@@ -61,25 +68,6 @@ class Node(Probe):
             raise Failed(f"{python} does not work: {ran.err.strip()[-300:]}")
         version, *told = ran.out.splitlines()
         return {"python": version, "packages": {name: given for name, _, given in (line.partition(" ") for line in told)}}
-
-
-def _devices(ctx: Any) -> dict[str, Any]:
-    """The accelerators by kind; none means that the cores train."""
-    import shutil
-
-    if shutil.which("nvidia-smi"):
-        ran = ctx.run(["nvidia-smi", "--query-gpu=name,memory.used", "--format=csv,noheader,nounits"], timeout=30)
-        rows = [line.rsplit(",", 1) for line in ran.out.splitlines() if "," in line] if not ran.rc else []
-        if rows:
-            return {"kind": "cuda", "count": len(rows), "name": rows[0][0].strip(), "used_mib": [int(row[1]) for row in rows]}
-    if shutil.which("neuron-ls"):
-        ran = ctx.run(["neuron-ls", "--json-output"], timeout=30)
-        if not ran.rc:
-            import json
-
-            cards = json.loads(ran.out)
-            return {"kind": "neuron", "count": sum(int(card.get("nc_count", 0)) for card in cards), "name": "neuron"}
-    return {"kind": "cpu", "count": 0, "name": ""}
 
 
 def _existing(path: str) -> str:

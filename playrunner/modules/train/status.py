@@ -34,7 +34,7 @@ class Status(Probe):
             runs.append({
                 **run, "job": _runs.read_json(os.path.join(folder, "run.json")), "folder": folder,
                 "metrics": last_metrics(os.path.join(folder, "output", "metrics.jsonl"), self.metrics),
-                "checkpoints": checkpoints(os.path.join(folder, "output", "checkpoints")),
+                "checkpoints": _runs.checkpoints(folder),
                 "log_bytes": os.path.getsize(log) if os.path.exists(log) else 0,
                 "processes": len(_runs.marked(run["keeper"].get("mark", ""))),
             })
@@ -59,11 +59,3 @@ def last_metrics(path: str, count: int) -> list[dict[str, Any]]:
         if isinstance(record, dict) and "loss" in record:
             found.append(record)
     return found[-count:]
-
-
-def checkpoints(folder: str) -> list[str]:
-    """Complete checkpoints, oldest first."""
-    if not os.path.isdir(folder):
-        return []
-    whole = [name for name in os.listdir(folder) if os.path.exists(os.path.join(folder, name, "complete.json"))]
-    return sorted(whole, key=lambda name: int("".join(filter(str.isdigit, name)) or 0))

@@ -7,7 +7,7 @@ import os
 import time
 
 from playrunner.module import Failed, Probe
-from playrunner.modules.train import _machine, _processes, _runs
+from playrunner.modules.train import _machine, _processes, _pulse, _runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Vitals(Probe):
         folder = os.path.join(root, "runs", self.run)
         own = os.path.join(folder, "nodes", self.host)
         keeper = _runs.keeper_of(folder, self.host)
-        found = self._watched(ctx, str(keeper.get("mark", "")))
+        found = self._watched(ctx, str(keeper.get("mark", "")), own)
         return {
             **found, "keeper": keeper, "time": time.time(), "uptime": _machine.uptime(), "boot": _boot(),
             "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
@@ -48,7 +48,7 @@ class Vitals(Probe):
             "let_go": os.path.exists(os.path.join(own, "go")),
         }
 
-    def _watched(self, ctx: Any, mark: str) -> dict[str, Any]:
+    def _watched(self, ctx: Any, mark: str, own: str) -> dict[str, Any]:
         """The run's processes over a moment, and who else keeps the cores busy."""
         processes, machine, begun = _processes.ticks(), _machine.counters(), time.monotonic()
         time.sleep(self.seconds)
@@ -64,6 +64,8 @@ class Vitals(Probe):
             one = _processes.described(pid)
             if one:
                 one.update(rank=ranks.get(pid), cores=cores.get(pid, 0.0))
+                if pid in ranks:
+                    one["pulse"] = _pulse.pulse(os.path.join(own, f"rank-{ranks[pid]}"), pid)
                 if spy and pid in ranks and time.monotonic() < deadline:
                     one.update(_stack(ctx, spy, pid, one["state"]))
                 found.append(one)

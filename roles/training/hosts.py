@@ -1,0 +1,28 @@
+"""The hosts that may train: where an inventory names them, and where each keeps code and runs."""
+
+from __future__ import annotations
+
+from playrunner.fleet import Fleet
+from playrunner.options import Options
+from playrunner.run import open_inventory
+from playrunner.stage import set_stage
+
+DEFAULT_ROOT = "~/playrunner-training"
+
+
+def open_fleet(options: Options, nodes: int = 0) -> Fleet:
+    """The inventory's hosts, ready to be asked; a sandbox's nodes are started when they are not up."""
+    inventory = open_inventory(options)
+    set_stage(inventory, nodes)
+    return Fleet(inventory)
+
+
+def training_hosts(fleet: Fleet, options: Options) -> list[str]:
+    """In the inventory's order."""
+    given = fleet.variable("localhost", "train_hosts", "")
+    return fleet.select(str(given or ("nodes" if "nodes" in fleet.inventory.groups else "all")), options.limit)
+
+
+def root_of(fleet: Fleet, host: str) -> str:
+    """A node's folder of code and runs."""
+    return str(fleet.variable(host, "train_root", DEFAULT_ROOT))

@@ -1,0 +1,245 @@
+"""What a gate's result says: which node or link is dead or slow, against what was expected, and the table of it all.
+
+`trainer.gate` measures and judges nothing; the launch asks `judge` before it goes on, and `train.bench` prints `table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from roles.training.network.verdict_table import rate_text, size_text, table, time_text
+
+__all__ = ["Expected", "Verdict", "judge", "table"]
+
+# A node is the culprit when this share of its links is bad; less, and the links are named by themselves. Not all of
+# them: one lucky figure must not turn a slow node into a handful of slow links.
+_NODE_SHARE = 0.75
+
+# With nothing expected, nodes are compared with one another, and then a busy machine must not look like a bad one: on
+# two cores shared by eight processes a message waits whole time slices (3-4 ms each) for its turn, which is many times
+# an idle loopback's 0.05 ms. So besides being `slow_factor` worse than the best third of the links, a link must lose
+# more than that noise, in absolute time: per small message for latency, per MiB for bandwidth. GPUs with NCCL have no
+# such waits. 5 ms per MiB still tells a card that fell back from 10 to 1 Gbit/s (8.4 ms instead of 0.84).
+_NOISE_SECONDS = {"gloo": (0.005, 0.005), "nccl": (0.0002, 0.0002)}
+_ALONE = 3  # a link that is slow by itself has no second witness, so it must lose this many times the noise
+_MIB_GIGABITS = 2**20 * 8 / 1e9
+_ENOUGH_LINKS = 3  # two nodes have one link and nothing to compare it with; three nodes have three
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The inventory's train_expected_gbps and train_expected_latency_us; a link may be `slow_factor` times worse."""
+
+    gbps: float | None = None
+    latency_us: float | None = None
+    slow_factor: float = 3.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    ok: bool
+    lines: tuple[str, ...]  # for people; one finding each, the worst first
+    suspects: tuple[str, ...]  # nodes, the worst first; the ends of a bad link come last
+
+
+@dataclass(frozen=True)
+class _Link:
+    a: str
+    b: str
+    gbps: float
+    latency_us: float
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        return (self.a, self.b)
+
+
+@dataclass(frozen=True)
+class _Slow:
+    """How much worse than it should be, and against what."""
+
+    links: dict[_Link, float]  # the slow ones, with how many times worse
+    plain: frozenset[_Link]  # those of them that are slow beyond doubt, even without a second slow link at either end
+    gbps: float | None  # what a link should have
+    latency_us: float | None
+    compared: str  # "expected" or "the others have"
+
+
+def judge(result: Mapping[str, Any], expected: Expected) -> Verdict:
+    """Dead before wrong before slow; a result with dead nodes is still searched for slow ones."""
+    lines: list[str] = []
+    suspects: list[str] = []
+    for find in (_absent, _dead, _unequal, _wrong):
+        found, named = find(result)
+        lines += found
+        suspects += named
+    if not lines:
+        lines += _failed_sums(result)
+    found, named = _slow(result, expected)
+    lines, suspects = lines + found, suspects + named
+    if lines:
+        return Verdict(False, tuple(lines), tuple(dict.fromkeys(suspects)))
+    return Verdict(True, (_good_news(result, expected),), ())
+
+
+def _absent(result: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    lines = [result["problem"]] if result.get("problem") else []
+    named = []
+    for each in result.get("missing", ()):
+        who = each["node"] if each["node"] == f"rank {each['rank']}" else f"{each['node']} (rank {each['rank']})"
+        named.append(each["node"])
+        if result.get("problem"):
+            continue  # it names them already
+        if each["when"] == "joining":
+            lines.append(f"{who} never joined; look whether it is up and can reach the master's port")
+        else:
+            lines.append(f"{who} stopped answering during the gate ({each['when']})")
+    return lines, named
+
+
+def _dead(result: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Nodes that answered nobody although their partners answer others; else the links themselves."""
+    pairs = result.get("pairs", ())
+    gone = {each["node"] for each in result.get("missing", ())}
+    failed = [each for each in pairs if "error" in each and each.get("tried", True) and not gone & {each["a"], each["b"]}]
+    spoke = {node for each in pairs if "error" not in each for node in (each["a"], each["b"])}
+    lines, named, links = [], [], []
+    for each in failed:
+        for node, other in ((each["a"], each["b"]), (each["b"], each["a"])):
+            if node not in spoke and other in spoke and node not in named:
+                named.append(node)
+                silent = [_other(pair, node) for pair in failed if node in (pair["a"], pair["b"])]
+                lines.append(f"{node} answers nobody (tried: {_listed(silent)}), who answer others: {each['error']}")
+    if not spoke and len(failed) > 1:
+        return [f"no two nodes can speak to each other ({len(failed)} pairs tried): {failed[0]['error']}; look at the network "
+                "interface chosen (GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME) and at the firewall between nodes"], []
+    for each in failed:
+        if each["a"] not in named and each["b"] not in named:
+            lines.append(f"the link {each['a']} - {each['b']} is dead: {each['error']}")
+            links += [each["a"], each["b"]]
+    return lines, named + links
+
+
+def _unequal(result: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    bare = list(result.get("without_device", ()))
+    return ([f"{_listed(bare)}: no GPU for every rank, while other nodes have one"] if bare else []), bare
+
+
+def _wrong(result: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    return [f"all-reduce of {size_text(each['bytes'])}: {each['wrong']} wrong values" for each in result.get("all_reduce", ())
+            if each.get("wrong")], []
+
+
+def _failed_sums(result: Mapping[str, Any]) -> list[str]:
+    """Only worth saying when nobody is to blame for it."""
+    return [f"all-reduce of {size_text(each['bytes'])} failed, though every pair answers: {each['error']}"
+            for each in result.get("all_reduce", ()) if each.get("error")]
+
+
+def _slow(result: Mapping[str, Any], expected: Expected) -> tuple[list[str], list[str]]:
+    links = [_Link(each["a"], each["b"], each["gbps"], each["latency_us"]) for each in result.get("pairs", ())
+             if "error" not in each]
+    slow = _slow_links(links, expected, result.get("backend") or "gloo")
+    if not slow.links:
+        return _slow_sum(result, expected) if not links else ([], [])
+    if len(slow.links) == len(links) > 1:
+        ranked = sorted({node for link in links for node in link.ends}, key=lambda node: -_typical(node, slow.links))
+        return [f"every link is slow: {_measured(links, slow)}"], ranked
+    lines, named, rest = [], [], dict.fromkeys(links)
+    while (culprit := _culprit(list(rest), slow.links)) is not None:
+        own = [link for link in rest if culprit in link.ends]
+        bad = [link for link in own if link in slow.links]
+        lines.append(f"{culprit} is slow to {len(bad)} of {len(own)} nodes: {_measured(bad, slow)}")
+        named.append(culprit)
+        rest = {link: None for link in rest if culprit not in link.ends}
+    alone = sorted((link for link in rest if link in slow.plain), key=lambda link: -slow.links[link])
+    lines += [f"the link {link.a} - {link.b} is slow: {_measured([link], slow)}" for link in alone]
+    return lines, named + [node for link in alone for node in link.ends]
+
+
+def _slow_links(links: Sequence[_Link], expected: Expected, backend: str) -> _Slow:
+    """With an expectation that alone decides; without, the better links and the noise a machine may make."""
+    if expected.gbps is None and expected.latency_us is None:
+        return _slower_than_others(links, expected.slow_factor, _NOISE_SECONDS.get(backend, _NOISE_SECONDS["gloo"]))
+    worse = {link: _times_worse(link, expected.gbps, expected.latency_us) for link in links}
+    slow = {link: times for link, times in worse.items() if times > expected.slow_factor}
+    return _Slow(slow, frozenset(slow), expected.gbps, expected.latency_us, "expected")
+
+
+def _slower_than_others(links: Sequence[_Link], factor: float, noise: tuple[float, float]) -> _Slow:
+    if len(links) < _ENOUGH_LINKS:
+        return _Slow({}, frozenset(), None, None, "")
+    # The best third and not the median: one slow node among three makes two of the three links slow.
+    third = max(1, len(links) // 3)
+    gbps = median(sorted((link.gbps for link in links), reverse=True)[:third])
+    latency_us = median(sorted(link.latency_us for link in links)[:third])
+    lost: dict[_Link, float] = {}  # in times the noise
+    for link in links:
+        late = (link.latency_us - latency_us) / 1e6 / noise[0] if link.latency_us > latency_us * factor else 0.0
+        narrow = _MIB_GIGABITS * (1 / link.gbps - 1 / gbps) / noise[1] if link.gbps * factor < gbps else 0.0
+        lost[link] = max(late, narrow)
+    slow = {link: _times_worse(link, gbps, latency_us) for link in links if lost[link] > 1}
+    return _Slow(slow, frozenset(link for link in slow if lost[link] > _ALONE), gbps, latency_us, "the others have")
+
+
+def _times_worse(link: _Link, gbps: float | None, latency_us: float | None) -> float:
+    return max(gbps / link.gbps if gbps is not None else 0.0, link.latency_us / latency_us if latency_us is not None else 0.0)
+
+
+def _culprit(links: Sequence[_Link], slow: Mapping[_Link, float]) -> str | None:
+    """The node with the largest share of slow links, if that is large enough; among equals the slowest."""
+    best: tuple[float, float, str] | None = None
+    for node in {node for link in links for node in link.ends}:
+        own = [link for link in links if node in link.ends]
+        bad = {link: slow[link] for link in own if link in slow}
+        if len(bad) >= 2 and len(bad) >= _NODE_SHARE * len(own):
+            best = max(best or (0.0, 0.0, ""), (len(bad) / len(own), _typical(node, bad), node))
+    return best[2] if best else None
+
+
+def _typical(node: str, slow: Mapping[_Link, float]) -> float:
+    return median([times for link, times in slow.items() if node in link.ends] or [0.0])
+
+
+def _measured(links: Sequence[_Link], slow: _Slow) -> str:
+    """The figures against what they should be; of several links the median."""
+    gbps, latency_us = median(link.gbps for link in links), median(link.latency_us for link in links)
+    parts = []
+    if slow.gbps is not None:
+        parts.append(f"{rate_text(gbps)} measured, {slow.compared} {rate_text(slow.gbps)}")
+    if slow.latency_us is not None:
+        parts.append(f"latency {time_text(latency_us)}, {slow.compared} {time_text(slow.latency_us)}")
+    return "; ".join(parts)
+
+
+def _slow_sum(result: Mapping[str, Any], expected: Expected) -> tuple[list[str], list[str]]:
+    """Ranks of a single node have no pairs; their all-reduce is all there is to judge."""
+    sums = [each for each in result.get("all_reduce", ()) if each.get("bus_gbps")]
+    if not sums or expected.gbps is None or sums[-1]["bus_gbps"] * expected.slow_factor >= expected.gbps:
+        return [], []
+    return [f"all-reduce of {size_text(sums[-1]['bytes'])}: {rate_text(sums[-1]['bus_gbps'])} measured, expected "
+            f"{rate_text(expected.gbps)}"], []
+
+
+def _good_news(result: Mapping[str, Any], expected: Expected) -> str:
+    pairs = result.get("pairs", ())
+    nodes = len(result.get("nodes", ()))
+    text = f"{nodes} node{'s' if nodes != 1 else ''} answer"
+    if pairs:
+        text += (f"; slowest link {rate_text(min(each['gbps'] for each in pairs))}, latency at most "
+                 f"{time_text(max(each['latency_us'] for each in pairs))}")
+    if expected.gbps is not None:
+        text += f"; expected {rate_text(expected.gbps)}"
+    sums = [each for each in result.get("all_reduce", ()) if each.get("bus_gbps")]
+    return text + (f"; all-reduce {rate_text(sums[-1]['bus_gbps'])}" if sums else "")
+
+
+def _other(pair: Mapping[str, Any], node: str) -> str:
+    return str(pair["b"] if pair["a"] == node else pair["a"])
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,46 @@
+"""train.shared: which nodes of a run see the same folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from playrunner.modules.train import shared
+from playrunner.modules.train.shared import Shared
+from tests.modules.host.performing import done, failure
+
+
+@pytest.fixture(autouse=True)
+def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(shared, "_GLANCE_SECONDS", 0.0)
+
+
+def seated(folder: Path, **lives: str) -> Path:
+    (folder / "seats").mkdir()
+    for host, run_id in lives.items():
+        (folder / "seats" / host).write_text(run_id)
+    return folder
+
+
+def test_nodes_whose_seats_are_there_share_the_folder(tmp_path: Path) -> None:
+    run = seated(tmp_path, node1="x-2", node2="x-2")
+    found = done(Shared(run=str(run), hosts=["node1", "node2"], run_id="x-2"))
+    assert (found["sees"], found["apart"]) == (["node1", "node2"], False)
+
+
+def test_a_seat_of_an_earlier_life_does_not_count(tmp_path: Path) -> None:
+    run = seated(tmp_path, node1="x-2", node2="x-1")
+    found = done(Shared(run=str(run), hosts=["node1", "node2", "node3"], run_id="x-2"))
+    assert (found["sees"], found["apart"]) == (["node1"], True)
+
+
+def test_where_one_folder_is_required_the_nodes_that_cannot_be_seen_are_named(tmp_path: Path) -> None:
+    run = seated(tmp_path, node1="x-2")
+    failed = failure(Shared(run=str(run), hosts=["node1", "node2"], run_id="x-2", required=True))
+    assert "node2 cannot be seen from here" in str(failed)
+
+
+def test_looking_ahead_nothing_is_known_yet(tmp_path: Path) -> None:
+    assert done(Shared(run=str(tmp_path), hosts=["node1"], run_id="x-2"), check=True)["unknown"]
