@@ -1,0 +1,77 @@
+"""k8s.holdings: what a cluster's objects hold in the cloud outside it, to be let go before the cluster itself.
+
+A load balancer, or a disk that was made for a claim, is deleted by the cluster that made it. Once the cluster is gone, nobody does.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+from urllib.parse import urlsplit
+
+from playrunner.cloud import CloudModule
+from playrunner.errors import PlayrunnerError
+from playrunner.state import Change, State
+
+ANSWER_SECONDS = 3.0
+
+
+class Holdings(CloudModule):
+    """Services with a load balancer, ingresses, and claims whose volumes are deleted with them: nothing on the way in, all of them on
+    the way out. A cluster that does not answer is left to the sweep that follows."""
+
+    identity = ()
+    settle_seconds = 900  # a load balancer's interfaces take minutes to go
+
+    def observe(self, ctx: Any) -> State | None:
+        if not self._answers(ctx):
+            return None
+        kube = ctx.kube
+        found = [one for kind in (("v1", "Service"), ("networking.k8s.io/v1", "Ingress"), ("v1", "PersistentVolumeClaim"))
+                 for one in kube.listing(kube.known(*kind)).items]
+        disks = {volume["metadata"]["name"] for volume in kube.listing(kube.known("v1", "PersistentVolume")).items
+                 if volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete"}
+        holders = [_key(one) for one in found if _holds(one, disks)]
+        volumes = sorted({one["spec"]["volumeName"] for one in found if one["kind"] == "PersistentVolumeClaim"
+                          and one["spec"].get("volumeName") in disks})
+        # A volume outlives its claim for a moment; it is waited for, since its disk goes with it.
+        going = [f"PersistentVolume {name}" for name in sorted(disks - set(volumes))]
+        return {"holders": holders, "going": going} if holders or going else None
+
+    def desired(self, ctx: Any, found: State | None) -> State | None:
+        return found
+
+    def apply(self, ctx: Any, change: Change) -> None:
+        for holder in (change.observed or {}).get("holders", ()):
+            kind, place = holder.split(" ")
+            namespace, name = place.split("/")
+            version = "networking.k8s.io/v1" if kind == "Ingress" else "v1"
+            ctx.kube.delete(ctx.kube.known(version, kind), namespace, name)
+
+    def moving(self, state: State) -> str | None:
+        return None if state["holders"] else f"waiting for {', '.join(state['going'])}"
+
+    def ours(self, ctx: Any, state: State) -> bool:
+        return True  # the step stands in a role that made the cluster
+
+    def label(self, state: State) -> str:
+        return ", ".join([*state["holders"], *state["going"]])
+
+    def _answers(self, ctx: Any) -> bool:
+        """Whether it is worth asking: a cluster that was half made, or a rehearsal's, has no API behind its name."""
+        try:
+            server = urlsplit(ctx.kube.cluster.transport.access.server)
+            with socket.create_connection((server.hostname or "", server.port or 443), ANSWER_SECONDS):
+                return True
+        except (OSError, PlayrunnerError):
+            return False
+
+
+def _holds(one: dict[str, Any], disks: set[str]) -> bool:
+    if one["kind"] == "Service":
+        return bool(one["spec"].get("type") == "LoadBalancer")
+    return one["kind"] == "Ingress" or one["spec"].get("volumeName") in disks
+
+
+def _key(one: dict[str, Any]) -> str:
+    return f"{one['kind']} {one['metadata']['namespace']}/{one['metadata']['name']}"
