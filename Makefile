@@ -9,7 +9,7 @@ TRAINS := $(VENV)/.trains
 TRAINER_READY := $(VENV)/.trainer-ready
 AWS_CLI := .venv-aws/.ready
 
-.PHONY: quickstart test test-differential test-trainer test-launch test-cloud drills lint bench bench-launch bench-trainer bench-aws kube-assets packages clean
+.PHONY: quickstart test test-differential test-trainer test-launch test-cloud drills lint bench bench-launch bench-trainer bench-aws kube-assets trainer-ready packages clean
 
 quickstart: $(TRAINS) packages  ## set up, and train GPT-2 with DeepSpeed ZeRO-1 on two SSH nodes of this machine
 	$(RUN) invoke train.launch --profile gpt2-micro-smoke --nodes 2 --launcher deepspeed --set train.strategy.name=deepspeed
@@ -76,6 +76,8 @@ $(AWS_CLI):
 	$(PYTHON) -m venv $(dir $@)
 	$(dir $@)bin/python -m pip install -q awscli
 	touch $@
+
+trainer-ready: $(TRAINER_READY) $(AWS_CLI)
 
 packages:  ## what tests and the sandbox need from Debian; only root can install it
 	@missing=""; for each in sshd:openssh-server ssh:openssh-client sudo:sudo git:git ip:iproute2; do \

@@ -63,9 +63,11 @@ def world(aws: PretendAws, inventory: Path, tmp_path: Path) -> Iterator[World]:
         rehearsal.close()
 
 
-def _chosen(count: int) -> range:
+def _chosen(count: int) -> Iterator[int]:
     today = int(time.time() // 86400)
-    return range(1 + today % EVERY, count + 1, EVERY)
+    for number in range(1 + today % EVERY, count + 1, EVERY):
+        print(f"{number} of {count}", flush=True)  # pytest -s shows how far it is
+        yield number
 
 
 def test_killed_at_every_event_the_next_run_converges_and_teardown_leaves_nothing(world: World) -> None:
