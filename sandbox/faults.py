@@ -15,6 +15,8 @@ REQUEST_KINDS = (
     "timeout",  # no answer for `seconds`; not applied
     "lost",  # applied, but the answer never arrives: the connection is reset
     "deny",  # refused: not authorised
+    "slow",  # answered, but only after `seconds` (Kubernetes only)
+    "drop",  # a watch or log that breaks off after `seconds` (Kubernetes only)
 )
 WORLD_KINDS = (
     "insufficient_capacity",  # no machines of `instance_type` in `zone`

@@ -7,10 +7,8 @@ lists every other file with its size and checksum. Until that is written the fol
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import threading
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,9 +17,10 @@ from trainer.config import Checkpoint
 from trainer.copies import spread
 from trainer.distributed import Place
 from trainer.errors import BadInput
+from trainer.marker import MARKER, damage, put_in_place, settled, write_json
 from trainer.uploads import Uploads
 
-MARKER, STATE = "complete.json", "state.json"
+STATE = "state.json"
 
 
 class Checkpoints:
@@ -71,16 +70,16 @@ class Checkpoints:
         try:
             finish()
             if self.place.first:
-                _write_json(partial / STATE, state)
+                write_json(partial / STATE, state)
             self._meet()
             if self.place.apart:
                 spread(self.place, partial)
                 self._meet()
             names = sorted(str(path.relative_to(partial)) for path in partial.rglob("*") if path.is_file())
-            mine = {name: _settled(partial / name) for name in names[self.place.rank :: self.place.world_size]}
+            mine = {name: settled(partial / name) for name in names[self.place.rank :: self.place.world_size]}
             parts = self._gather(mine)
             if self.place.keeps:
-                _write_json(partial / MARKER, {"step": state["step"], "files": {k: v for part in parts for k, v in part.items()}})
+                write_json(partial / MARKER, {"step": state["step"], "files": {k: v for part in parts for k, v in part.items()}})
                 put_in_place(partial, final)
                 if self._uploads:
                     self._uploads.add(final)
@@ -166,64 +165,5 @@ class Checkpoints:
                 shutil.rmtree(old, ignore_errors=True)
 
 
-def damage(folder: Path, checksums: bool = True) -> str:
-    """What is wrong with a checkpoint, or nothing."""
-    try:
-        files = json.loads((folder / MARKER).read_text())["files"]
-    except FileNotFoundError:
-        return f"incomplete, it has no {MARKER}"
-    except (ValueError, KeyError):
-        return f"its {MARKER} is cut short"
-    for name, (size, crc32) in files.items():
-        path = folder / name
-        if not path.is_file():
-            return f"{name} is missing"
-        if path.stat().st_size != size:
-            return f"{name} has {path.stat().st_size} bytes, not {size}"
-        if checksums and _fingerprint(path)[1] != crc32:
-            return f"{name} is damaged: its checksum differs"
-    return ""
-
-
 def read_state(folder: Path) -> dict[str, Any]:
     return json.loads((folder / STATE).read_text())  # type: ignore[no-any-return]
-
-
-def _fingerprint(path: Path) -> list[int]:
-    size = crc = 0
-    with path.open("rb") as file:
-        while block := file.read(1 << 22):
-            size, crc = size + len(block), zlib.crc32(block, crc)
-    return [size, crc]
-
-
-def _settled(path: Path) -> list[int]:
-    """A file's fingerprint, once it is on disk; whoever wrote it may have been a library that does not see to that."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-    return _fingerprint(path)
-
-
-def _write_json(path: Path, value: Any) -> None:
-    with path.open("w") as file:
-        json.dump(value, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def put_in_place(partial: Path, final: Path) -> None:
-    """Give a folder that is whole its final name, such that it is there after a power cut too."""
-    for folder in (*(path for path in partial.rglob("*") if path.is_dir()), partial):
-        _sync_folder(folder)
-    if final.exists():  # the same step again, after a damaged one was passed over
-        shutil.rmtree(final)
-    os.rename(partial, final)
-    _sync_folder(final.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

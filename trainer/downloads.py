@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from trainer.checkpoint import MARKER, damage, put_in_place
 from trainer.errors import BadInput
+from trainer.marker import MARKER, damage, put_in_place
 from trainer.uploads import reason
 
 _AT_ONCE = 8  # files on their way; a store gives one stream only a part of what it gives a machine

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from trainer.checkpoint import damage, read_state
+from trainer.checkpoint import read_state
 from trainer.config import Model, Profile
 from trainer.errors import BadInput, TrainerError
+from trainer.marker import damage
 from trainer.profile import from_plain
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from playrunner.clients import Aws
 from playrunner.cloud import Refused
-from playrunner.leftovers.kind import Kind, listed, thing_of
+from playrunner.leftovers.kind import Kind, thing_of
 from playrunner.leftovers.leftover import Leftover, Thing
+from playrunner.leftovers.listed import listed
 from playrunner.leftovers.stacks import Stacks
 from playrunner.modules.aws._tags import plain
 from playrunner.owner import CLUSTER

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from playrunner.clients import Aws
-from playrunner.leftovers.kind import Kind, attempt, listed, thing_of
+from playrunner.leftovers.kind import Kind, attempt, thing_of
 from playrunner.leftovers.leftover import Leftover, Thing
+from playrunner.leftovers.listed import listed
 from playrunner.leftovers.stacks import Stacks
 
 _GONE = ("NoSuchEntity", "NoSuchEntityException")

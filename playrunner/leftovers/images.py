@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from playrunner import prices
 from playrunner.clients import Aws
-from playrunner.leftovers.kind import Kind, listed, thing_of
+from playrunner.leftovers.kind import Kind, thing_of
 from playrunner.leftovers.leftover import Leftover, Thing
+from playrunner.leftovers.listed import listed
 from playrunner.leftovers.stacks import Stacks
 from playrunner.modules.aws._tags import plain
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from playrunner.clients import Aws
-from playrunner.leftovers.kind import Kind, attempt, listed, thing_of
+from playrunner.leftovers.kind import Kind, attempt, thing_of
 from playrunner.leftovers.leftover import Thing
+from playrunner.leftovers.listed import listed
 
 # Each of these lets its interfaces go by itself, some of them minutes after it is gone.
 OWNERS = ("load balancer", "classic load balancer", "nodegroup", "EKS cluster", "instance", "EFS mount target",

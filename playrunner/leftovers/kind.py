@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from playrunner.clients import Aws
 from playrunner.cloud import Refused
 from playrunner.leftovers.leftover import Leftover, Thing, born
+from playrunner.leftovers.stacks import Stacks
 from playrunner.modules.aws._tags import plain
-
-if TYPE_CHECKING:
-    from playrunner.leftovers.stacks import Stacks
 
 
 class Kind:
@@ -48,11 +46,6 @@ class Kind:
     def holders(self, aws: Aws, thing: Thing) -> str:
         """Who is in the way, where that can be seen."""
         return ""
-
-
-def listed(aws: Aws, service: str, operation: str, key: str, missing: tuple[str, ...] = (), **arguments: Any) -> list[Any]:
-    """The list that a read is about; empty where the thing it asks about is not there."""
-    return list((aws.read(service, operation, missing=missing, **arguments) or {}).get(key) or ())
 
 
 def thing_of(raw: Mapping[str, Any], id: str, **more: Any) -> Thing:

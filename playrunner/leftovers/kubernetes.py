@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 from playrunner import prices
 from playrunner.clients import Aws
-from playrunner.leftovers.kind import Kind, listed, thing_of
+from playrunner.leftovers.kind import Kind, thing_of
 from playrunner.leftovers.leftover import Leftover, Thing
+from playrunner.leftovers.listed import listed
 from playrunner.leftovers.stacks import Stacks, described_cluster
 
 _GONE = ("ResourceNotFoundException",)

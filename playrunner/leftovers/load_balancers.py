@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 from playrunner import prices
 from playrunner.clients import Aws
-from playrunner.leftovers.kind import Kind, listed, thing_of
+from playrunner.leftovers.kind import Kind, thing_of
 from playrunner.leftovers.leftover import Thing, born
+from playrunner.leftovers.listed import listed
 from playrunner.modules.aws._tags import plain
 
 AT_ONCE = 20  # as many as one call tells the tags of

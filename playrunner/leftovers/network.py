@@ -9,8 +9,9 @@ from playrunner import prices
 from playrunner.clients import Aws
 from playrunner.cloud import Refused
 from playrunner.leftovers import interfaces
-from playrunner.leftovers.kind import Kind, attempt, listed, thing_of
+from playrunner.leftovers.kind import Kind, attempt, thing_of
 from playrunner.leftovers.leftover import Thing
+from playrunner.leftovers.listed import listed
 
 # Whatever has an interface in a subnet. They are asked to go first; the interfaces follow when their services let go.
 INSIDE = ("load balancer", "classic load balancer", "nodegroup", "EKS cluster", "instance", "EFS mount target",

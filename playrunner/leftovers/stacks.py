@@ -8,8 +8,8 @@ from typing import Any
 
 from playrunner.clients import Aws
 from playrunner.cloud import Refused, Unanswered
-from playrunner.leftovers.kind import listed
 from playrunner.leftovers.leftover import Thing
+from playrunner.leftovers.listed import listed
 from playrunner.modules.aws._tags import plain
 from playrunner.owner import CLUSTER
 

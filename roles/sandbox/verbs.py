@@ -11,10 +11,12 @@ from playrunner.cli import verb
 _JSON = {"json": (False, "print JSON on stdout, and nothing else there")}
 
 
-@verb(flags=_JSON, help={"nodes": "how many SSH nodes", "aws": "wait until the pretend AWS answers (it is started anyway)"})
-def up(context: Any, flags: dict[str, Any], nodes: int = 2, aws: bool = False) -> int:
+@verb(flags=_JSON, help={"nodes": "how many SSH nodes", "aws": "wait until the pretend AWS answers (it is started anyway)",
+                         "kube": "a Kubernetes API, too"})
+def up(context: Any, flags: dict[str, Any], nodes: int = 2, aws: bool = False, kube: bool = False) -> int:
     """Start the sandbox: SSH nodes and a pretend AWS; what is already up is left as it is."""
-    return _sandbox("up", "--nodes", str(nodes), "--aws" if aws else "--aws-later", *_as_json(flags))
+    also = ["--aws" if aws else "--aws-later", *(["--kube"] if kube else [])]
+    return _sandbox("up", "--nodes", str(nodes), *also, *_as_json(flags))
 
 
 @verb(flags=_JSON)

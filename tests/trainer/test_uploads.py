@@ -14,8 +14,9 @@ from tests.trainer.conftest import SECRET
 from tests.trainer.launching import launch, losses
 from tests.trainer.test_checkpoint import ALONE, saved, write_two_files
 from trainer.__main__ import main
-from trainer.checkpoint import MARKER, Checkpoints, damage
+from trainer.checkpoint import Checkpoints
 from trainer.config import Checkpoint
+from trainer.marker import MARKER, damage
 from trainer.uploads import upload
 
 
