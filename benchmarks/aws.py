@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PLAYBOOK = "playbooks/eks-with-storage.yaml"
 INVENTORIES = ["--inventory", "eks-gpu", "--inventory", "local"]
 DELAYS = {
-    "eks.cluster.create": 24.0, "eks.cluster.delete": 12.0, "eks.nodegroup.create": 16.0, "eks.nodegroup.delete": 12.0, "eks.addon": 3.0,
-    "fsx.file_system.create": 20.0, "fsx.file_system.delete": 10.0, "efs.file_system": 4.0, "efs.mount_target.create": 6.0,
+    "eks.cluster.create": 24.0, "eks.cluster.delete": 12.0, "eks.nodegroup.create": 16.0, "eks.nodegroup.delete": 12.0,
+    "eks.addon": 3.0, "fsx.file_system.create": 20.0, "fsx.file_system.delete": 10.0, "efs.file_system": 4.0, "efs.mount_target.create": 6.0,
     "efs.mount_target.delete": 6.0, "ec2.nat_gateway.create": 6.0, "ec2.nat_gateway.delete": 6.0, "ec2.instance.start": 1.0,
     "ec2.instance.stop": 1.0}
 # Control plane, the add-on that nodes need, nodes, the add-on that needs nodes.
@@ -49,7 +49,8 @@ class Rehearsal:
         return time.monotonic() - started, len(self.control("calls")) - before, json.loads(said)
 
     def run(self, *words: str) -> str:
-        ran = subprocess.run([sys.executable, *words], cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)
+        command = [sys.executable, *words]
+        ran = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)
         if ran.returncode:
             sys.exit(f"{' '.join(words)} ended with {ran.returncode}\n{ran.stdout}{ran.stderr}")
         return ran.stdout

@@ -1,6 +1,6 @@
 """k8s.holdings: what a cluster's objects hold in the cloud outside it, to be let go before the cluster itself.
 
-A load balancer, or a disk that was made for a claim, is deleted by the cluster that made it. Once the cluster is gone, nobody does.
+A load balancer, or a disk that was made for a claim, is deleted by the cluster that made it; once that is gone, nobody does.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ ANSWER_SECONDS = 3.0
 
 
 class Holdings(CloudModule):
-    """Services with a load balancer, ingresses, and claims whose volumes are deleted with them: nothing on the way in, all of them on
-    the way out. A cluster that does not answer is left to the sweep that follows."""
+    """Services with a load balancer, ingresses, and claims whose volumes are deleted with them.
+
+    Nothing on the way in, all of them on the way out. A cluster that does not answer is left to the sweep that follows.
+    """
 
     identity = ()
     settle_seconds = 900  # a load balancer's interfaces take minutes to go
