@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.clients import Account, AwsSettings, settings_of
 from playrunner.errors import BadInput
@@ -13,6 +13,10 @@ from playrunner.owner import Owner, owner_of
 from playrunner.templating import MISSING
 from playrunner.variables import Scope
 
+if TYPE_CHECKING:
+    from playrunner.kube import Cluster
+    from playrunner.kube_config import KubeSettings
+
 
 class Clouds:
     """One run's accounts, each made when first asked for."""
@@ -21,12 +25,22 @@ class Clouds:
         self.intents = Intents(ledger)
         self._run = ledger.run_id
         self._accounts: dict[AwsSettings, Account] = {}
+        self._clusters: dict[KubeSettings, Cluster] = {}
         self._lock = threading.Lock()
 
     def aws(self, scope: Scope) -> Account:
         settings = settings_of(lambda name: _value(scope, name))
         with self._lock:
             return self._accounts.setdefault(settings, Account(settings))
+
+    def kube(self, scope: Scope) -> Cluster:
+        from playrunner.kube import Cluster
+        from playrunner.kube_config import settings_of
+        from playrunner.kube_open import open_transport
+
+        settings = settings_of(lambda name: _value(scope, name))
+        with self._lock:
+            return self._clusters.setdefault(settings, Cluster(lambda: open_transport(settings, scope)))
 
     def owner(self, scope: Scope) -> Owner:
         name = _value(scope, "cluster_name")

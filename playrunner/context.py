@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.clients import Aws
 from playrunner.clouds import Clouds
@@ -14,6 +14,9 @@ from playrunner.errors import NotYet, UndefinedVariable
 from playrunner.inventory import Inventory
 from playrunner.owner import Owner
 from playrunner.variables import Scope
+
+if TYPE_CHECKING:
+    from playrunner.kube import Kube
 
 
 @dataclass
@@ -36,6 +39,7 @@ class Context:
     progress: Callable[[str], None]  # what a service is doing while a step waits for it
     warnings: list[str] = field(default_factory=list)
     _aws: Aws | None = None
+    _kube: Kube | None = None
     _owner: Owner | None = None
 
     @property
@@ -46,6 +50,14 @@ class Context:
         return self._aws
 
     @property
+    def kube(self) -> Kube:
+        if self._kube is None:
+            from playrunner.kube import Kube
+
+            self._kube = Kube(self.clouds.kube(self.scope), self.subject, self.clouds.intents, self.sleep)
+        return self._kube
+
+    @property
     def owner(self) -> Owner:
         if self._owner is None:
             self._owner = self.clouds.owner(self.scope)
@@ -53,7 +65,9 @@ class Context:
 
     def refresh(self) -> None:
         """What was read before is not good enough any more."""
-        self.aws.refresh()
+        for one in (self._aws, self._kube):
+            if one is not None:
+                one.refresh()
 
     def truth(self, condition: Any) -> bool:
         return self.scope.world.templar.truth(condition, self.scope)

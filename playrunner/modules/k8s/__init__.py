@@ -1,0 +1,1 @@
+"""Modules for Kubernetes; they run on the controller."""

@@ -1,0 +1,27 @@
+"""Which pod is meant: one by its name, or those that carry labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playrunner.kube_why import PODS
+from playrunner.module import Failed
+from playrunner.modules.k8s._kinds import selector_text
+from playrunner.readiness import verdict
+
+
+def pods_of(ctx: Any, namespace: str, name: str, selector: Any) -> list[dict[str, Any]]:
+    """Running ones first; none at all is an error that says where to look."""
+    if name:
+        found = ctx.kube.get(PODS, namespace, name)
+        things = [found] if found else []
+    else:
+        things = ctx.kube.listing(PODS, namespace, selector_text(selector)).items
+    if not things:
+        raise Failed(f"there is no pod {name or selector_text(selector)} in the namespace {namespace};"
+                     f" see: kubectl get pods -n {namespace}")
+    return sorted(things, key=lambda pod: (not verdict({**pod, "kind": "Pod"}).ready, pod["metadata"]["name"]))
+
+
+def one_of(arguments: dict[str, Any]) -> str | None:
+    return None if bool(arguments.get("pod")) != bool(arguments.get("selector")) else "give a pod by name, or a selector"

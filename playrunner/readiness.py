@@ -1,0 +1,201 @@
+"""What ready means, kind by kind: from an object as the API server shows it to a verdict. Nothing is asked of anybody here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Thing = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Ready when nothing is missing; broken when it will never be."""
+
+    missing: str = ""
+    broken: str = ""
+
+    @property
+    def ready(self) -> bool:
+        return not self.missing and not self.broken
+
+
+READY = Verdict()
+
+
+def verdict(thing: Thing) -> Verdict:
+    """Of any kind; one we know nothing about is ready when it is there."""
+    if (thing.get("metadata") or {}).get("deletionTimestamp"):
+        return Verdict("is being deleted")
+    judge = _KINDS.get(str(thing.get("kind")))
+    return judge(thing) if judge else READY
+
+
+def condition(thing: Thing, wanted: str) -> Verdict:
+    """One condition by name (`Available`), or with the status it should have (`Progressing=False`)."""
+    name, _, status = wanted.partition("=")
+    found = conditions(thing).get(name)
+    if found is None:
+        return Verdict(f"has no condition {name} yet")
+    if str(found.get("status")).lower() == (status or "True").lower():
+        return READY
+    return Verdict(f"{name} is {found.get('status')}{_because(found)}")
+
+
+def conditions(thing: Thing) -> dict[str, Thing]:
+    return {str(one.get("type")): one for one in _status(thing).get("conditions") or ()}
+
+
+def allocatable(node: Thing, device: str) -> int:
+    """How many of a device (nvidia.com/gpu) a node has for pods."""
+    told = (_status(node).get("allocatable") or {}).get(device, 0)
+    try:
+        return int(str(told))
+    except ValueError:
+        return 0
+
+
+def addresses(thing: Thing) -> int:
+    """How many ready addresses stand behind a service: of an Endpoints object or an EndpointSlice."""
+    if thing.get("kind") == "EndpointSlice":
+        return sum(len(one.get("addresses") or ()) for one in thing.get("endpoints") or ()
+                   if (one.get("conditions") or {}).get("ready") is not False)
+    return sum(len(subset.get("addresses") or ()) for subset in thing.get("subsets") or ())
+
+
+def _deployment(thing: Thing) -> Verdict:
+    status, wanted = _status(thing), _number(_spec(thing).get("replicas"), 1)
+    progressing = conditions(thing).get("Progressing") or {}
+    if progressing.get("reason") == "ProgressDeadlineExceeded":
+        return Verdict("makes no progress", f"made no progress in its time{_because(progressing)}")
+    updated, available = _number(status.get("updatedReplicas")), _number(status.get("availableReplicas"))
+    if not _seen(thing) or updated < wanted:
+        return Verdict(f"{updated} of {wanted} pods are of the newest kind")
+    if _number(status.get("replicas")) > updated:
+        return Verdict(f"{_number(status.get('replicas')) - updated} old pods are still going")
+    return READY if available >= wanted else Verdict(f"{available} of {wanted} pods are available")
+
+
+def _daemon_set(thing: Thing) -> Verdict:
+    status = _status(thing)
+    wanted, available = _number(status.get("desiredNumberScheduled")), _number(status.get("numberAvailable"))
+    if not _seen(thing):
+        return Verdict("the cluster has not looked at it yet")
+    by_itself = (_spec(thing).get("updateStrategy") or {}).get("type") != "OnDelete"
+    if by_itself and _number(status.get("updatedNumberScheduled")) < wanted:
+        return Verdict(f"{_number(status.get('updatedNumberScheduled'))} of {wanted} pods are of the newest kind")
+    # No node that it belongs on is no fault: a pool may be at size 0.
+    return READY if available >= wanted else Verdict(f"{available} of {wanted} pods are available")
+
+
+def _stateful_set(thing: Thing) -> Verdict:
+    status, spec = _status(thing), _spec(thing)
+    wanted, ready = _number(spec.get("replicas"), 1), _number(status.get("readyReplicas"))
+    if not _seen(thing):
+        return Verdict("the cluster has not looked at it yet")
+    strategy = spec.get("updateStrategy") or {}
+    partition = _number((strategy.get("rollingUpdate") or {}).get("partition"))
+    if strategy.get("type") != "OnDelete" and _number(status.get("updatedReplicas")) < wanted - partition \
+            and status.get("currentRevision") != status.get("updateRevision"):
+        return Verdict(f"{_number(status.get('updatedReplicas'))} of {wanted - partition} pods are of the newest kind")
+    return READY if ready >= wanted else Verdict(f"{ready} of {wanted} pods are ready")
+
+
+def _replica_set(thing: Thing) -> Verdict:
+    wanted, available = _number(_spec(thing).get("replicas"), 1), _number(_status(thing).get("availableReplicas"))
+    return READY if _seen(thing) and available >= wanted else Verdict(f"{available} of {wanted} pods are available")
+
+
+def _job(thing: Thing) -> Verdict:
+    found = conditions(thing)
+    failed = found.get("Failed") or {}
+    if failed.get("status") == "True":
+        return Verdict("has failed", f"has failed{_because(failed)}")
+    if (found.get("Complete") or {}).get("status") == "True" or _spec(thing).get("suspend"):
+        return READY
+    done, wanted = _number(_status(thing).get("succeeded")), _number(_spec(thing).get("completions"), 1)
+    return Verdict(f"{done} of {wanted} pods have succeeded")
+
+
+def _pod(thing: Thing) -> Verdict:
+    phase = _status(thing).get("phase")
+    if phase == "Succeeded":
+        return READY
+    if phase == "Failed":
+        return Verdict("has failed", f"has failed: {_status(thing).get('message') or _status(thing).get('reason') or phase}")
+    return condition(thing, "Ready") if phase == "Running" else Verdict(f"is {phase or 'not seen yet'}")
+
+
+def _definition(thing: Thing) -> Verdict:
+    names = conditions(thing).get("NamesAccepted") or {}
+    if names.get("status") == "False" and names.get("reason"):
+        return Verdict("its names are taken", f"its names are not accepted{_because(names)}")
+    found = condition(thing, "Established")
+    return found if found.ready else Verdict(f"not served yet: {found.missing}")
+
+
+def _claim(thing: Thing) -> Verdict:
+    phase = _status(thing).get("phase")
+    if phase == "Lost":
+        return Verdict("has lost its volume", "has lost its volume: the PersistentVolume behind it is gone")
+    return READY if phase == "Bound" else Verdict(f"is {phase or 'not seen yet'}")
+
+
+def _volume(thing: Thing) -> Verdict:
+    phase = _status(thing).get("phase")
+    return Verdict("has failed", f"has failed: {_status(thing).get('message', '')}") if phase == "Failed" else READY
+
+
+def _service(thing: Thing) -> Verdict:
+    if _spec(thing).get("type") != "LoadBalancer" or (_status(thing).get("loadBalancer") or {}).get("ingress"):
+        return READY
+    return Verdict("has no address outside the cluster yet")
+
+
+def _endpoints(thing: Thing) -> Verdict:
+    return READY if addresses(thing) else Verdict("no pod stands behind it yet")
+
+
+def _namespace(thing: Thing) -> Verdict:
+    phase = _status(thing).get("phase", "Active")
+    return READY if phase == "Active" else Verdict(f"is {phase}")
+
+
+def _api_service(thing: Thing) -> Verdict:
+    return condition(thing, "Available")
+
+
+def _node(thing: Thing) -> Verdict:
+    return condition(thing, "Ready")
+
+
+_KINDS: dict[str, Callable[[Thing], Verdict]] = {
+    "Deployment": _deployment, "DaemonSet": _daemon_set, "StatefulSet": _stateful_set, "ReplicaSet": _replica_set,
+    "Job": _job, "Pod": _pod, "CustomResourceDefinition": _definition, "PersistentVolumeClaim": _claim,
+    "PersistentVolume": _volume, "Service": _service, "Endpoints": _endpoints, "EndpointSlice": _endpoints,
+    "Namespace": _namespace, "APIService": _api_service, "Node": _node,
+}
+
+
+def _seen(thing: Thing) -> bool:
+    """Whether the controller has looked at the newest declaration."""
+    generation = _number((thing.get("metadata") or {}).get("generation"))
+    return _number(_status(thing).get("observedGeneration")) >= generation
+
+
+def _because(found: Thing) -> str:
+    text = found.get("message") or found.get("reason")
+    return f": {text}" if text else ""
+
+
+def _status(thing: Thing) -> Thing:
+    return thing.get("status") or {}
+
+
+def _spec(thing: Thing) -> Thing:
+    return thing.get("spec") or {}
+
+
+def _number(value: Any, default: int = 0) -> int:
+    return default if value is None else int(value)
