@@ -22,9 +22,9 @@ PLAYBOOK = "playbooks/eks-with-storage.yaml"
 INVENTORIES = ["--inventory", "eks-gpu", "--inventory", "local"]
 DELAYS = {
     "eks.cluster.create": 24.0, "eks.cluster.delete": 12.0, "eks.nodegroup.create": 16.0, "eks.nodegroup.delete": 12.0,
-    "eks.addon": 3.0, "fsx.file_system.create": 20.0, "fsx.file_system.delete": 10.0, "efs.file_system": 4.0, "efs.mount_target.create": 6.0,
-    "efs.mount_target.delete": 6.0, "ec2.nat_gateway.create": 6.0, "ec2.nat_gateway.delete": 6.0, "ec2.instance.start": 1.0,
-    "ec2.instance.stop": 1.0}
+    "eks.addon": 3.0, "fsx.file_system.create": 20.0, "fsx.file_system.delete": 10.0, "efs.file_system": 4.0,
+    "efs.mount_target.create": 6.0, "efs.mount_target.delete": 6.0, "ec2.nat_gateway.create": 6.0,
+    "ec2.nat_gateway.delete": 6.0, "ec2.instance.start": 1.0, "ec2.instance.stop": 1.0}
 # Control plane, the add-on that nodes need, nodes, the add-on that needs nodes.
 CRITICAL = DELAYS["eks.cluster.create"] + 2 * DELAYS["eks.addon"] + DELAYS["eks.nodegroup.create"]
 IN_A_ROW = CRITICAL + 3 * DELAYS["eks.addon"] + sum(DELAYS[name] for name in (
