@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -71,8 +72,11 @@ def _in_child(command: dict[str, Any], roles: list[str]) -> dict[str, Any]:
         code = 70
         try:
             code = _play(command, roles)
-            sys.stdout.flush()
+        except BaseException:  # the child ends here, whatever happens; its parent shows what it said
+            traceback.print_exc()
         finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
             os._exit(code)
     os.close(writing)
     with os.fdopen(reading) as pipe:
