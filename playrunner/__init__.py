@@ -1,4 +1,4 @@
-"""The engine: runs plays. Knows nothing of clouds, GPUs or models.
+"""The engine: runs plays. Knows nothing of clusters' sizes, GPUs or models.
 
 Reading in      documents (YAML with lines)  inventory, inventories/, patterns  load/ (playbooks, steps, roles)  extra_vars
 Values          model (Play, Block, Step)  state, module (what a module is)  results  errors  options
@@ -7,7 +7,10 @@ Choosing        plan (tags, batches)
 Running         run -> execute -> batch, strand (one host's way) -> launch, loops, includes, handlers, request -> courier
 Reaching hosts  targets, hostkeys -> connection (Fabric) -> agents -> agent (the half on the host)  shipments (files)
 Outside plays   fleet (hosts asked or given a program)  stage (the sandbox behind an inventory)
+Clouds          cloud (what a thing there is) -> settle (look until it is there)  background (steps side by side)  controller
+                clients (AWS), kube* (Kubernetes), clouds, owner (our mark), intents  eks_token
+                survey -> removal -> stock (shown or deleted)  leftovers/ (the sweep)  teardown  prices
 On any side     bring (look, differ, change), modules/
 Telling         report, terminal, diffs  ledger (run folders)  locking
-Commands        cli, verbs/  manual (docs of modules)  oneoff  trust
+Commands        cli, verbs/ (role: what every role can do)  manual (docs of modules)  oneoff  trust
 """

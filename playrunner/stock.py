@@ -39,6 +39,7 @@ class Ended:
 
     gone: Sequence[Gone]
     kept: Sequence[Piece]
+    planned: Sequence[Piece] = ()  # under --check: what would go
 
     @property
     def failed(self) -> list[Gone]:
@@ -46,6 +47,7 @@ class Ended:
 
     def summary(self) -> dict[str, Any]:
         return {"removed": [gone.piece.title for gone in self.gone if gone.status == "changed"],
+                "would_remove": [piece.title for piece in self.planned],
                 "kept": [piece.title for piece in self.kept],
                 "failed": {gone.piece.title: gone.reason for gone in self.failed}}
 
@@ -62,11 +64,12 @@ def delete_roles(roles: Sequence[str], options: Options, command: str, with_kept
         _say_plan(pieces, kept, foreign, options)
         if pieces and not options.check and not options.yes and not agreed(shared, len(pieces)):
             return Interrupted.exit_code
-        ended = Ended(() if options.check else remove(survey, pieces, lambda gone: _hear(shared, gone, options)), kept)
+        gone = () if options.check else remove(survey, pieces, lambda one: _hear(shared, one, options))
+        ended = Ended(gone, kept, pieces if options.check else ())
         if then:
             return then(shared, ended)
         if options.json:
-            print_json({**ended.summary(), **({"would_remove": [piece.title for piece in pieces]} if options.check else {})})
+            print_json(ended.summary())
         return 2 if ended.failed else 0
 
     return look(roles, options, command, survey, go)

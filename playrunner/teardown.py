@@ -39,10 +39,8 @@ def tear_down(options: Options, with_kept: bool) -> int:
     def then(shared: Shared, ended: Ended) -> int:
         aws = Aws(shared.clouds.aws(Scope(shared.world, "localhost")), "sweep", shared.clouds.intents)
         cluster = shared.clouds.owner(Scope(shared.world, "localhost")).cluster
-        stays = _values(ended.kept)
-        wanted: Callable[[Leftover], bool] = lambda one: not _ids(one) & stays  # noqa: E731
-        left = sweep(aws, cluster, wanted, options, shared)
-        return _told(left, ended, options)
+        spoken_of = _values([*ended.kept, *ended.planned])
+        return _told(sweep(aws, cluster, lambda one: not _ids(one) & spoken_of, options, shared), ended, options)
 
     return delete_roles(cloud_roles(Path.cwd() / "roles"), options, "teardown", with_kept, then)
 
@@ -80,23 +78,19 @@ def sweep(aws: Aws, cluster: str | None, wanted: Callable[[Leftover], bool], opt
 
 
 def _told(left: Sequence[Leftover], ended: Ended, options: Options) -> int:
-    code = 0 if not left else LEFTOVERS
-    if options.check:
-        code = 0
+    code = LEFTOVERS if left and not options.check else 0
     if options.json:
         print_json({**ended.summary(), "left": leftovers.as_data(left, time.time()), "exit_code": code})
-    elif left and not options.check:
-        print(leftovers.as_table(left, time.time()))
     elif left:
-        print("besides, found by mark or network:")
+        print("besides, found by mark or network:" if options.check else "still there:")
         print(leftovers.as_table(left, time.time()))
-    else:
+    elif not options.check:
         print(f"nothing is left{' but what is kept' if ended.kept else ''}")
     return code
 
 
 def _values(pieces: Sequence[Piece]) -> set[str]:
-    """Everything by which a kept thing may be known."""
+    """Everything by which these things may be known."""
     return {value for piece in pieces for value in (piece.found or {}).values() if isinstance(value, str)}
 
 
