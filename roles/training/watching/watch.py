@@ -22,6 +22,7 @@ from roles.training.watching.status import as_json, table
 
 METRICS = 400  # lines for the curve: two for each column of a wide terminal
 KEY_SECONDS = 0.1
+AROUND = 18  # lines of a page beside the table's rows: its heading, the curve, the clock
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,18 @@ class Looker:
             self.over.wait(self._interval)
 
 
-def page(seen: Snapshot, width: int) -> str:
-    """The table of runs, then the newest one that goes on as a curve; the newest of all when none does."""
+def page(seen: Snapshot, width: int, height: int = 0) -> str:
+    """The table of runs, then the newest one that goes on as a curve; the newest of all when none does.
+
+    Where the page has a height, those that go on are shown first, and what does not fit is counted.
+    """
     if not seen.runs and not seen.silent:
         return "no runs; start one with: invoke train.launch --profile gpt2-micro-smoke"
-    parts = [table(seen.runs, seen.time)] if seen.runs else []
+    room = max(3, height - AROUND - len(seen.silent)) if height else len(seen.runs)
+    runs = seen.runs if len(seen.runs) <= room else sorted(seen.runs, key=lambda run: run.state != "running")[:room]
+    parts = [table(runs, seen.time)] if runs else []
+    if len(runs) < len(seen.runs):
+        parts.append(f"and {len(seen.runs) - len(runs)} more: invoke train.status")
     shown = next((run for run in seen.runs if run.state == "running" and run.metrics), None)
     shown = shown or next((run for run in seen.runs if run.metrics), None)
     if shown:
@@ -98,7 +106,8 @@ def _live(looker: Looker) -> int:
                 if looker.seen and looker.seen is not shown:
                     shown = looker.seen
                     clock = time.strftime("%H:%M:%S", time.localtime(shown.time))
-                    live.update(Text(f"{page(shown, console.width)}\n\n{clock}  q ends", no_wrap=True), refresh=True)
+                    drawn = page(shown, console.width, console.height)
+                    live.update(Text(f"{drawn}\n\n{clock}  q ends", no_wrap=True), refresh=True)
     except KeyboardInterrupt:
         pass
     finally:
