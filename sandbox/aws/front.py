@@ -140,9 +140,13 @@ class Front:
             )
 
 
+# Where the status tells, not only the code: a HEAD of S3 has no body to say it in, and a bare 400 is not to be repeated.
+_THROTTLED = {"ec2": ("RequestLimitExceeded", 503), "s3": ("SlowDown", 503)}
+
+
 def _refusal(call: Call, fault: Fault) -> Reply:
     if fault.kind == "throttle":
-        code, status = ("RequestLimitExceeded", 503) if call.service == "ec2" else ("ThrottlingException", 400)
+        code, status = _THROTTLED.get(call.service, ("ThrottlingException", 400))
         return complaint(call, AwsError(fault.code or code, fault.message or "Rate exceeded", status))
     if fault.kind == "deny":
         code = "UnauthorizedOperation" if call.service == "ec2" else "AccessDeniedException"

@@ -85,6 +85,14 @@ def test_throttling_at_a_rate_is_ridden_out_by_retries(aws: PretendAws) -> None:
     assert "throttle" in struck
 
 
+def test_a_throttled_look_at_a_bucket_is_repeated_though_it_has_no_body_to_say_why(aws: PretendAws) -> None:
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="looked-at", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+    aws.fault("throttle", service="s3", action="HeadBucket", times=1)
+    s3.head_bucket(Bucket="looked-at")
+    assert [call["fault"] for call in aws.calls("HeadBucket")] == ["throttle", None]
+
+
 def test_calls_are_listed_with_the_permission_they_need(aws: PretendAws) -> None:
     aws.client("efs").describe_file_systems()
     aws.network(("us-west-2a",))
