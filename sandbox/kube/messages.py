@@ -9,6 +9,7 @@ from email.message import Message
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from sandbox.kube import protobuf
 from sandbox.kube.problems import bad_request
 
 
@@ -42,8 +43,11 @@ class Request:
         return int(text)
 
     def document(self) -> Any:
-        """The body; JSON, or YAML where the client says so."""
-        if "yaml" in self.headers.get("Content-Type", ""):
+        """The body; JSON, or YAML or protobuf where the client says so."""
+        sort = self.headers.get("Content-Type", "")
+        if protobuf.CONTENT_TYPE in sort:
+            return protobuf.decoded(self.body) if self.body else None
+        if "yaml" in sort:
             import yaml
 
             try:

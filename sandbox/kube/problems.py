@@ -103,6 +103,10 @@ def bad_request(message: str) -> Refusal:
     return Refusal(400, "BadRequest", message)
 
 
+def unsupported_media_type(message: str) -> Refusal:
+    return Refusal(415, "UnsupportedMediaType", message)
+
+
 def expired(wanted: int, oldest: int) -> Refusal:
     return Refusal(410, "Expired", f"too old resource version: {wanted} ({oldest})")
 
