@@ -9,25 +9,44 @@ TRAINS := $(VENV)/.trains
 TRAINER_READY := $(VENV)/.trainer-ready
 AWS_CLI := .venv-aws/.ready
 
-.PHONY: quickstart test test-differential test-trainer test-launch test-cloud drills lint bench bench-launch bench-trainer bench-aws kube-assets trainer-ready packages clean
+# What has a target of its own, and is left out of `make test`.
+CLOUD := tests/modules/aws tests/modules/gcp tests/leftovers tests/roles
+IMAGES := tests/images tests/modules/image
+CLUSTER := tests/kube $(wildcard tests/sandbox/kube/test_controllers*.py tests/sandbox/kube/test_kubelet*.py tests/sandbox/kube/test_operators*.py)
+APART := tests/trainer tests/launch $(CLOUD) $(IMAGES) $(CLUSTER)
+LAUNCH ?= tests/launch tests/roles/test_gcp_training.py
+# What holds for any API server, and is asked of a real one, too.
+KUBE := tests/sandbox/kube/test_conformance.py tests/modules/k8s tests/kube
+
+.PHONY: quickstart test test-differential test-trainer test-launch test-cloud test-images test-cluster test-kube drills lint bench bench-launch \
+  bench-trainer bench-aws bench-kube kube-assets trainer-ready packages kube-packages image-packages clean
 
 quickstart: $(TRAINS) packages  ## set up, and train GPT-2 with DeepSpeed ZeRO-1 on two SSH nodes of this machine
 	$(RUN) invoke train.launch --profile gpt2-micro-smoke --nodes 2 --launcher deepspeed --set train.strategy.name=deepspeed
 
 test: $(READY) packages  ## everything that is quick
-	$(RUN) pytest -n 2 --ignore tests/trainer --ignore tests/launch --ignore tests/roles --ignore tests/leftovers --ignore tests/modules/aws
+	$(RUN) pytest -n 2 $(addprefix --ignore ,$(APART))
 
-test-cloud: $(READY) $(AWS_CLI) packages  ## cloud modules and roles against the pretend AWS, looked at with the real aws CLI
-	$(RUN) pytest -n 2 -m "not drill" tests/modules/aws tests/leftovers tests/roles
+test-cloud: $(READY) $(AWS_CLI) packages  ## cloud modules and roles against the pretend clouds, looked at with the real aws and gcloud
+	$(RUN) pytest -n 2 -m "not drill and not processes" $(CLOUD)
 
-drills: $(READY) packages  ## a run of all AWS roles killed at every event, every answer lost in turn; PLAYRUNNER_DRILL_EVERY=20 takes some
+test-images: $(TRAINER_READY) image-packages  ## images built, pushed and run for real: buildah, a registry on loopback, skopeo
+	$(RUN) pytest $(IMAGES)
+
+test-cluster: $(READY) packages kube-packages  ## the sandbox's cluster, and every add-on role on it, looked at with the real kubectl
+	$(RUN) pytest -n 2 $(CLUSTER)
+
+test-kube: $(READY) packages kube-packages  ## the Kubernetes suite once more, on a real kube-apiserver
+	assets="$$($(MAKE) -s kube-assets)" && KUBEBUILDER_ASSETS="$$assets" PLAYRUNNER_TEST_KUBE=real $(RUN) pytest -n 2 $(KUBE)
+
+drills: $(READY) packages  ## a run of all cloud roles killed at every event, every answer lost in turn; PLAYRUNNER_DRILL_EVERY=20 takes some
 	$(RUN) pytest -n 2 -m drill tests/roles
 
 test-trainer: $(TRAINER_READY)  ## the trainer, with real processes that train; takes some minutes
 	OMP_NUM_THREADS=1 $(RUN) pytest tests/trainer --confcutdir tests/trainer
 
 test-launch: $(READY) $(TRAINS) packages  ## training across nodes: real sshd, real processes, real faults; takes some minutes
-	$(RUN) pytest tests/launch
+	$(RUN) pytest $(LAUNCH)
 
 test-differential: $(READY) packages  ## the same playbooks by ansible-core, side by side instead of recorded
 	PLAYRUNNER_DIFFERENTIAL=live $(RUN) pytest tests/differential -n 2
@@ -45,6 +64,9 @@ bench-launch: $(TRAINS) packages  ## from the command to the first step, against
 
 bench-aws: $(READY)  ## calls and seconds to make, make again and tear down a cluster in the pretend AWS
 	$(RUN) benchmarks.aws
+
+bench-kube: $(READY) kube-packages  ## 200 objects, against kubectl apply of the same files
+	$(RUN) benchmarks.kube
 
 bench-trainer: $(TRAINS)  ## the trainer against a hand-written loop, on this machine's CPU
 	OMP_NUM_THREADS=1 $(RUN) benchmarks.trainer_cpu
@@ -79,11 +101,24 @@ $(AWS_CLI):
 
 trainer-ready: $(TRAINER_READY) $(AWS_CLI)
 
-packages:  ## what tests and the sandbox need from Debian; only root can install it
-	@missing=""; for each in sshd:openssh-server ssh:openssh-client sudo:sudo git:git ip:iproute2; do \
+# install PROGRAM:PACKAGE...: what is missing comes from Debian; only root can install it
+define install
+	@missing=""; for each in $(1); do \
 	  PATH="$$PATH:/usr/sbin:/sbin" command -v $${each%%:*} >/dev/null || missing="$$missing $${each##*:}"; done; \
 	[ -z "$$missing" ] || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; }
+endef
+
+packages:  ## what tests and the sandbox need from Debian
+	$(call install,sshd:openssh-server ssh:openssh-client sudo:sudo git:git ip:iproute2)
+
+kube-packages:  ## kubectl, and names for the sandbox's pods
+	$(call install,kubectl:kubernetes-client)
+	@[ -n "$$(ls /usr/lib/*/libnss_wrapper.so 2>/dev/null)" ] || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends libnss-wrapper; }
+
+image-packages:  ## a builder of images, a registry, and somebody to look into it
+	$(call install,buildah:buildah skopeo:skopeo docker-registry:docker-registry)
 
 clean:
 	-$(RUN) invoke sandbox.down

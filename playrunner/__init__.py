@@ -6,10 +6,14 @@ Variables       variables (who wins)  templating, filters/ (jinja2)
 Choosing        plan (tags, batches)
 Running         run -> execute -> batch, strand (one host's way) -> launch, loops, includes, handlers, request -> courier
 Reaching hosts  targets, hostkeys -> connection (Fabric) -> agents -> agent (the half on the host)  shipments (files)
-Outside plays   fleet (hosts asked or given a program)  stage (the sandbox behind an inventory)
+Outside plays   fleet (hosts asked or given a program)  stage (the sandbox behind an inventory)  quarantine (hosts put aside)
+                doctor/ (what this machine lacks)
 Clouds          cloud (what a thing there is) -> settle (look until it is there)  background (steps side by side)  controller
-                clients (AWS), kube* (Kubernetes), clouds, owner (our mark), intents  eks_token
-                survey -> removal -> stock (shown or deleted)  leftovers/ (the sweep)  teardown  prices
+                clients (AWS), gcp/ (Google Cloud), kube* (Kubernetes), shared_reads, clouds, owner (our mark), intents
+                eks_token, gke_token  chosen_clouds (which of them an inventory is about)
+                survey -> removal -> stock (shown or deleted)  leftovers/ (the sweep)  teardown  prices, costs
+                instances (what machines have)
+Images          images/ (what goes in, who builds, which registry)
 On any side     bring (look, differ, change), modules/
 Telling         report, terminal, diffs  ledger (run folders)  locking
 Commands        cli, verbs/ (role: what every role can do)  manual (docs of modules)  oneoff  trust

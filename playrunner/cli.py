@@ -25,6 +25,7 @@ RUN_FLAGS: dict[str, tuple[Any, str]] = {
     "skip-tags": ("", "leave out steps with one of these tags"),
     "start-at-task": ("", "begin with the step of this name"),
     "extra-vars": ([], "variables that win over all others: name=value, JSON, or @file; may be repeated"),
+    "kubeconfig": ("", "the kubeconfig whose current context is meant, instead of what the inventory says"),
     "forks": (32, "how many hosts are worked on at once"),
     "json": (False, "print one JSON object on stdout, and nothing else there"),
     "yes": (False, "do not ask before something is destroyed"),

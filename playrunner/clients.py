@@ -11,14 +11,13 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from playrunner.cloud import Refused, Unanswered
 from playrunner.errors import BadInput, HostUnreachable
+from playrunner.shared_reads import SHARED_SECONDS, SharedReads
 
-SHARED_SECONDS = 1.0  # a read this old is as good as a new one for a step that has not waited for anything
 ATTEMPTS = 9
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.1, 10.0
 
@@ -63,9 +62,7 @@ class Account:
     def __init__(self, settings: AwsSettings) -> None:
         self.settings = settings
         self._clients: dict[str, Any] = {}
-        self._reads: dict[tuple[str, str, str], _Read] = {}
-        self._changes: dict[str, int] = {}  # how often each service was changed by us
-        self._lock = threading.Lock()
+        self._reads = SharedReads()
         self._client_lock = threading.Lock()
         self._session: Any = None
 
@@ -82,25 +79,11 @@ class Account:
     def read(self, service: str, operation: str, arguments: Mapping[str, Any], not_before: float) -> Any:
         """The answer to a read that started after `not_before`, whoever started it."""
         key = service, operation, json.dumps(arguments, sort_keys=True, default=str)
-        with self._lock:
-            known = self._reads.get(key)
-            changes = self._changes.get(service, 0)
-            if known and known.started >= not_before and known.changes == changes:
-                answer = known.answer
-            else:
-                answer, known = Future(), None
-                self._reads[key] = _Read(time.monotonic(), changes, answer)
-        if known is None:
-            try:
-                answer.set_result(self._pages(service, operation, arguments))
-            except BaseException as error:  # whoever shares this read gets the same end
-                answer.set_exception(error)
-        return answer.result()
+        return self._reads.read(key, service, not_before, lambda: self._pages(service, operation, arguments))
 
     def changed(self, service: str) -> None:
         """What was read of a service before is not believed any more."""
-        with self._lock:
-            self._changes[service] = self._changes.get(service, 0) + 1
+        self._reads.changed([service])
 
     def _pages(self, service: str, operation: str, arguments: Mapping[str, Any]) -> Any:
         client = self.client(service)
@@ -135,13 +118,6 @@ class Account:
         if given.credentials_file:
             inner.set_config_variable("credentials_file", given.credentials_file)
         return boto3.Session(botocore_session=inner, region_name=given.region or None)
-
-
-@dataclass(frozen=True)
-class _Read:
-    started: float
-    changes: int
-    answer: Future[Any]
 
 
 class Aws:

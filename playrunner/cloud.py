@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 from playrunner.module import Failed, Module
 from playrunner.state import State
 
+GOING = "going"  # what a removal tells those who read a thing that takes along what is in it
+
 
 class CloudModule(Module):
     """What `playrunner.settle` asks of a thing, beyond looking and changing it."""
@@ -15,6 +17,7 @@ class CloudModule(Module):
     # The arguments needed to find the thing; all others may be unknown when it is looked for to be deleted.
     identity: ClassVar[tuple[str, ...]] = ("name",)
     settle_seconds: ClassVar[float] = 300  # how long it may take to be there, or gone
+    takes_along: ClassVar[bool] = False  # what is in it goes with it
     after: Any = None  # values of steps that must be there first
 
     def moving(self, state: State) -> str | None:

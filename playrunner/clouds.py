@@ -14,6 +14,8 @@ from playrunner.templating import MISSING
 from playrunner.variables import Scope
 
 if TYPE_CHECKING:
+    from playrunner.gcp.project import Project
+    from playrunner.gcp.settings import GcpSettings
     from playrunner.kube import Cluster
     from playrunner.kube_config import KubeSettings
 
@@ -25,6 +27,7 @@ class Clouds:
         self.intents = Intents(ledger)
         self._run = ledger.run_id
         self._accounts: dict[AwsSettings, Account] = {}
+        self._projects: dict[GcpSettings, Project] = {}
         self._clusters: dict[KubeSettings, Cluster] = {}
         self._lock = threading.Lock()
 
@@ -32,6 +35,14 @@ class Clouds:
         settings = settings_of(lambda name: _value(scope, name))
         with self._lock:
             return self._accounts.setdefault(settings, Account(settings))
+
+    def gcp(self, scope: Scope) -> Project:
+        from playrunner.gcp.project import Project
+        from playrunner.gcp.settings import settings_of
+
+        settings = settings_of(lambda name: _value(scope, name))
+        with self._lock:
+            return self._projects.setdefault(settings, Project(settings))
 
     def kube(self, scope: Scope) -> Cluster:
         from playrunner.kube import Cluster

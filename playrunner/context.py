@@ -16,6 +16,7 @@ from playrunner.owner import Owner
 from playrunner.variables import Scope
 
 if TYPE_CHECKING:
+    from playrunner.gcp.client import Gcp
     from playrunner.kube import Kube
 
 
@@ -39,6 +40,7 @@ class Context:
     progress: Callable[[str], None]  # what a service is doing while a step waits for it
     warnings: list[str] = field(default_factory=list)
     _aws: Aws | None = None
+    _gcp: Gcp | None = None
     _kube: Kube | None = None
     _owner: Owner | None = None
 
@@ -48,6 +50,14 @@ class Context:
         if self._aws is None:
             self._aws = Aws(self.clouds.aws(self.scope), self.subject, self.clouds.intents, self.sleep)
         return self._aws
+
+    @property
+    def gcp(self) -> Gcp:
+        if self._gcp is None:
+            from playrunner.gcp.client import Gcp
+
+            self._gcp = Gcp(self.clouds.gcp(self.scope), self.subject, self.clouds.intents, self.sleep)
+        return self._gcp
 
     @property
     def kube(self) -> Kube:
@@ -65,7 +75,7 @@ class Context:
 
     def refresh(self) -> None:
         """What was read before is not good enough any more."""
-        for one in (self._aws, self._kube):
+        for one in (self._aws, self._gcp, self._kube):
             if one is not None:
                 one.refresh()
 

@@ -11,7 +11,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -22,9 +22,9 @@ from playrunner.kube_errors import KubeError, problem
 from playrunner.kube_resource import Discovery, Resource
 from playrunner.kube_transport import NoAnswer, NotReached, Transport
 from playrunner.module import Failed
+from playrunner.shared_reads import SHARED_SECONDS, SharedReads
 
 MANAGER = "playrunner"  # our name as the owner of fields
-SHARED_SECONDS = 1.0  # a read this old is as good as a new one for a step that has not waited for anything
 RESTART_SECONDS, FIRST_SECONDS = 60.0, 10.0  # how long a server may be away; one never reached is given less
 THROTTLED_SECONDS = 120.0
 INTERNAL_ATTEMPTS = 4  # a server's inner error seldom passes
@@ -52,9 +52,8 @@ class Cluster:
         self._transport: Transport | None = None
         self.discovery = Discovery()
         self.reached = False
-        self._reads: dict[str, _Read] = {}
-        self._changes: dict[str, int] = {}
-        self._lock, self._opening = threading.Lock(), threading.Lock()
+        self._reads = SharedReads()
+        self._opening = threading.Lock()
         self._workers: ThreadPoolExecutor | None = None
 
     @property
@@ -74,32 +73,11 @@ class Cluster:
 
     def shared(self, key: str, topic: str, not_before: float, make: Callable[[], Any]) -> Any:
         """The answer to a read that started after `not_before`, whoever started it."""
-        with self._lock:
-            known, changes = self._reads.get(key), self._changes.get(topic, 0)
-            if known and known.started >= not_before and known.changes == changes:
-                answer = known.answer
-            else:
-                answer, known = Future(), None
-                self._reads[key] = _Read(time.monotonic(), changes, answer)
-        if known is None:
-            try:
-                answer.set_result(make())
-            except BaseException as error:  # whoever shares this read gets the same end
-                answer.set_exception(error)
-        return answer.result()
+        return self._reads.read(key, topic, not_before, make)
 
     def changed(self, path: str) -> None:
         """What was read of these kinds before is not believed any more."""
-        with self._lock:
-            for word in path.split("/")[-3:]:
-                self._changes[word] = self._changes.get(word, 0) + 1
-
-
-@dataclass(frozen=True)
-class _Read:
-    started: float
-    changes: int
-    answer: Future[Any]
+        self._reads.changed(path.split("/")[-3:])
 
 
 class Kube:

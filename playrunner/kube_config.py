@@ -58,7 +58,7 @@ def access(settings: KubeSettings) -> Access:
         if not settings.kubeconfig and (SERVICE_ACCOUNT / "token").is_file() and os.environ.get("KUBERNETES_SERVICE_HOST"):
             return _in_cluster()
         raise BadInput(f"there is no kubeconfig {' or '.join(map(str, files))}; name one with the variable kubeconfig (or"
-                       " $KUBECONFIG), or make one with aws.kubeconfig")
+                       " $KUBECONFIG), or make one with aws.kubeconfig or gcp.kubeconfig")
     merged = _Kubeconfig.read([file for file in files if file.is_file()])
     return merged.access(settings.context)
 

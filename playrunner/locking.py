@@ -28,6 +28,9 @@ def inventory_lock(files: tuple[Path, ...], command: str, wait: bool, say: Calla
     try:
         lock.acquire(timeout=0)
     except Timeout:
+        if _started_us(note):
+            yield
+            return
         if not wait:
             raise LockHeld(f"another run works on this inventory: {_holder(note)}; run again when it is done,"
                            " or leave out --no-wait to wait for it") from None
@@ -40,6 +43,29 @@ def inventory_lock(files: tuple[Path, ...], command: str, wait: bool, say: Calla
     finally:
         note.unlink(missing_ok=True)
         lock.release()
+
+
+def _started_us(note: Path) -> bool:
+    """Whether we are a step of the run that holds the lock: it waits for us, so we work under its lock."""
+    try:
+        held = json.loads(note.read_text())
+    except (OSError, ValueError):
+        return False
+    pid = os.getpid() if held.get("host") == socket.gethostname() else 0
+    while pid > 1 and pid != held.get("pid"):
+        pid = _parent(pid)
+    return pid > 1
+
+
+def _parent(pid: int) -> int:
+    """0 where it cannot be told."""
+    import subprocess
+
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        told = subprocess.run(["ps", "-o", "ppid=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout.strip()
+        return int(told) if told.isdigit() else 0
 
 
 def _holder(note: Path) -> str:

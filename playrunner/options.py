@@ -17,6 +17,7 @@ class Options:
     skip_tags: str = ""
     start_at_task: str = ""
     extra_vars: tuple[str, ...] = ()
+    kubeconfig: str = ""
     forks: int = 32
     json: bool = False
     yes: bool = False

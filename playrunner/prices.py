@@ -7,7 +7,8 @@ from typing import Any
 
 DATED = "2025-06"
 REGIONS = ("us-east-1", "us-west-2")
-SOURCE = "AWS public on-demand price lists of us-east-1 and us-west-2 (equal for everything here); other regions differ"
+SOURCE = ("AWS public on-demand price lists of us-east-1 and us-west-2 (equal for everything here), and Google Cloud's of"
+          " us-central1; other regions differ")
 HOURS = 730  # a month
 GIB = 1024**3
 
@@ -34,6 +35,21 @@ LUSTRE_GIB = {  # by deployment type and MB/s per TiB
     ("PERSISTENT_1", 50): 0.140, ("PERSISTENT_1", 100): 0.190, ("PERSISTENT_1", 200): 0.290,
     ("PERSISTENT_2", 125): 0.145, ("PERSISTENT_2", 250): 0.210, ("PERSISTENT_2", 500): 0.340, ("PERSISTENT_2", 1000): 0.600,
 }
+GCP_REGIONS = ("us-central1", "us-east1", "us-west1")
+GKE_CLUSTER_HOUR = 0.10
+GCP_MACHINE_HOUR = {
+    "e2-medium": 0.03351, "e2-standard-2": 0.06701, "e2-standard-4": 0.13402, "e2-standard-8": 0.26805, "e2-standard-16": 0.53609,
+    "n1-standard-2": 0.095, "n1-standard-4": 0.19, "n1-standard-8": 0.38, "n1-standard-16": 0.76, "n2-standard-4": 0.19424,
+    "n2-standard-8": 0.38847, "a2-highgpu-1g": 3.67339, "a2-highgpu-2g": 7.34677, "a2-highgpu-4g": 14.69354,
+    "a2-highgpu-8g": 29.38708, "a2-megagpu-16g": 55.73950, "g2-standard-4": 0.70683, "g2-standard-8": 0.85362,
+    "g2-standard-24": 1.99899, "a3-highgpu-8g": 88.49,
+}
+GCP_ACCELERATOR_HOUR = {"nvidia-tesla-t4": 0.35, "nvidia-tesla-v100": 2.48}  # those that a machine's price does not include
+GCP_DISK_GIB = {"pd-standard": 0.04, "pd-balanced": 0.10, "pd-ssd": 0.17}
+GCP_FORWARDING_RULE_HOUR = 0.025
+GCP_ADDRESS_HOUR = 0.005
+GCP_BUCKET_GIB = 0.020
+GCP_IMAGE_GIB = 0.10
 BUCKET_GIB = 0.023
 LOG_GIB = 0.03
 IMAGE_GIB = 0.10
@@ -50,6 +66,11 @@ def instance(raw: Mapping[str, Any]) -> float | None:
 def volume(raw: Mapping[str, Any]) -> float | None:
     price = VOLUME_GIB.get(str(raw.get("VolumeType")))
     return None if price is None else price * float(raw.get("Size") or 0)
+
+
+def gcp_disk(raw: Mapping[str, Any]) -> float | None:
+    price = GCP_DISK_GIB.get(str(raw.get("type")).rpartition("/")[2])
+    return None if price is None else price * float(raw.get("sizeGb") or 0)
 
 
 def endpoint(raw: Mapping[str, Any]) -> float | None:

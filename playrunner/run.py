@@ -47,11 +47,12 @@ def run_plays(plays: Sequence[Play], options: Options, command: str, *, inventor
     if inventory is None:
         inventory = open_inventory(options)
         steps = [step for play in plays for section in play.sections for step in steps_of(section)]
-        if any(step.module.startswith("aws.") for step in steps):
-            set_cloud_stage(inventory)
+        set_cloud_stage(inventory, {step.module for step in steps})
         if any(play.hosts != "localhost" for play in plays) or any(step.keywords.delegate_to is not None for step in steps):
             set_stage(inventory)
-    extra = {**read_extra_vars(options.extra_vars), **(extra or {})}
+    # A kubeconfig of the command line is taken with its own current context, unless one is named beside it.
+    named = {"kubeconfig": options.kubeconfig, "kube_context": ""} if options.kubeconfig else {}
+    extra = {**named, **read_extra_vars(options.extra_vars), **(extra or {})}
     plan = make_plan(plays, options.tags, options.skip_tags, options.start_at_task)
     _check_limit(inventory, options)
     if agents is not None:

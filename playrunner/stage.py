@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -37,27 +38,51 @@ def set_stage(inventory: Inventory, count: int = 0) -> None:
             inventory.add_host(name, [GROUP], {})
 
 
-def set_cloud_stage(inventory: Inventory) -> None:
-    """Have the pretend AWS up, if the inventory is about the sandbox."""
-    folder = _folder(inventory, "localhost")
-    if folder is None:
-        return
+def set_cloud_stage(inventory: Inventory, modules: Iterable[str]) -> None:
+    """Have the pretend clouds and the cluster up that these modules are about, if the inventory is about the sandbox."""
+    # A preflight stands in every play, and says nothing of a cloud that the play has nothing to do with.
+    wanted = {name.partition(".")[0] for name in modules if not name.endswith(".preflight")} & {"aws", "gcp", "k8s"}
+    folder = _folder(inventory, "localhost") if wanted else None
+    if folder is not None:
+        for cloud in sorted(wanted - {"k8s"}):
+            _set_cloud(folder, cloud)
+        if "k8s" in wanted and _lookup(inventory, "localhost", "kubeconfig") == str(folder / "kubeconfig.yaml"):
+            _set_cluster(folder)
+
+
+def _set_cloud(folder: Path, cloud: str) -> None:
     try:
-        address = json.loads((folder / "aws.json").read_text())["endpoint_url"].removeprefix("http://")
+        address = json.loads((folder / f"{cloud}.json").read_text())["endpoint_url"].removeprefix("http://")
         host, _, port = address.partition(":")
         up = _answers({"address": host, "port": int(port)})
     except (OSError, ValueError, KeyError):
         up = False
     if not up:
-        _bring_up("--only", "aws")
+        _bring_up("--only", cloud)
+
+
+def _set_cluster(folder: Path) -> None:
+    try:
+        host, _, port = json.loads((folder / "kube.json").read_text())["server"].removeprefix("https://").partition(":")
+        up = (folder / "kube" / "controllers.json").exists() and _answers({"address": host, "port": int(port)})
+    except (OSError, ValueError, KeyError):
+        up = False
+    if not up:
+        _bring_up("--only", "kube")
 
 
 def _folder(inventory: Inventory, host: str) -> Path | None:
     """Where the sandbox keeps its records, when the inventory's hosts are the sandbox's."""
-    if RECORD not in inventory.variables(host):
-        return None
-    found = Scope(World(inventory, templar, {}, {}), host).lookup(RECORD)
-    return None if found is MISSING else Path(str(found))
+    found = _lookup(inventory, host, RECORD)
+    return Path(found) if found else None
+
+
+def _lookup(inventory: Inventory, host: str, name: str) -> str:
+    """A variable's value; empty where it has none."""
+    if name not in inventory.variables(host):
+        return ""
+    found = Scope(World(inventory, templar, {}, {}), host).lookup(name)
+    return "" if found is MISSING else str(found)
 
 
 def _nodes(folder: Path) -> dict[str, dict[str, Any]]:

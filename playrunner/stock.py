@@ -55,7 +55,7 @@ class Ended:
 def delete_roles(roles: Sequence[str], options: Options, command: str, with_kept: bool = False,
                  then: Callable[[Shared, Ended], int] | None = None) -> int:
     """Survey, say the plan, ask, and take away; `then` is done last and has the last word (a sweep)."""
-    survey = Survey()
+    survey = Survey(removing=True)
 
     def go(shared: Shared) -> int:
         pieces = removable(survey, roles, with_kept)
@@ -76,9 +76,10 @@ def delete_roles(roles: Sequence[str], options: Options, command: str, with_kept
 
 
 def look(roles: Sequence[str], options: Options, command: str, survey: Survey, then: Callable[[Shared], int]) -> int:
-    """Survey the roles without a word, then go on."""
+    """Survey the roles without a word, then go on; those of a whole stack know it: an inventory need not speak of all of them."""
     quiet = replace(options, quiet=True, json=False, check=False)
-    return run_plays([roles_play(roles)], quiet, command, survey=survey, then=then)
+    extra = {"whole_stack": len(roles) > 1}
+    return run_plays([roles_play(roles)], quiet, command, survey=survey, then=then, extra=extra)
 
 
 def _row(piece: Piece) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from playrunner import arguments, catalogue
-from playrunner.cloud import CloudModule
+from playrunner.cloud import GOING, CloudModule
 from playrunner.context import Context
 from playrunner.errors import NotYet, StepFailed, UndefinedVariable
 from playrunner.flight import Flight
@@ -59,6 +59,7 @@ class Survey:
 
     pieces: list[Piece] = field(default_factory=list)
     flights: list[Flight] = field(default_factory=list)
+    removing: bool = False  # what is found and ours is about to go
 
     def passes_over(self, step: Step) -> bool:
         """Whether a step has nothing to say about what is there in a cloud."""
@@ -77,6 +78,8 @@ class Survey:
             except (NotYet, UndefinedVariable, StepFailed):
                 if name in needed:
                     raise
+                if name == "after":
+                    given[name] = {"absent": True}  # what it comes after is not there
                 continue
             if rendered is not OMIT:
                 known = arguments.converted(cls, {name: rendered}, step.module, step.place, final=True)
@@ -85,8 +88,12 @@ class Survey:
 
     def look(self, module: CloudModule, ctx: Context, flight: Flight, kept: bool) -> Mapping[str, Any]:
         found = module.observe(ctx)
-        self.pieces.append(Piece(module, ctx, flight, found, kept))
-        return {"changed": False, "absent": True} if found is None else {**found, "changed": False}
+        piece = Piece(module, ctx, flight, found, kept)
+        self.pieces.append(piece)
+        if found is None:
+            return {"changed": False, "absent": True}
+        going = {GOING: True} if self.removing and module.takes_along and piece.ours and not kept else {}
+        return {**found, **going, "changed": False}
 
     def users_of(self, flight: Flight, among: Iterable[Piece]) -> list[Piece]:
         """The pieces that read, directly or through others, what this step gave."""

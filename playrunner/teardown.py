@@ -11,11 +11,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from playrunner import leftovers
+from playrunner.chosen_clouds import chosen, cloud_roles, clouds_of
 from playrunner.cli import print_json
 from playrunner.clients import Aws
 from playrunner.cloud import Refused, Unanswered
 from playrunner.errors import HostUnreachable, StepFailed
+from playrunner.gcp.client import Gcp
 from playrunner.leftovers import Leftover
+from playrunner.leftovers.anywhere import Client
 from playrunner.options import Options
 from playrunner.shared import Shared
 from playrunner.stock import Ended, agreed, delete_roles, look
@@ -23,54 +26,58 @@ from playrunner.survey import Piece, Survey
 from playrunner.variables import Scope
 
 LEFTOVERS = 7  # the exit code when something is left
-_CLOUDS = ("aws", "gcp", "k8s")
-
-
-def cloud_roles(folder: Path) -> list[str]:
-    """The roles that make things in a cloud: those whose steps name such a module."""
-    def makes(tasks: Path) -> bool:
-        return any(f"{kind}." in file.read_text() for file in tasks.glob("*.yaml") for kind in _CLOUDS)
-
-    return sorted(main.parent.parent.name for main in folder.glob("*/tasks/main.yaml") if makes(main.parent))
 
 
 def tear_down(options: Options, with_kept: bool) -> int:
     """Everything of this inventory's cluster; 0 only when nothing is left."""
     def then(shared: Shared, ended: Ended) -> int:
-        aws = Aws(shared.clouds.aws(Scope(shared.world, "localhost")), "sweep", shared.clouds.intents)
         cluster = shared.clouds.owner(Scope(shared.world, "localhost")).cluster
         spoken_of = _values([*ended.kept, *ended.planned])
-        return _told(sweep(aws, cluster, lambda one: not _ids(one) & spoken_of, options, shared), ended, options)
+        left = [one for client in _clients(shared)
+                for one in sweep(client, cluster, lambda one: not _ids(one) & spoken_of, options, shared)]
+        return _told(left, ended, options)
 
-    return delete_roles(cloud_roles(Path.cwd() / "roles"), options, "teardown", with_kept, then)
+    return delete_roles(cloud_roles(Path.cwd() / "roles", chosen(options)), options, "teardown", with_kept, then)
 
 
 def tear_down_expired(options: Options) -> int:
     """Every stack of the account whose time is over, whether or not there is an inventory for it."""
     def then(shared: Shared) -> int:
-        aws = Aws(shared.clouds.aws(Scope(shared.world, "localhost")), "sweep", shared.clouds.intents)
-        over = leftovers.expired(leftovers.find(aws, None), time.time())
-        # In a stack that has expired, what was made without a time of its own stays: somebody may have added it on purpose.
-        marks = {(one.kind, one.within, one.id) for one in over}
-        left = [one for cluster in sorted({one.cluster for one in over}) for one in sweep(
-            aws, cluster, lambda one: (one.kind, one.within, one.id) in marks, options, shared)]
+        left = [one for client in _clients(shared) for one in _sweep_expired(client, options, shared)]
         return _told(left, Ended((), ()), options)
 
     return look((), options, "teardown --expired", Survey(), then)
 
 
-def sweep(aws: Aws, cluster: str | None, wanted: Callable[[Leftover], bool], options: Options, shared: Shared) -> list[Leftover]:
+def _sweep_expired(client: Client, options: Options, shared: Shared) -> list[Leftover]:
+    over = leftovers.expired(leftovers.find(client, None), time.time())
+    # In a stack that has expired, what was made without a time of its own stays: somebody may have added it on purpose.
+    marks = {(one.kind, one.within, one.id) for one in over}
+    return [one for cluster in sorted({one.cluster for one in over}) for one in sweep(
+        client, cluster, lambda one: (one.kind, one.within, one.id) in marks, options, shared)]
+
+
+def _clients(shared: Shared) -> list[Client]:
+    """Where the inventory's things are: one client for each cloud that it is about."""
+    scope = Scope(shared.world, "localhost")
+    made: dict[str, Callable[[], Client]] = {"aws": lambda: Aws(shared.clouds.aws(scope), "sweep", shared.clouds.intents),
+                                             "gcp": lambda: Gcp(shared.clouds.gcp(scope), "sweep", shared.clouds.intents)}
+    return [made[name]() for name in clouds_of(scope)]
+
+
+def sweep(client: Client, cluster: str | None, wanted: Callable[[Leftover], bool], options: Options,
+          shared: Shared) -> list[Leftover]:
     """What is left after removing what may be removed; under --check nothing is removed."""
     say = (lambda text: None) if options.json else _say
     try:
-        found = [one for one in leftovers.find(aws, cluster) if wanted(one)]
+        found = [one for one in leftovers.find(client, cluster) if wanted(one)]
         if options.check or not found:
             return found
         if not options.json:
             print(leftovers.as_table(found, time.time()))
         if not options.yes and not agreed(shared, len(found)):
             return found
-        return leftovers.sweep(aws, cluster, time.sleep, say, wanted)
+        return leftovers.sweep(client, cluster, time.sleep, say, wanted)
     except Unanswered as error:
         raise HostUnreachable(str(error)) from None
     except Refused as refusal:

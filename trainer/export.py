@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("target", help="the folder to write")
     options = parser.parse_args(arguments)
     try:
-        checkpoint = _find(Path(options.source))
+        checkpoint = find_checkpoint(Path(options.source))
         export(checkpoint, Path(options.target))
     except TrainerError as error:
         print(f"trainer.export: {error}", file=sys.stderr)
@@ -111,7 +111,8 @@ def _zero_biases(model: Any) -> None:
             parameter.data.zero_()
 
 
-def _find(source: Path) -> Path:
+def find_checkpoint(source: Path) -> Path:
+    """A run's newest complete checkpoint, or the one that is named."""
     of_run = sorted((source / "checkpoints").glob("step-*"), reverse=True)
     for path in of_run or [source]:
         if not (complaint := damage(path)):

@@ -23,13 +23,17 @@ def rounds(ranks: Sequence[int]) -> list[list[tuple[int, int]]]:
 
 def second_look(measured: Mapping[tuple[int, int], Mapping[str, Any]]) -> list[list[tuple[int, int]]]:
     """Rounds that repeat what stood out: on busy machines one bad figure is an accident, two are a finding."""
+    return _disjoint(odd_pairs(measured))
+
+
+def odd_pairs(measured: Mapping[tuple[int, int], Mapping[str, Any]]) -> list[tuple[int, int]]:
+    """Pairs whose figures stand out among the others'."""
     good = [each for each in measured.values() if "error" not in each]
     if len(good) < 2:
         return []
     usual_gbps, usual_latency = median(each["gbps"] for each in good), median(each["latency_us"] for each in good)
-    odd = [pair for pair, each in measured.items() if "error" not in each
-           and (each["gbps"] * _ODD_FACTOR < usual_gbps or each["latency_us"] > usual_latency * _ODD_FACTOR)]
-    return _disjoint(odd)
+    return [pair for pair, each in measured.items() if "error" not in each
+            and (each["gbps"] * _ODD_FACTOR < usual_gbps or each["latency_us"] > usual_latency * _ODD_FACTOR)]
 
 
 def better(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,8 @@ from trainer.schedule import due, learning_rate
 from trainer.strategies import strategy_of
 from trainer.strategies.session import Outcome
 
-_OWN_SIGNAL_SECONDS = 30.0  # launchers on all nodes see within a second that they are to start again
+# Launchers on all nodes see within a second that they are to start again. A pod may be asked to go alone: then nobody asks here.
+_OWN_SIGNAL_SECONDS = float(os.environ.get("TRAINER_SIGNAL_SECONDS") or 30.0)
 
 
 def run(profile: Profile, output: Path, place: Place) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import time
 from pathlib import Path
@@ -24,6 +25,7 @@ class Metrics:
         self.flops = _flops_per_token(train, parameter_count(model)) * _tokens_per_step(train)
         self.file = _reopened(output / "metrics.jsonl", resumed_at)
         self.board = _board(output) if train.log.tensorboard else None
+        self.spoken = os.environ.get("TRAINER_METRICS") == "log"  # where nobody outside reads the file, the log carries it too
         self.bar = train.log.progress and train.log.style == "plain" and sys.stderr.isatty()
         self.begun = self.since = time.perf_counter()
         self.since_step, self.waited = resumed_at, 0.0
@@ -53,8 +55,11 @@ class Metrics:
     def write(self, record: dict[str, Any]) -> None:
         """One line of JSON; a value that is no number is written as null, which JSON has."""
         clean = {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in record.items()}
-        self.file.write(json.dumps(clean) + "\n")
+        text = json.dumps(clean)
+        self.file.write(text + "\n")
         self.file.flush()
+        if self.spoken:
+            print(f"metrics {text}", flush=True)
         if self.board:
             for key, value in clean.items():
                 if isinstance(value, float | int) and key not in ("step", "time"):

@@ -8,13 +8,13 @@ from types import ModuleType
 
 from invoke.collection import Collection
 
-from playrunner.verbs import audit, cost, hosts, inventory, modules, play, runs, stacks
+from playrunner.verbs import audit, cost, doctor, hosts, inventory, modules, play, runs, stacks
 from playrunner.verbs.role import role_verbs
 
 
 def namespace(roles: Path) -> Collection:
     """Every verb, grouped as `invoke --list` shows them: the runner's own, and one group per role."""
-    root = Collection(play.play, play.run, stacks.status, stacks.teardown, audit.audit, cost.cost)
+    root = Collection(play.play, play.run, stacks.status, stacks.teardown, audit.audit, cost.cost, doctor.doctor)
     for name, group in (("inventory", inventory), ("hosts", hosts), ("runs", runs), ("modules", modules)):
         root.add_collection(Collection.from_module(group, name=name))
     for folder in sorted(path for path in roles.iterdir() if path.is_dir()):

@@ -1,4 +1,4 @@
-"""audit: what is left in an AWS account, of this inventory's stack or of all."""
+"""audit: what is left in an AWS account or a Google Cloud project, of this inventory's stack or of all."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from playrunner.cli import RUN_FLAGS, print_json, verb
 
 if TYPE_CHECKING:
-    from playrunner.clients import Aws
     from playrunner.leftovers import Leftover
+    from playrunner.leftovers.anywhere import Client
 
 LEFTOVERS = 7  # the exit code when something is there
 
@@ -16,33 +16,38 @@ _FLAGS = {name: RUN_FLAGS[name] for name in ("inventory", "extra-vars", "json")}
 
 
 @verb(flags=_FLAGS, help={"expired": "only what is past the expiry that --ttl wrote",
-                          "all": "every stack that left a mark in the account and region, not only the inventory's"})
+                          "all": "every stack that left a mark there, not only the inventory's"})
 def audit(context: Any, flags: dict[str, Any], expired: bool = False, all: bool = False) -> int:
-    """Show what is left in AWS, by stack: age, owner, expiry and cost. Exit code 7 when something is."""
+    """Show what is left in a cloud, by stack: age, owner, expiry and cost. Exit code 7 when something is."""
     import time
 
     from playrunner import leftovers
 
-    aws, stack = _account_and_stack(flags)
-    found = _search(aws, "" if all else stack)
+    clients, stack = _accounts_and_stack(flags)
+    found = [one for client in clients for one in _search(client, "" if all else stack)]
+    account, region = (", ".join(getattr(client, name) for client in clients) for name in ("account", "region"))
     now = time.time()
     if expired:
         found = leftovers.expired(found, now)
     code = LEFTOVERS if found else 0
     if flags["json"]:
-        print_json({**leftovers.as_data(found, now), "account": aws.account, "region": aws.region, "exit_code": code})
+        print_json({**leftovers.as_data(found, now), "account": account, "region": region, "exit_code": code})
     elif found:
         print(leftovers.as_table(found, now))
     else:
         whose = f" of {stack}" if stack and not all else ""
-        print(f"nothing {'has expired' if expired else 'is left'}{whose} in account {aws.account}, {aws.region}")
+        print(f"nothing {'has expired' if expired else 'is left'}{whose} in account {account}, {region}")
     return code
 
 
-def _account_and_stack(flags: dict[str, Any]) -> tuple[Aws, str]:
-    """The account that the inventory's variables lead to, and the stack they name (if any)."""
+def _accounts_and_stack(flags: dict[str, Any]) -> tuple[list[Client], str]:
+    """The accounts that the inventory's variables lead to, and the stack they name (if any)."""
+    from playrunner.chosen_clouds import clouds_of
     from playrunner.clients import Account, Aws, settings_of
     from playrunner.extra_vars import read_extra_vars
+    from playrunner.gcp.client import Gcp
+    from playrunner.gcp.project import Project
+    from playrunner.gcp.settings import settings_of as gcp_settings_of
     from playrunner.load.words import templar
     from playrunner.options import Options
     from playrunner.run import open_inventory
@@ -57,16 +62,18 @@ def _account_and_stack(flags: dict[str, Any]) -> tuple[Aws, str]:
         found = scope.lookup(name)
         return "" if found is MISSING or found is None else str(found)
 
-    return Aws(Account(settings_of(value))), value("cluster_name")
+    clients: list[Client] = [Gcp(Project(gcp_settings_of(value))) if name == "gcp" else Aws(Account(settings_of(value)))
+                             for name in clouds_of(scope)]
+    return clients, value("cluster_name")
 
 
-def _search(aws: Aws, stack: str) -> list[Leftover]:
+def _search(client: Client, stack: str) -> list[Leftover]:
     from playrunner import leftovers
     from playrunner.cloud import Refused, Unanswered
     from playrunner.errors import HostUnreachable, StepFailed
 
     try:
-        return leftovers.find(aws, stack or None)
+        return leftovers.find(client, stack or None)
     except Unanswered as error:
         raise HostUnreachable(str(error)) from None
     except Refused as refusal:

@@ -1,4 +1,4 @@
-"""cost: what an inventory's plan costs, by the price table alone; nothing is asked of AWS."""
+"""cost: what an inventory's plan costs, by the price table alone; no cloud is asked anything."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ from typing import TYPE_CHECKING, Any
 from playrunner.cli import RUN_FLAGS, print_json, verb
 
 if TYPE_CHECKING:
+    from playrunner.costs import Thing
     from playrunner.model import Play, Step
-    from playrunner.modules.aws.preflight import Preflight
 
-PREFLIGHT = "aws.preflight"
+PREFLIGHTS = ("aws.preflight", "gcp.preflight")
 _FLAGS = {name: RUN_FLAGS[name] for name in ("inventory", "extra-vars", "json")}
 
 
 @verb(flags=_FLAGS, help={"roles": "only these roles and what they depend on, as eks,efs; by default all that make things"})
 def cost(context: Any, flags: dict[str, Any], roles: str = "") -> int:
     """What a plan costs an hour, a day and a month, thing by thing. It asks nobody: prices are from a dated table."""
+    from playrunner.costs import as_data, as_table
     from playrunner.errors import StepFailed
     from playrunner.module import Failed
-    from playrunner.modules.aws._preflight_table import as_data, as_table
 
-    play = planned(roles)
-    step = preflight_step(play)
+    play = planned(roles, flags)
     try:
-        plan = _declared(play, step, flags).plan() if step else []
+        plan = [thing for step in preflight_steps(play) for thing in _priced(play, step, flags)]
     except Failed as failure:
         raise StepFailed(str(failure)) from None
     if flags["json"]:
@@ -34,29 +33,32 @@ def cost(context: Any, flags: dict[str, Any], roles: str = "") -> int:
     return 0
 
 
-def planned(roles: str) -> Play:
-    """The play of these roles, or of all that make things in a cloud, with what they depend on."""
+def planned(roles: str, flags: dict[str, Any]) -> Play:
+    """The play of these roles, or of all that make things in the inventory's cloud, with what they depend on."""
     from pathlib import Path
 
+    from playrunner.chosen_clouds import chosen, cloud_roles
     from playrunner.load.playbook import roles_play
-    from playrunner.teardown import cloud_roles
+    from playrunner.options import Options
 
-    chosen = [name.strip() for name in roles.split(",") if name.strip()] or cloud_roles(Path.cwd() / "roles")
-    return roles_play(["preflight", *(name for name in chosen if name != "preflight")])
+    named = [name.strip() for name in roles.split(",") if name.strip()]
+    if not named:
+        options = Options(inventory=tuple(flags["inventory"]), extra_vars=tuple(flags["extra_vars"]))
+        named = cloud_roles(Path.cwd() / "roles", chosen(options))
+    return roles_play(["preflight", *(name for name in named if name != "preflight")])
 
 
-def preflight_step(play: Play) -> Step | None:
+def preflight_steps(play: Play) -> list[Step]:
     from playrunner.model import steps_of
 
-    return next((step for section in play.sections for step in steps_of(section) if step.module == PREFLIGHT), None)
+    return [step for section in play.sections for step in steps_of(section) if step.module in PREFLIGHTS]
 
 
-def _declared(play: Play, step: Step, flags: dict[str, Any]) -> Preflight:
-    """The play's preflight with its arguments as the inventory has them."""
-    from playrunner import arguments
+def _priced(play: Play, step: Step, flags: dict[str, Any]) -> list[Thing]:
+    """What the play's preflight of one cloud says, with its arguments as the inventory has them."""
+    from playrunner import arguments, catalogue
     from playrunner.extra_vars import read_extra_vars
     from playrunner.load.words import templar
-    from playrunner.modules.aws.preflight import Preflight
     from playrunner.options import Options
     from playrunner.run import open_inventory
     from playrunner.variables import Scope
@@ -69,4 +71,6 @@ def _declared(play: Play, step: Step, flags: dict[str, Any]) -> Preflight:
     scope = Scope(World(inventory, templar, read_extra_vars(tuple(flags["extra_vars"])), {}), "localhost", variables, step)
     rendered = {name: templar.render(value, scope) for name, value in step.arguments.items()}
     given = {name: value for name, value in rendered.items() if value is not OMIT}
-    return Preflight(**arguments.converted(Preflight, given, PREFLIGHT, step.place, final=True))
+    preflight: Any = catalogue.module_class(step.module)
+    plan: list[Thing] = preflight(**arguments.converted(preflight, given, step.module, step.place, final=True)).plan()
+    return plan

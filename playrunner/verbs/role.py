@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 CREATE = {**RUN_FLAGS, "ttl": ("", "how long it is meant to stay, as 8h or 3d: an expiry tag for `audit --expired`"),
           "max-hourly": ("", "refuse before anything is made when the plan costs more dollars an hour")}
-_LOOK = ("inventory", "extra-vars", "json", "no-wait", "verbose")
+_LOOK = ("inventory", "extra-vars", "kubeconfig", "json", "no-wait", "verbose")
 LOOK = {name: RUN_FLAGS[name] for name in _LOOK}
 DELETE = {name: RUN_FLAGS[name] for name in (*_LOOK, "check", "yes")}
 
@@ -62,12 +62,12 @@ def _create(role: str, flags: dict[str, Any], word: str) -> int:
 
 def with_limit(extra: dict[str, Any], limit: str, play: Play) -> dict[str, Any]:
     """The extra variables with what --max-hourly says; where nothing would heed it, it must not seem to be heeded."""
-    from playrunner.model import steps_of
+    from playrunner.verbs.cost import preflight_steps
 
     if not limit:
         return extra
     if not limit.replace(".", "", 1).isdigit():
         raise BadInput(f'--max-hourly takes dollars an hour, as 12.50, not "{limit}"')
-    if not any(step.module == "aws.preflight" for section in play.sections for step in steps_of(section)):
+    if not preflight_steps(play):
         raise BadInput(f'--max-hourly cannot be kept: {play.name} has no preflight; make it the first dependency of the role')
     return {**extra, "max_hourly": float(limit)}

@@ -13,10 +13,11 @@ def status(context: Any, flags: dict[str, Any]) -> int:
     """What there is of this inventory's cluster, role by role."""
     from pathlib import Path
 
+    from playrunner.chosen_clouds import chosen, cloud_roles
     from playrunner.stock import show_status
-    from playrunner.teardown import cloud_roles
 
-    return show_status(cloud_roles(Path.cwd() / "roles"), options_from(flags), "status")
+    options = options_from(flags)
+    return show_status(cloud_roles(Path.cwd() / "roles", chosen(options)), options, "status")
 
 
 @verb(flags=DELETE, help={"with-kept": "also what steps say to keep (buckets, images)",

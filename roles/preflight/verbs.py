@@ -21,6 +21,6 @@ def check(context: Any, flags: dict[str, Any], roles: str = "", max_hourly: str 
     from playrunner.verbs.cost import planned
     from playrunner.verbs.role import with_limit
 
-    play = planned(roles)
+    play = planned(roles, flags)
     options = replace(options_from(flags), check=True, tags="preflight")
     return run_plays([play], options, "preflight.check", extra=with_limit({}, max_hourly, play))

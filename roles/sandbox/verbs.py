@@ -12,10 +12,13 @@ _JSON = {"json": (False, "print JSON on stdout, and nothing else there")}
 
 
 @verb(flags=_JSON, help={"nodes": "how many SSH nodes", "aws": "wait until the pretend AWS answers (it is started anyway)",
-                         "kube": "a Kubernetes API, too"})
-def up(context: Any, flags: dict[str, Any], nodes: int = 2, aws: bool = False, kube: bool = False) -> int:
-    """Start the sandbox: SSH nodes and a pretend AWS; what is already up is left as it is."""
-    also = ["--aws" if aws else "--aws-later", *(["--kube"] if kube else [])]
+                         "gcp": "a pretend Google Cloud, too", "kube": "a Kubernetes cluster, too",
+                         "registry": "insist on a registry (if installed it is started anyway)"})
+def up(context: Any, flags: dict[str, Any], nodes: int = 2, aws: bool = False, gcp: bool = False, kube: bool = False,
+       registry: bool = False) -> int:
+    """Start the sandbox: SSH nodes, a pretend AWS and a registry for images; what is already up is left as it is."""
+    also = ["--aws" if aws else "--aws-later", "--registry" if registry else "--registry-if-installed"]
+    also += [*(["--gcp"] if gcp else []), *(["--kube"] if kube else [])]
     return _sandbox("up", "--nodes", str(nodes), *also, *_as_json(flags))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from playrunner.fleet import Fleet
 from playrunner.options import Options
+from playrunner.quarantine import Quarantine
 from playrunner.run import open_inventory
 from playrunner.stage import set_stage
 
@@ -18,9 +19,17 @@ def open_fleet(options: Options, nodes: int = 0) -> Fleet:
 
 
 def training_hosts(fleet: Fleet, options: Options) -> list[str]:
-    """In the inventory's order."""
+    """In the inventory's order, spares last."""
     given = fleet.variable("localhost", "train_hosts", "")
-    return fleet.select(str(given or ("nodes" if "nodes" in fleet.inventory.groups else "all")), options.limit)
+    chosen = fleet.select(str(given or ("nodes" if "nodes" in fleet.inventory.groups else "all")), options.limit)
+    spares = str(fleet.variable("localhost", "train_spares", ""))
+    return list(dict.fromkeys([*chosen, *(fleet.select(spares, options.limit) if spares else [])]))
+
+
+def usable_hosts(fleet: Fleet, options: Options) -> list[str]:
+    """Those that are not in quarantine."""
+    aside = Quarantine(fleet).entries()
+    return [host for host in training_hosts(fleet, options) if host not in aside]
 
 
 def root_of(fleet: Fleet, host: str) -> str:

@@ -15,6 +15,7 @@ from playrunner.fleet import Fleet
 from playrunner.load.playbook import role_play
 from playrunner.options import Options
 from playrunner.run import run_plays
+from roles.training.bandwidth.spares import launch_with_spares
 from roles.training.hosts import open_fleet
 from roles.training.network.verdict import Expected
 from roles.training.planning import preflight
@@ -39,6 +40,11 @@ class FirstNodeLost(HostUnreachable):
 
 
 def launch(request: Request, options: Options) -> int:
+    """A node that keeps the gate closed is put aside, and a spare takes its place."""
+    return launch_with_spares(request, options, _launch)
+
+
+def _launch(request: Request, options: Options) -> int:
     profile = read_request(request)
     line = LiveLine(profile.train.steps, quiet=options.json)
     with open_fleet(options, wanted_nodes(request, profile)) as fleet:

@@ -167,7 +167,11 @@ def _logging(wish: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def describe_cluster(call: Call) -> dict[str, Any]:
-    return {"cluster": find(call)}
+    cluster, settings = find(call), call.world.settings
+    if settings.eks_endpoint and "endpoint" in cluster:  # the API server may have come up after the cluster
+        authority = settings.eks_certificate_authority or PRETEND_CERTIFICATE
+        return {"cluster": {**cluster, "endpoint": settings.eks_endpoint, "certificateAuthority": {"data": authority}}}
+    return {"cluster": cluster}
 
 
 def list_clusters(call: Call) -> dict[str, Any]:

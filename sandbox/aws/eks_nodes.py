@@ -95,13 +95,18 @@ def types(call: Call, nodegroup: dict[str, Any]) -> list[str]:
 
 def template_data(call: Call, nodegroup: dict[str, Any]) -> dict[str, Any]:
     """What its launch template says; nothing without one."""
+    return template_of(call.region_name, nodegroup)
+
+
+def template_of(region: str, nodegroup: dict[str, Any]) -> dict[str, Any]:
+    """The same, for those who answer no call."""
     reference = nodegroup["launchTemplate"]
     if not reference:
         return {}
     words = {"id": "LaunchTemplateId", "name": "LaunchTemplateName"}
     named = {words[key]: value for key, value in reference.items() if key in words}
     version = reference.get("version") or "$Default"
-    return dict(network.backend(call.region_name)._get_template_from_args({**named, "Version": version}).data)
+    return dict(network.backend(region)._get_template_from_args({**named, "Version": version}).data)
 
 
 def _groups(template: dict[str, Any]) -> list[str]:

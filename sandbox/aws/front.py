@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import select
-import socket
-import struct
 import threading
 import time
 import traceback
@@ -21,9 +17,11 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from werkzeug.exceptions import HTTPException
 from werkzeug.test import run_wsgi_app
 
+from sandbox import sockets
 from sandbox.aws import control, ec2_offerings, network, services
 from sandbox.aws.wire import AwsError, Call, Reply, complaint, understood, written
-from sandbox.aws.world import ACCOUNT, CallRecord, World
+from sandbox.aws.world import ACCOUNT, World
+from sandbox.calls import CallRecord
 from sandbox.faults import Fault
 
 StartResponse = Callable[..., Any]
@@ -54,9 +52,9 @@ class Front:
             reply = _refusal(call, fault)
         self._record(call, reply, fault, began, request.headers.get("User-Agent", ""))
         if fault is not None and fault.kind == "timeout":
-            _keep_silent(environ, fault.seconds)
+            sockets.keep_silent(environ["werkzeug.socket"], fault.seconds)
         if reply is None or (fault is not None and fault.kind == "lost"):
-            raise _reset(environ)
+            raise sockets.reset(environ["werkzeug.socket"])
         return _send(reply, start_response)
 
     def warm_up(self) -> None:
@@ -197,20 +195,3 @@ def _send(reply: Reply, start_response: StartResponse) -> Iterable[bytes]:
         phrase = "Unknown"
     start_response(f"{reply.status} {phrase}", list(headers.items()))
     return [reply.body]
-
-
-def _reset(environ: dict[str, Any]) -> ConnectionResetError:
-    connection: socket.socket = environ["werkzeug.socket"]
-    # With no time to linger, closing sends a reset; taken out of the object's hands, which others still refer to.
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    os.close(connection.detach())
-    return ConnectionResetError("a fault asked for this")
-
-
-def _keep_silent(environ: dict[str, Any], seconds: float) -> None:
-    connection: socket.socket = environ["werkzeug.socket"]
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        readable, _, _ = select.select([connection], [], [], 0.1)
-        if readable and not connection.recv(1, socket.MSG_PEEK):
-            return  # the client has given up

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import secrets
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sandbox import state
+from sandbox.background import Background, answers, environment
 from sandbox.state import SandboxError
 
-START_SECONDS = 60.0  # loading moto takes 2-4 s, more on a busy machine
 REGION = "us-west-2"
 PROFILE = "sandbox"
 LOCK = "aws-lock"  # of its own: it takes seconds to start, and the nodes need not wait for it
@@ -58,7 +55,7 @@ def up(root: Path) -> Aws:
         known = status(root)
         if known is not None and known.alive:
             return known
-        state.end(_processes(root))
+        _server(root).end()
         (root / "aws").mkdir(mode=0o700, exist_ok=True)
         return _started(root, known)
 
@@ -71,7 +68,7 @@ def up_later(root: Path) -> None:
     subprocess.Popen(
         [sys.executable, "-m", "sandbox", "up", "--only", "aws"],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        env=_environment(), start_new_session=True,
+        env=environment(), start_new_session=True,
     )
 
 
@@ -81,9 +78,9 @@ def status(root: Path) -> Aws | None:
         record = json.loads(record_file(root).read_text())
     except FileNotFoundError:
         return None
-    pids = _processes(root)
+    pids = _server(root).processes()
     aws = Aws(**record)
-    return Aws(**record, pid=min(pids, default=None), alive=bool(pids) and _answers(aws.endpoint_url))
+    return Aws(**record, pid=min(pids, default=None), alive=bool(pids) and answers(aws.endpoint_url))
 
 
 def down(root: Path) -> None:
@@ -91,7 +88,7 @@ def down(root: Path) -> None:
     if not root.is_dir():
         return
     with state.locked(root, LOCK):
-        state.end(_processes(root))
+        _server(root).end()
         state.remove_tree(root / "aws")
         record_file(root).unlink(missing_ok=True)
         credentials_file(root).unlink(missing_ok=True)
@@ -115,20 +112,8 @@ def _profile(aws: Aws) -> str:
 
 
 def _started(root: Path, known: Aws | None) -> Aws:
-    port_file = _port_file(root)
-    port_file.unlink(missing_ok=True)
-    port = known.endpoint_url.rpartition(":")[2] if known else "0"  # the same as before, for those who noted it down
-    command = [sys.executable, "-m", MODULE, "--port", port, "--port-file", str(port_file)]
-    with open(root / "aws" / "log", "ab") as log:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_environment(), start_new_session=True, cwd=root
-        )
-    ended = state.await_that(lambda: port_file.exists() or process.poll() is not None, START_SECONDS)
-    if not ended or not port_file.exists():
-        raise SandboxError(f"the pretend AWS did not start; see {root / 'aws' / 'log'}")
-    endpoint = f"http://127.0.0.1:{port_file.read_text().strip()}"
-    if not state.await_that(lambda: _answers(endpoint), START_SECONDS):
-        raise SandboxError(f"the pretend AWS does not answer at {endpoint}; see {root / 'aws' / 'log'}")
+    # The same port as before, for those who noted it down.
+    pid, endpoint = _server(root).start(known.endpoint_url.rpartition(":")[2] if known else "0")
     keys = (
         (known.access_key_id, known.secret_access_key) if known else ("AKIASANDBOX000000000", secrets.token_urlsafe(30))
     )
@@ -136,30 +121,8 @@ def _started(root: Path, known: Aws | None) -> Aws:
     record = {name: value for name, value in asdict(aws).items() if name not in ("pid", "alive")}
     state.write_file(record_file(root), json.dumps(record, indent=2) + "\n")
     state.write_file(credentials_file(root), _profile(aws))
-    return Aws(**record, pid=process.pid, alive=True)
+    return Aws(**record, pid=pid, alive=True)
 
 
-def _environment() -> dict[str, str]:
-    """Ours, with this package to be found wherever the process stands."""
-    parent = str(Path(__file__).parents[2])
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [parent, os.environ.get("PYTHONPATH")]))}
-
-
-def _processes(root: Path) -> set[int]:
-    """Only our own: the server that was told to write into this very folder."""
-    mark = f"-m {MODULE} "
-    folder = str(_port_file(root))
-    return {pid for pid, command in state.commands().items() if mark in command and command.endswith(folder)}
-
-
-def _port_file(root: Path) -> Path:
-    return root / "aws" / "port"
-
-
-def _answers(endpoint: str) -> bool:
-    with suppress(OSError, urllib.error.URLError):
-        # Loopback must be reached directly, whatever proxy the environment names.
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(f"{endpoint}/_sandbox/health", timeout=5) as answer:
-            return bool(answer.status == 200)
-    return False
+def _server(root: Path) -> Background:
+    return Background(root, "aws", MODULE, "the pretend AWS")

@@ -28,6 +28,7 @@ from sandbox.aws import (
     s3,
     tagging,
     tokens,
+    web_identity,
 )
 from sandbox.aws.wire import Call, Reply
 
@@ -67,7 +68,7 @@ AROUND: Mapping[str, Mapping[str, Around]] = {
     "elb": load_balancers.AROUND,
     "elbv2": load_balancers.AROUND,
     "iam": iam.AROUND,
-    "sts": iam.AROUND_STS,
+    "sts": {**iam.AROUND_STS, **web_identity.AROUND},
     "logs": logs.AROUND,
     "s3": s3.AROUND,
     "ssm": images.AROUND,

@@ -7,14 +7,16 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from moto.iam.models import iam_backends
 from moto.moto_api._internal.models import moto_api_backend
 
-from sandbox.aws.timeline import Timeline
+from sandbox.calls import CallRecord
 from sandbox.faults import Faults
+from sandbox.settings import Settings as CommonSettings
+from sandbox.timeline import Timeline
 
 ACCOUNT = "123456789012"
 
@@ -41,42 +43,15 @@ DELAYS = {
 }
 
 
-class BadSetting(ValueError):
-    """There is no such setting, or not with such a value."""
-
-
 @dataclass
-class Settings:
+class Settings(CommonSettings):
     """What a rehearsal may choose."""
 
-    delays: dict[str, float] = field(default_factory=lambda: dict(DELAYS))
+    DELAYS: ClassVar[dict[str, float]] = DELAYS
+
     eks_endpoint: str | None = None  # the API server that clusters claim to have, e.g. a real one on loopback
     eks_certificate_authority: str | None = None  # base64 of its PEM
     quotas: dict[str, float] = field(default_factory=dict)  # quota code: value, over the table in quotas.py
-
-    def change(self, wish: dict[str, Any]) -> None:
-        unknown = sorted(set(wish) - set(self.summary()))
-        if unknown:
-            raise BadSetting(f"there is no setting {', '.join(unknown)}; there are: {', '.join(self.summary())}")
-        for name, value in wish.items():
-            if name == "delays":
-                self._change_delays(value)
-            elif name == "quotas":
-                self.quotas.update(value)
-            else:
-                setattr(self, name, value)
-
-    def _change_delays(self, wish: dict[str, Any]) -> None:
-        unknown = sorted(set(wish) - set(DELAYS) - {"*"})
-        if unknown:
-            raise BadSetting(f"there is no delay {', '.join(unknown)}; there are: *, {', '.join(DELAYS)}")
-        everywhere = wish.get("*")
-        if everywhere is not None:
-            self.delays = dict.fromkeys(DELAYS, float(everywhere))
-        self.delays.update({name: float(seconds) for name, seconds in wish.items() if name != "*"})
-
-    def summary(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass
@@ -97,24 +72,6 @@ class Region:
     placed: dict[str, str] = field(default_factory=dict)  # instance id: its placement group
     held: dict[str, str] = field(default_factory=dict)  # network interface id: the service that holds it
     tokens: dict[tuple[str, str], tuple[Any, Any]] = field(default_factory=dict)  # (action, token): request, answer
-
-
-@dataclass(frozen=True)
-class CallRecord:
-    """One request, for tests that count and for the policy an operator needs."""
-
-    number: int
-    time: float
-    service: str
-    action: str
-    permission: str
-    region: str
-    mutating: bool
-    status: int | None
-    error: str | None
-    fault: str | None
-    milliseconds: float
-    agent: str  # who asked, in their own words
 
 
 class World:

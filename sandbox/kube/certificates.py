@@ -32,14 +32,14 @@ class Authority:
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey
 
-    def issue(self, name: str, *, groups: tuple[str, ...] = ()) -> None:
-        """`NAME.crt` and `NAME.key`, good for serving on loopback and for presenting oneself as NAME."""
+    def issue(self, name: str, *, groups: tuple[str, ...] = (), names: tuple[str, ...] = ()) -> None:
+        """`NAME.crt` and `NAME.key`, good for serving on loopback (and under these names) and for presenting oneself as NAME."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = [
             x509.NameAttribute(NameOID.COMMON_NAME, name),
             *(x509.NameAttribute(NameOID.ORGANIZATION_NAME, one) for one in groups),
         ]
-        places = [*map(x509.DNSName, _NAMES), *(x509.IPAddress(ipaddress.ip_address(one)) for one in _ADDRESSES)]
+        places = [*map(x509.DNSName, (*_NAMES, *names)), *(x509.IPAddress(ipaddress.ip_address(one)) for one in _ADDRESSES)]
         usages = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
         builder = _builder(x509.Name(subject), self.certificate.subject, key.public_key())
         builder = builder.add_extension(x509.SubjectAlternativeName(places), critical=False).add_extension(usages, critical=False)

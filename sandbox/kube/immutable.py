@@ -57,7 +57,7 @@ def _claim(before: Object, after: Object) -> Iterator[Problem]:
     small, large = (one.get("resources", {}).get("requests", {}).pop("storage", "0") for one in (was, now))
     if not was.get("volumeName"):
         now.pop("volumeName", None)  # binding it
-    if not was.get("storageClassName"):
+    if was.get("storageClassName") is None:  # an empty one says that no class is wanted
         now.pop("storageClassName", None)
     if was != now or (small != large and before.get("status", {}).get("phase") != "Bound"):
         yield forbidden_field(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sandbox.kube.names import LABEL_RULE, is_label
@@ -14,8 +14,8 @@ Part = dict[str, Any]
 _ENV_NAME = re.compile(r"[^=]+")
 
 
-def pod_spec_problems(spec: Part, path: str) -> Iterator[Problem]:
-    """What is wrong with a pod's spec."""
+def pod_spec_problems(spec: Part, path: str, claimed: Iterable[str] = ()) -> Iterator[Problem]:
+    """What is wrong with a pod's spec; `claimed` are volumes that its pods get from templates of claims."""
     if not spec.get("containers"):
         yield required(f"{path}.containers")
     if spec.get("restartPolicy", "Always") not in ("Always", "OnFailure", "Never"):
@@ -26,6 +26,7 @@ def pod_spec_problems(spec: Part, path: str) -> Iterator[Problem]:
     volumes: set[str] = set()
     for at, volume in enumerate(spec.get("volumes", ())):
         yield from _volume_problems(volume, f"{path}.volumes[{at}]", volumes)
+    volumes |= set(claimed)
     names: set[str] = set()
     for field in ("initContainers", "containers"):
         for at, container in enumerate(spec.get(field, ())):

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from sandbox import state
 from sandbox.kube import kubeconfig, real
+from sandbox.kube.controllers import process as controllers
 from sandbox.state import SandboxError
 
 START_SECONDS = 60.0
@@ -31,21 +32,26 @@ class Kube:
     flavour: str  # pretend, or real: a kube-apiserver with its etcd
     pid: int | None = None
     alive: bool = False
+    moving: bool = False  # its controllers run: nodes are there, and pods run on them
 
     def summary(self) -> dict[str, object]:
         return asdict(self)
 
 
-def up(root: Path, *, pretend: bool = False) -> Kube:
-    """Bring it up, or keep it as it is when it is healthy; returns when it answers. `pretend`: ours even where a real one is."""
+def up(root: Path, *, pretend: bool = False, moving: bool = False) -> Kube:
+    """Bring it up, or keep it as it is when it is healthy; returns when it answers.
+
+    `pretend`: ours even where a real one is. `moving`: its controllers, too, and nodes that run pods.
+    """
     with state.locked(root):
-        known = status(root)
-        if known is not None and known.alive:
-            return known
-        state.end(_processes(root))
-        folder(root).mkdir(mode=0o700, exist_ok=True)
-        assets = None if pretend else real.assets()
-        return _started(root, known, assets)
+        kube = status(root)
+        if kube is None or not kube.alive:
+            state.end(_processes(root))
+            folder(root).mkdir(mode=0o700, exist_ok=True)
+            kube = _started(root, kube, None if pretend else real.assets(), moving)
+        if moving:
+            controllers.up(kubeconfig_file(root), folder(root))
+        return status(root) or kube
 
 
 def status(root: Path) -> Kube | None:
@@ -56,7 +62,8 @@ def status(root: Path) -> Kube | None:
         return None
     pids = _processes(root)
     kube = Kube(**record)
-    return Kube(**record, pid=min(pids, default=None), alive=bool(pids) and _answers(kube.server, folder(root) / "ca.crt"))
+    alive = bool(pids) and _answers(kube.server, folder(root) / "ca.crt")
+    return Kube(**record, pid=min(pids, default=None), alive=alive, moving=bool(controllers.processes(folder(root))))
 
 
 def down(root: Path) -> None:
@@ -64,6 +71,7 @@ def down(root: Path) -> None:
     if not root.is_dir():
         return
     with state.locked(root):
+        controllers.down(folder(root))
         state.end(_processes(root))
         state.remove_tree(folder(root))
         record_file(root).unlink(missing_ok=True)
@@ -84,7 +92,7 @@ def folder(root: Path) -> Path:
     return root / "kube"
 
 
-def _started(root: Path, known: Kube | None, assets: real.Assets | None) -> Kube:
+def _started(root: Path, known: Kube | None, assets: real.Assets | None, moving: bool) -> Kube:
     place = folder(root)
     if not (place / "token").exists():
         from sandbox.kube import certificates  # slow to load, and only needed once
@@ -97,13 +105,13 @@ def _started(root: Path, known: Kube | None, assets: real.Assets | None) -> Kube
     if assets is None:
         pid, port = _start_pretend(place, port)
     else:
-        pid, port = real.start(assets, place, int(port))
+        pid, port = real.start(assets, place, int(port), moving=moving)
     server = f"https://127.0.0.1:{port}"
     if not state.await_that(lambda: _answers(server, place / "ca.crt"), START_SECONDS):
         raise SandboxError(f"the Kubernetes API does not answer at {server}; see {place / 'log'}")
     kubeconfig.write(kubeconfig_file(root), server, place / "ca.crt", (place / "token").read_text().strip())
     kube = Kube(server, str(kubeconfig_file(root)), "real" if assets else "pretend")
-    record = {name: value for name, value in asdict(kube).items() if name not in ("pid", "alive")}
+    record = {name: value for name, value in asdict(kube).items() if name not in ("pid", "alive", "moving")}
     state.write_file(record_file(root), json.dumps(record, indent=2) + "\n")
     return Kube(**record, pid=pid, alive=True)
 

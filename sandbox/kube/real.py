@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -15,6 +16,7 @@ from sandbox.state import SandboxError
 START_SECONDS = 90.0
 # Turned off: it would wait for a controller that makes service accounts and their secrets.
 _PLUGINS_OFF = "ServiceAccount"
+_EGRESS_VERSION = "apiserver.k8s.io/v1beta1"  # since 1.20, and still served
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,8 @@ def is_ours(command: str) -> bool:
     return program in ("etcd", "kube-apiserver")
 
 
-def start(found: Assets, place: Path, port: int) -> tuple[int, str]:
-    """Start both; the process and port of the API server, which may not answer yet."""
+def start(found: Assets, place: Path, port: int, *, moving: bool = False) -> tuple[int, str]:
+    """Start both; the process and port of the API server, which may not answer yet. `moving`: controllers stand beside it."""
     etcd_port, peer_port = _free_port(), _free_port()
     port = port or _free_port()
     token = (place / "token").read_text().strip()
@@ -59,9 +61,43 @@ def start(found: Assets, place: Path, port: int) -> tuple[int, str]:
         f"--service-account-signing-key-file={place}/accounts.key", "--service-account-issuer=https://kubernetes.default.svc",
         f"--disable-admission-plugins={_PLUGINS_OFF}", "--allow-privileged=true", f"--cert-dir={place}",
         f"--kubelet-certificate-authority={place}/ca.crt", f"--kubelet-client-certificate={place}/server.crt",
-        f"--kubelet-client-key={place}/server.key",
+        f"--kubelet-client-key={place}/server.key", *(_through_controllers(place) if moving else []),
     ])  # fmt: skip
     return process.pid, str(port)
+
+
+def _through_controllers(place: Path) -> list[str]:
+    """Have it reach webhooks and nodes through the controllers' proxy, which knows where services are."""
+    port = _controllers_port(place / "egress-port")
+    trust = {"caBundle": f"{place}/ca.crt", "clientCert": f"{place}/server.crt", "clientKey": f"{place}/server.key"}
+    proxy = {"proxyProtocol": "HTTPConnect", "transport": {"tcp": {"url": f"https://127.0.0.1:{port}", "tlsConfig": trust}}}
+    selection = {"name": "cluster", "connection": proxy}
+    config = {"apiVersion": _EGRESS_VERSION, "kind": "EgressSelectorConfiguration", "egressSelections": [selection]}
+    state.write_file(place / "egress.json", json.dumps(config) + "\n")
+    return [f"--egress-selector-config-file={place}/egress.json", *_asking_about_tokens(place)]
+
+
+def _asking_about_tokens(place: Path) -> list[str]:
+    """Have it ask the controllers about tokens that it does not know: those of the pretend clouds."""
+    port = _controllers_port(place / "token-review-port")
+    authority, shown = f"{place}/ca.crt", f"{place}/server.crt"
+    config = {
+        "apiVersion": "v1", "kind": "Config", "current-context": "reviews",
+        "contexts": [{"name": "reviews", "context": {"cluster": "reviews", "user": "apiserver"}}],
+        "clusters": [{"name": "reviews", "cluster": {"server": f"https://127.0.0.1:{port}", "certificate-authority": authority}}],
+        "users": [{"name": "apiserver", "user": {"client-certificate": shown, "client-key": f"{place}/server.key"}}],
+    }  # fmt: skip
+    state.write_file(place / "token-reviews.json", json.dumps(config) + "\n")
+    return [f"--authentication-token-webhook-config-file={place}/token-reviews.json", "--authentication-token-webhook-version=v1"]
+
+
+def _controllers_port(known: Path) -> int:
+    """The port that the controllers listen on already, or the one that they will; they read it from this file."""
+    if known.exists() and _listens(int(known.read_text())):
+        return int(known.read_text())
+    port = _free_port()
+    state.write_file(known, f"{port}\n")
+    return port
 
 
 def _run(place: Path, command: list[str]) -> subprocess.Popen[bytes]:

@@ -61,7 +61,8 @@ def _workload(one: Object) -> Iterator[Problem]:
     elif selector and not by_selector(selector)({"metadata": {"labels": labels}}):
         yield invalid_value("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
     yield from label_problems(labels, "spec.template.metadata.labels")
-    yield from pod_spec_problems(template["spec"], "spec.template.spec")
+    claimed = [claim["metadata"].get("name", "") for claim in spec.get("volumeClaimTemplates") or ()]
+    yield from pod_spec_problems(template["spec"], "spec.template.spec", claimed)
     if template["spec"]["restartPolicy"] != "Always":
         yield unsupported("spec.template.spec.restartPolicy", template["spec"]["restartPolicy"], ["Always"])
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.faults import Fault
-from sandbox.kube import control
+from sandbox.kube import cloud_tokens, control
 from sandbox.kube.api import Answer, Api
 from sandbox.kube.cluster import Cluster
 from sandbox.kube.housekeeping import Housekeeper
@@ -46,7 +46,8 @@ def serve(cluster: Cluster, folder: Path, port: int) -> Server:
     """A server ready to run, its housekeeper at work."""
     Housekeeper(cluster).start()
     cluster.nodes = Nodes(cluster.store, folder)
-    return Server(Api(cluster, (folder / "token").read_text().strip()), folder, port)
+    api = Api(cluster, (folder / "token").read_text().strip(), lambda token: cloud_tokens.is_known(token, folder.parent))
+    return Server(api, folder, port)
 
 
 class Server(ThreadingHTTPServer):

@@ -150,9 +150,12 @@ def _binding(cluster: Cluster, writer: Writer, at: Route, request: Request, foun
 def _token(cluster: Cluster, writer: Writer, at: Route, request: Request, found: Object) -> Reply:
     """A token that says whose it is; nothing checks it."""
     body = request.document() or {}
-    seconds = (body.get("spec") or {}).get("expirationSeconds", 3600)
+    wish = body.get("spec") or {}
+    seconds = wish.get("expirationSeconds") or 3600
     until = datetime.now(UTC) + timedelta(seconds=seconds)
-    claims = {"sub": f"system:serviceaccount:{at.namespace}:{at.name}", "exp": int(until.timestamp())}
+    claims: dict[str, Any] = {"sub": f"system:serviceaccount:{at.namespace}:{at.name}", "exp": int(until.timestamp())}
+    if wish.get("audiences"):
+        claims["aud"] = wish["audiences"]
     token = "sandbox." + base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=") + ".unsigned"
     status = {"token": token, "expirationTimestamp": until.strftime("%Y-%m-%dT%H:%M:%SZ")}
     return Reply({**body, "kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "status": status}, 201)

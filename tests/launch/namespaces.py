@@ -183,6 +183,18 @@ class Machines:
             _run([*inside, "tc", "qdisc", "del", "dev", f"eth{number}", "root"])
 
     @contextmanager
+    def severed(self, one: str, other: str) -> Iterator[None]:
+        """What these two send each other is lost in silence; all others reach both."""
+        ends = [(self.all[one], self.all[other].address), (self.all[other], self.all[one].address)]
+        for machine, there in ends:
+            _run(["nsenter", "-t", str(machine.init), "-n", "ip", "route", "add", "blackhole", f"{there}/32"])
+        try:
+            yield
+        finally:
+            for machine, there in ends:
+                _run(["nsenter", "-t", str(machine.init), "-n", "ip", "route", "del", "blackhole", f"{there}/32"])
+
+    @contextmanager
     def small_disk(self, name: str, folder: Path, size: str) -> Iterator[Path]:
         """A disk at this folder that only this machine sees; the path is the way to it from here."""
         folder.mkdir(parents=True, exist_ok=True)

@@ -31,8 +31,8 @@ class Said:
 class Operator:
     """Somebody at a terminal, with inventories that lead to the pretend AWS."""
 
-    def __init__(self, aws: PretendAws, home: Path, inventories: tuple[str, ...]) -> None:
-        self.aws, self.home = aws, home
+    def __init__(self, aws: PretendAws, home: Path, inventories: tuple[str, ...], patience: float = PATIENCE_SECONDS) -> None:
+        self.aws, self.home, self.patience = aws, home, patience
         self.flags = [word for name in inventories for word in ("--inventory", name)]
         self.environment = {**os.environ, "PLAYRUNNER_STATE_HOME": str(home / "state"), "KUBECONFIG": str(home / "kubeconfig")}
         self.heard: list[str] = []  # everything that was printed
@@ -40,7 +40,7 @@ class Operator:
     def invoke(self, verb: str, *words: str) -> Said:
         command = [sys.executable, "-m", "invoke", verb, *self.flags, *words]
         ran = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False,
-                             stdin=subprocess.DEVNULL, timeout=PATIENCE_SECONDS)
+                             stdin=subprocess.DEVNULL, timeout=self.patience)
         self.heard += [ran.stdout, ran.stderr]
         return Said(ran.returncode, ran.stdout, ran.stderr)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from playrunner.modules.aws._preflight_findings import Finding, problem
+from playrunner.findings import Finding, problem
 from playrunner.modules.aws._preflight_quotas import quota, where_to_ask
 from playrunner.modules.aws._preflight_seen import Seen
 from playrunner.modules.aws._preflight_wish import Network, Wish

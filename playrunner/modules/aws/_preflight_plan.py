@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from playrunner import prices
+from playrunner.costs import Thing
 from playrunner.modules.aws._preflight_wish import Lustre, Machines, Network, Wish
-
-DAY = 24
 
 
 @dataclass(frozen=True)
@@ -21,37 +19,9 @@ class Knowledge:
     extended_support: bool = False
 
 
-@dataclass(frozen=True)
-class Thing:
-    """One line of a plan."""
-
-    thing: str
-    role: str
-    hourly: float | None  # None: not priced, and `note` says why
-    at_most: bool = False
-    note: str = ""
-    unlisted: bool = False  # it has a price, which is not in the table
-
-    def as_data(self) -> dict[str, Any]:
-        hourly = None if self.hourly is None else round(self.hourly, 5)
-        return {"thing": self.thing, "role": self.role, "hourly": hourly, "at_most": self.at_most, "note": self.note}
-
-
 def priced(wish: Wish, known: Knowledge) -> list[Thing]:
     return [thing for part in (_cluster(wish, known), _machines(wish, known), _network(wish.network), _lustre(wish.lustre),
                                _stored(wish)) for thing in part]
-
-
-def hourly(plan: Sequence[Thing]) -> float:
-    return sum(thing.hourly or 0.0 for thing in plan)
-
-
-def is_at_most(plan: Sequence[Thing]) -> bool:
-    return any(thing.at_most for thing in plan)
-
-
-def unpriced(plan: Sequence[Thing]) -> list[Thing]:
-    return [thing for thing in plan if thing.hourly is None]
 
 
 def _cluster(wish: Wish, known: Knowledge) -> Iterator[Thing]:

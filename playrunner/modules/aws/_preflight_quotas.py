@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from playrunner.modules.aws._preflight_findings import Finding, problem, unknown
+from playrunner.findings import Finding, problem, unknown
 from playrunner.modules.aws._preflight_seen import Seen, types_of
 from playrunner.modules.aws._preflight_wish import Machines, Wish
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from playrunner.cloud import Refused
-from playrunner.modules.aws._preflight_findings import Finding, problem, unknown
+from playrunner.findings import Finding, problem, unknown
 from playrunner.modules.aws._preflight_seen import Seen
 from playrunner.modules.aws._preflight_wish import Wish
 from playrunner.modules.aws._tags import specification

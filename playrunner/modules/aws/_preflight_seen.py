@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from playrunner.modules.aws._preflight_findings import Finding, answers
+from playrunner.findings import Finding, answers
 from playrunner.modules.aws._preflight_wish import Machines, Wish
 from playrunner.modules.aws._tags import mine, plain
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from playrunner.modules.aws._preflight_findings import Finding, problem, warning
+from playrunner.findings import Finding, problem, warning
 from playrunner.modules.aws._preflight_wish import Cluster
 
 _EXTENDED = "EXTENDED_SUPPORT"

@@ -16,6 +16,7 @@ _NETWORK = ("subnetIds", "securityGroupIds")
 class EksCluster(_eks.EksModule):
     """A control plane; it is upgraded one minor version at a time, and logging and endpoint are changed in place."""
 
+    takes_along: ClassVar[bool] = True
     settle_seconds: ClassVar[float] = 3600  # a control plane takes about 10 minutes, each version of an upgrade about as long
 
     name: str  # the cluster's name

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from playrunner import prices as price_list
+from playrunner.costs import Thing, as_data, as_table, dollars, hourly, in_one_line, is_at_most, unpriced
+from playrunner.findings import Finding, answers, findings, problem, warning
 from playrunner.module import Failed, Probe
 from playrunner.modules.aws import (
     _preflight_network,
@@ -14,11 +16,9 @@ from playrunner.modules.aws import (
     _preflight_rights,
     _preflight_versions,
 )
-from playrunner.modules.aws._preflight_findings import Finding, answers, findings, problem, warning
-from playrunner.modules.aws._preflight_plan import Knowledge, Thing, hourly, is_at_most, priced, unpriced
+from playrunner.modules.aws._preflight_plan import Knowledge, priced
 from playrunner.modules.aws._preflight_seen import Seen, look_around
 from playrunner.modules.aws._preflight_spot import spot_prices
-from playrunner.modules.aws._preflight_table import as_data, as_table, dollars, in_one_line
 from playrunner.modules.aws._preflight_wish import (
     Stored,
     Wish,

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
 
-from playrunner.cloud import CloudModule
+from playrunner.cloud import GOING, CloudModule
+from playrunner.errors import PlayrunnerError
+
+ANSWER_SECONDS = 3.0
+NO_CLUSTER = "no_cluster"  # what an inventory without one has steps come after
 
 
 class KubeModule(CloudModule):
     """A thing in a cluster."""
 
-    @property
-    def stands_on_nothing(self) -> bool:
-        """Whether what it comes after (`after: "{{ cluster }}"`) is known not to be there: then neither is the thing itself, and
-        nobody need be asked. A cluster that merely does not answer is another matter."""
-        named = self.after if isinstance(self.after, list) else [self.after]
-        return any(isinstance(one, Mapping) and one.get("absent") is True for one in named)
+    def stands_on_nothing(self, ctx: Any) -> bool:
+        return stands_on_nothing(self.after, ctx)
+
+
+def stands_on_nothing(after: Any, ctx: Any) -> bool:
+    """Whether what a step speaks of need not be looked for: there is no cluster, or what it comes after (`after: "{{ x }}"`) is
+    not there, or about to go, and no API answers any more. Of a cluster that should be there, silence is an error."""
+    named = [one for one in (after if isinstance(after, list) else [after]) if isinstance(one, Mapping)]
+    if any(one.get(NO_CLUSTER) is True for one in named):
+        return True
+    return any(one.get("absent") is True or one.get(GOING) is True for one in named) and not answers(ctx)
+
+
+def answers(ctx: Any) -> bool:
+    """Whether it is worth asking: a cluster that was half made, or a rehearsal's, has no API behind its name."""
+    try:
+        server = urlsplit(ctx.kube.cluster.transport.access.server)
+        with socket.create_connection((server.hostname or "", server.port or 443), ANSWER_SECONDS):
+            return True
+    except (OSError, PlayrunnerError):
+        return False

@@ -5,18 +5,13 @@ A load balancer, or a disk that was made for a claim, is deleted by the cluster 
 
 from __future__ import annotations
 
-import socket
 from typing import Any
-from urllib.parse import urlsplit
 
-from playrunner.cloud import CloudModule
-from playrunner.errors import PlayrunnerError
+from playrunner.modules.k8s._base import KubeModule, answers
 from playrunner.state import Change, State
 
-ANSWER_SECONDS = 3.0
 
-
-class Holdings(CloudModule):
+class Holdings(KubeModule):
     """Services with a load balancer, ingresses, and claims whose volumes are deleted with them.
 
     Nothing on the way in, all of them on the way out. A cluster that does not answer is left to the sweep that follows.
@@ -26,7 +21,7 @@ class Holdings(CloudModule):
     settle_seconds = 900  # a load balancer's interfaces take minutes to go
 
     def observe(self, ctx: Any) -> State | None:
-        if not self._answers(ctx):
+        if not answers(ctx):
             return None
         kube = ctx.kube
         found = [one for kind in (("v1", "Service"), ("networking.k8s.io/v1", "Ingress"), ("v1", "PersistentVolumeClaim"))
@@ -58,15 +53,6 @@ class Holdings(CloudModule):
 
     def label(self, state: State) -> str:
         return ", ".join([*state["holders"], *state["going"]])
-
-    def _answers(self, ctx: Any) -> bool:
-        """Whether it is worth asking: a cluster that was half made, or a rehearsal's, has no API behind its name."""
-        try:
-            server = urlsplit(ctx.kube.cluster.transport.access.server)
-            with socket.create_connection((server.hostname or "", server.port or 443), ANSWER_SECONDS):
-                return True
-        except (OSError, PlayrunnerError):
-            return False
 
 
 def _holds(one: dict[str, Any], disks: set[str]) -> bool:

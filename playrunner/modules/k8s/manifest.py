@@ -8,6 +8,7 @@ from playrunner.errors import HostUnreachable, PlayrunnerError
 from playrunner.kube_bring import Bringing
 from playrunner.kube_compare import CLUSTER, SET, shown
 from playrunner.kube_manifest import Manifest as Declared
+from playrunner.kube_offers import still_offered
 from playrunner.kube_outlook import Outlook
 from playrunner.kube_set import ObjectSet, Seen, Wanted, homes_of
 from playrunner.kube_source import from_address, from_file, from_playbook, from_template
@@ -40,6 +41,7 @@ class Manifest(KubeModule):
     force: bool = False  # take over fields that another owns
     adopt: bool = False  # take over objects that are there without our label
     leave: list[str] = []  # kinds of which an object that is there and not ours is used as it is
+    unless_offered: str = ""  # where nodes offer this resource and nothing of the set is there, it is left to whoever brings it
     timeout: float = 300  # seconds for the set to be ready, or gone
     remake: list[str] = []  # when its pods are held up by one of these (CreateContainerConfigError), it is made anew, 3 times
     record: str = "default"  # the namespace of the set's record
@@ -57,7 +59,7 @@ class Manifest(KubeModule):
         self._remade = 0
 
     def observe(self, ctx: Any) -> State | None:
-        if self.stands_on_nothing:
+        if self.stands_on_nothing(ctx):
             return None
         seen = self._seen = self._look(ctx)
         if not seen.ours and seen.homes is None and not (self.adopt and seen.foreign):
@@ -68,10 +70,15 @@ class Manifest(KubeModule):
                    if not (said := verdict(live.thing)).ready]
         return {"set": self.name, "objects": sorted(texts), "waiting": waiting, **texts}
 
-    def desired(self, ctx: Any, found: State | None) -> State:
+    def desired(self, ctx: Any, found: State | None) -> State | None:
         """What is there where it is as declared, otherwise what the server foresees; a set that is all there is waited for."""
         if self._problem:
             raise self._problem
+        if found is None and self.unless_offered:
+            others = still_offered(ctx.kube, self.unless_offered, not ctx.check, ctx.progress)
+            if others:
+                ctx.warn(f"{others}: {self.name} is left to whoever brings it")
+                return None
         seen, own = self._seen, self._own(ctx)
         texts = self._outlook.texts(self._bringing(ctx), seen, own, found or {}, ctx.diff)
         stale = {live.key: None for live in seen.stale} if self.prune else {}

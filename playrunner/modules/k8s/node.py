@@ -5,14 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from playrunner.kube_drain import drain, movable, objection
-from playrunner.kube_errors import KubeError
-from playrunner.kube_resource import Resource
+from playrunner.kube_nodes import NODES, mend, taints_of
 from playrunner.module import Failed, Module
 from playrunner.modules.k8s._kinds import selector_text
 from playrunner.state import Change, State
-
-NODES = Resource("v1", "Node", "nodes", False)
-ATTEMPTS = 8  # the kubelet and controllers write to nodes, too
 
 
 class Node(Module):
@@ -45,8 +41,7 @@ class Node(Module):
     def observe(self, ctx: Any) -> State | None:
         return {node["metadata"]["name"]: {
             "labels": node["metadata"].get("labels") or {},
-            "taints": {f"{taint['key']}:{taint['effect']}": str(taint.get("value") or "")
-                       for taint in node.get("spec", {}).get("taints") or ()},
+            "taints": taints_of(node),
             "cordoned": bool(node.get("spec", {}).get("unschedulable")),
             "pods": sorted(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
                            for pod in movable(ctx.kube, node["metadata"]["name"])) if self.drain else [],
@@ -69,7 +64,7 @@ class Node(Module):
             if wanted == (change.before or {}).get(name):
                 continue
             ctx.progress(name)
-            self._mended(ctx, name, wanted)
+            mend(ctx.kube, name, wanted["taints"], wanted["labels"], cordoned=wanted.get("cordoned"))
             if self.drain:
                 pods = movable(ctx.kube, name)
                 complaint = objection(pods, self.lone_pods, self.empty_dirs)
@@ -87,28 +82,6 @@ class Node(Module):
         if found is None:
             raise Failed(f'there is no node "{self.name}"; see: kubectl get nodes')
         return [found]
-
-    def _mended(self, ctx: Any, name: str, wanted: State) -> None:
-        for attempt in range(ATTEMPTS):
-            node = ctx.kube.call("GET", NODES.path(name=name))
-            there = {f"{taint['key']}:{taint['effect']}": taint for taint in node.get("spec", {}).get("taints") or ()}
-            for key, value in wanted["taints"].items():
-                there.pop(key, None)
-                if value is not None:
-                    there[key] = {"key": key.rpartition(":")[0], "effect": key.rpartition(":")[2],
-                                  **({"value": value} if value else {})}
-            spec: dict[str, Any] = {"taints": list(there.values()) or None} if wanted["taints"] else {}
-            if "cordoned" in wanted:
-                spec["unschedulable"] = True if wanted["cordoned"] else None
-            version = node["metadata"]["resourceVersion"]
-            body = {"metadata": {"labels": wanted["labels"], "resourceVersion": version}, "spec": spec}
-            try:
-                ctx.kube.call("PATCH", NODES.path(name=name), body, "application/merge-patch+json", fieldManager="playrunner")
-                return
-            except KubeError as error:
-                if error.status != 409 or attempt == ATTEMPTS - 1:
-                    raise
-                ctx.sleep(0.05 * (attempt + 1))  # somebody else wrote in between
 
 
 def _taint(taint: Any) -> tuple[str, str]:

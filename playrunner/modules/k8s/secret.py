@@ -29,7 +29,7 @@ class Secret(KubeModule):
     type: str = "Opaque"  # its type
 
     def observe(self, ctx: Any) -> State | None:
-        found = None if self.stands_on_nothing else ctx.kube.get(SECRETS, self._home(ctx), self.name)
+        found = None if self.stands_on_nothing(ctx) else ctx.kube.get(SECRETS, self._home(ctx), self.name)
         if found is None:
             return None
         meta = found["metadata"]

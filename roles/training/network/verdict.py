@@ -43,6 +43,18 @@ class Verdict:
     ok: bool
     lines: tuple[str, ...]  # for people; one finding each, the worst first
     suspects: tuple[str, ...]  # nodes, the worst first; the ends of a bad link come last
+    culprits: tuple[str, ...] = ()  # those of them that are to blame by themselves
+    links: tuple[tuple[str, str], ...] = ()  # bad links neither end of which is
+
+
+@dataclass(frozen=True)
+class _Findings:
+    """What one look at the result found."""
+
+    lines: tuple[str, ...] = ()
+    culprits: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+    ranked: tuple[str, ...] = ()  # suspects none of whom can be blamed alone
 
 
 @dataclass(frozen=True)
@@ -70,22 +82,19 @@ class _Slow:
 
 def judge(result: Mapping[str, Any], expected: Expected) -> Verdict:
     """Dead before wrong before slow; a result with dead nodes is still searched for slow ones."""
-    lines: list[str] = []
-    suspects: list[str] = []
-    for find in (_absent, _dead, _unequal, _wrong):
-        found, named = find(result)
-        lines += found
-        suspects += named
+    found = [find(result) for find in (_absent, _dead, _unequal, _wrong)]
+    if not any(each.lines for each in found):
+        found.append(_failed_sums(result))
+    found.append(_slow(result, expected))
+    lines = tuple(line for each in found for line in each.lines)
     if not lines:
-        lines += _failed_sums(result)
-    found, named = _slow(result, expected)
-    lines, suspects = lines + found, suspects + named
-    if lines:
-        return Verdict(False, tuple(lines), tuple(dict.fromkeys(suspects)))
-    return Verdict(True, (_good_news(result, expected),), ())
+        return Verdict(True, (_good_news(result, expected),), ())
+    suspects = (name for each in found for name in (*each.culprits, *each.ranked, *(end for link in each.links for end in link)))
+    culprits = tuple(dict.fromkeys(name for each in found for name in each.culprits))
+    return Verdict(False, lines, tuple(dict.fromkeys(suspects)), culprits, tuple(link for each in found for link in each.links))
 
 
-def _absent(result: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+def _absent(result: Mapping[str, Any]) -> _Findings:
     lines = [result["problem"]] if result.get("problem") else []
     named = []
     for each in result.get("missing", ()):
@@ -97,57 +106,65 @@ def _absent(result: Mapping[str, Any]) -> tuple[list[str], list[str]]:
             lines.append(f"{who} never joined; look whether it is up and can reach the master's port")
         else:
             lines.append(f"{who} stopped answering during the gate ({each['when']})")
-    return lines, named
+    return _Findings(tuple(lines), tuple(named))
 
 
-def _dead(result: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Nodes that answered nobody although their partners answer others; else the links themselves."""
+def _dead(result: Mapping[str, Any]) -> _Findings:
+    """Nodes that answered nobody, or hardly anybody, although their partners answer others; else the links themselves."""
     pairs = result.get("pairs", ())
     gone = {each["node"] for each in result.get("missing", ())}
     failed = [each for each in pairs if "error" in each and each.get("tried", True) and not gone & {each["a"], each["b"]}]
     spoke = {node for each in pairs if "error" not in each for node in (each["a"], each["b"])}
+    if not spoke and len(failed) > 1:
+        return _Findings((
+            f"no two nodes can speak to each other ({len(failed)} pairs tried): {failed[0]['error']}; look at the network "
+            "interface chosen (GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME) and at the firewall between nodes",))
     lines, named, links = [], [], []
     for each in failed:
         for node, other in ((each["a"], each["b"]), (each["b"], each["a"])):
-            if node not in spoke and other in spoke and node not in named:
-                named.append(node)
-                silent = [_other(pair, node) for pair in failed if node in (pair["a"], pair["b"])]
+            silent = [_other(pair, node) for pair in failed if node in (pair["a"], pair["b"])]
+            heard = sum("error" not in pair for pair in pairs if node in (pair["a"], pair["b"]))
+            if node in named or other in named or other not in spoke:
+                continue
+            if node not in spoke:
                 lines.append(f"{node} answers nobody (tried: {_listed(silent)}), who answer others: {each['error']}")
-    if not spoke and len(failed) > 1:
-        return [f"no two nodes can speak to each other ({len(failed)} pairs tried): {failed[0]['error']}; look at the network "
-                "interface chosen (GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME) and at the firewall between nodes"], []
+                named.append(node)
+            elif len(silent) > 1 and len(silent) >= _NODE_SHARE * (len(silent) + heard):
+                lines.append(f"{node} does not reach {len(silent)} of {len(silent) + heard} nodes ({_listed(silent)}): "
+                             f"{each['error']}")
+                named.append(node)
     for each in failed:
         if each["a"] not in named and each["b"] not in named:
             lines.append(f"the link {each['a']} - {each['b']} is dead: {each['error']}")
-            links += [each["a"], each["b"]]
-    return lines, named + links
+            links.append((each["a"], each["b"]))
+    return _Findings(tuple(lines), tuple(named), tuple(links))
 
 
-def _unequal(result: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    bare = list(result.get("without_device", ()))
-    return ([f"{_listed(bare)}: no GPU for every rank, while other nodes have one"] if bare else []), bare
+def _unequal(result: Mapping[str, Any]) -> _Findings:
+    bare = tuple(result.get("without_device", ()))
+    return _Findings((f"{_listed(bare)}: no GPU for every rank, while other nodes have one",), bare) if bare else _Findings()
 
 
-def _wrong(result: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    return [f"all-reduce of {size_text(each['bytes'])}: {each['wrong']} wrong values" for each in result.get("all_reduce", ())
-            if each.get("wrong")], []
+def _wrong(result: Mapping[str, Any]) -> _Findings:
+    return _Findings(tuple(f"all-reduce of {size_text(each['bytes'])}: {each['wrong']} wrong values"
+                           for each in result.get("all_reduce", ()) if each.get("wrong")))
 
 
-def _failed_sums(result: Mapping[str, Any]) -> list[str]:
+def _failed_sums(result: Mapping[str, Any]) -> _Findings:
     """Only worth saying when nobody is to blame for it."""
-    return [f"all-reduce of {size_text(each['bytes'])} failed, though every pair answers: {each['error']}"
-            for each in result.get("all_reduce", ()) if each.get("error")]
+    return _Findings(tuple(f"all-reduce of {size_text(each['bytes'])} failed, though every pair answers: {each['error']}"
+                           for each in result.get("all_reduce", ()) if each.get("error")))
 
 
-def _slow(result: Mapping[str, Any], expected: Expected) -> tuple[list[str], list[str]]:
+def _slow(result: Mapping[str, Any], expected: Expected) -> _Findings:
     links = [_Link(each["a"], each["b"], each["gbps"], each["latency_us"]) for each in result.get("pairs", ())
              if "error" not in each]
     slow = _slow_links(links, expected, result.get("backend") or "gloo")
     if not slow.links:
-        return _slow_sum(result, expected) if not links else ([], [])
+        return _slow_sum(result, expected) if not links else _Findings()
     if len(slow.links) == len(links) > 1:
         ranked = sorted({node for link in links for node in link.ends}, key=lambda node: -_typical(node, slow.links))
-        return [f"every link is slow: {_measured(links, slow)}"], ranked
+        return _Findings((f"every link is slow: {_measured(links, slow)}",), ranked=tuple(ranked))
     lines, named, rest = [], [], dict.fromkeys(links)
     while (culprit := _culprit(list(rest), slow.links)) is not None:
         own = [link for link in rest if culprit in link.ends]
@@ -157,7 +174,7 @@ def _slow(result: Mapping[str, Any], expected: Expected) -> tuple[list[str], lis
         rest = {link: None for link in rest if culprit not in link.ends}
     alone = sorted((link for link in rest if link in slow.plain), key=lambda link: -slow.links[link])
     lines += [f"the link {link.a} - {link.b} is slow: {_measured([link], slow)}" for link in alone]
-    return lines, named + [node for link in alone for node in link.ends]
+    return _Findings(tuple(lines), tuple(named), tuple(link.ends for link in alone))
 
 
 def _slow_links(links: Sequence[_Link], expected: Expected, backend: str) -> _Slow:
@@ -215,13 +232,13 @@ def _measured(links: Sequence[_Link], slow: _Slow) -> str:
     return "; ".join(parts)
 
 
-def _slow_sum(result: Mapping[str, Any], expected: Expected) -> tuple[list[str], list[str]]:
+def _slow_sum(result: Mapping[str, Any], expected: Expected) -> _Findings:
     """Ranks of a single node have no pairs; their all-reduce is all there is to judge."""
     sums = [each for each in result.get("all_reduce", ()) if each.get("bus_gbps")]
     if not sums or expected.gbps is None or sums[-1]["bus_gbps"] * expected.slow_factor >= expected.gbps:
-        return [], []
-    return [f"all-reduce of {size_text(sums[-1]['bytes'])}: {rate_text(sums[-1]['bus_gbps'])} measured, expected "
-            f"{rate_text(expected.gbps)}"], []
+        return _Findings()
+    return _Findings((f"all-reduce of {size_text(sums[-1]['bytes'])}: {rate_text(sums[-1]['bus_gbps'])} measured, expected "
+                      f"{rate_text(expected.gbps)}",))
 
 
 def _good_news(result: Mapping[str, Any], expected: Expected) -> str:

@@ -46,7 +46,8 @@ def _heading(result: Mapping[str, Any], nodes: Sequence[str]) -> str:
     rounds = result.get("rounds") or {}
     if rounds.get("done", 0) < rounds.get("planned", 0):
         parts.append(f"{rounds['done']} of {rounds['planned']} rounds of pairs")
-    return ", ".join([*parts, f"{result['seconds']:.1f} s"])
+    measuring = f" ({result['measuring_seconds']:.1f} s of it measuring)" if "measuring_seconds" in result else ""
+    return ", ".join([*parts, f"{result['seconds']:.1f} s{measuring}"])
 
 
 def _sums(sums: Iterable[Mapping[str, Any]]) -> list[str]:

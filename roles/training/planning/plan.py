@@ -9,7 +9,7 @@ from playrunner.errors import BadInput, PlayrunnerError
 from playrunner.fleet import Fleet
 from playrunner.options import Options
 from roles.training.environment.compiler import Site, Variable, compile_environment, quarrels
-from roles.training.hosts import root_of, training_hosts
+from roles.training.hosts import root_of, training_hosts, usable_hosts
 from roles.training.planning.job import (
     LAUNCHERS,
     LEASE_SECONDS,
@@ -124,10 +124,12 @@ def _shared(fleet: Fleet, host: str) -> bool:
 
 
 def _seats(fleet: Fleet, count: int, slots: int, options: Options) -> tuple[Seat, ...]:
-    hosts = training_hosts(fleet, options)
+    hosts = usable_hosts(fleet, options)
     if len(hosts) < count:
+        aside = [host for host in training_hosts(fleet, options) if host not in hosts]
+        why = f"; in quarantine: {', '.join(aside)} (invoke nodes.list tells why, nodes.release lets one out)" if aside else ""
         raise BadInput(f"{count} nodes are wanted and the inventory has {len(hosts)} for training ({', '.join(hosts) or 'none'});"
-                       " use --nodes, or add hosts to the group that train_hosts names")
+                       f" use --nodes, or add hosts to the group that train_hosts names{why}")
 
     def seat(host: str) -> Seat:
         address = fleet.variable(host, "train_address") or fleet.target(host).address

@@ -36,7 +36,7 @@ def steps_for(job: Job, facts: Facts, environment: Sequence[Variable], token: st
 
 
 def profile_text(job: Job) -> str:
-    return yaml.safe_dump(_listed(asdict(job.profile)), sort_keys=False)
+    return yaml.safe_dump(as_lists(asdict(job.profile)), sort_keys=False)
 
 
 def _told(job: Job, seat: Seat, code: str) -> dict[str, Any]:
@@ -62,8 +62,8 @@ def _deepspeed(job: Job) -> str:
     return json.dumps(rendered(job.profile.train, job.world_size, on_cpu, own_kernel=not on_cpu), indent=1)
 
 
-def _listed(value: Any) -> Any:
+def as_lists(value: Any) -> Any:
     """The same with lists for tuples, which YAML does not have."""
     if isinstance(value, dict):
-        return {key: _listed(each) for key, each in value.items()}
-    return [_listed(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: as_lists(each) for key, each in value.items()}
+    return [as_lists(each) for each in value] if isinstance(value, list | tuple) else value

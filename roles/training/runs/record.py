@@ -17,19 +17,37 @@ class Record:
         self.folder = state_directory() / "training" / "runs" / name
         self._files: dict[str, IO[str]] = {}
 
-    def begin(self, job: dict[str, Any]) -> None:
+    def begin(self, job: dict[str, Any], past: bool = False) -> None:
+        """A new life of the run; with `past`, the metrics of the lives before are kept, since nobody else has them."""
         (self.folder / "hosts").mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = self.folder / ".run.json"
         draft.write_text(json.dumps(job, indent=2) + "\n")
         draft.replace(self.folder / "run.json")
-        (self.folder / "metrics.jsonl").unlink(missing_ok=True)  # the node's own comes whole, its past included
+        (self.folder / "ended.json").unlink(missing_ok=True)
+        if not past:
+            (self.folder / "metrics.jsonl").unlink(missing_ok=True)  # the node's own comes whole, its past included
 
     def job(self) -> dict[str, Any]:
-        try:
-            found = json.loads((self.folder / "run.json").read_text())
-        except (OSError, ValueError):
-            return {}
-        return found if isinstance(found, dict) else {}
+        return self._read("run.json")
+
+    def end(self, said: dict[str, Any]) -> None:
+        """How it ended, for runs of which nothing else is left to ask."""
+        self.keep("ended.json", json.dumps(said, indent=1) + "\n")
+
+    def ending(self) -> dict[str, Any]:
+        return self._read("ended.json")
+
+    def keep(self, name: str, text: str) -> None:
+        """A file of its own: whole, or not there."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = self.folder / f".{name}"
+        draft.write_text(text)
+        draft.replace(self.folder / name)
+
+    def begin_log(self, host: str) -> None:
+        """From its first line on once more."""
+        self._close(self.log(host))
+        self.log(host).unlink(missing_ok=True)
 
     def log(self, host: str) -> Path:
         return self.folder / "hosts" / f"{host}.log"
@@ -55,6 +73,13 @@ class Record:
         for file in self._files.values():
             file.close()
         self._files.clear()
+
+    def _read(self, name: str) -> dict[str, Any]:
+        try:
+            found = json.loads((self.folder / name).read_text())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
 
     def _add(self, path: Path, text: str) -> None:
         if str(path) not in self._files:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 FAILED, NOT_FINISHED, NOT_FOUND, CANCELLED = 100, 101, 102, 103
 ENDED = ("finished", "failed", "stopped", "lost")
-_WORST_FIRST = ("failed", "lost", "stopped", "stopping", "running", "unknown")
+_WORST_FIRST = ("failed", "lost", "stopped", "stopping", "running", "pending", "unknown")
 
 
 def overall(states: Iterable[str]) -> str:
@@ -16,4 +16,5 @@ def overall(states: Iterable[str]) -> str:
 
 
 def exit_code(state: str) -> int:
-    return {"finished": 0, "stopped": CANCELLED, "running": NOT_FINISHED, "stopping": NOT_FINISHED}.get(state, FAILED)
+    return {"finished": 0, "stopped": CANCELLED, "running": NOT_FINISHED, "pending": NOT_FINISHED,
+            "stopping": NOT_FINISHED}.get(state, FAILED)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from playrunner.connection import Channel
 from playrunner.errors import PlayrunnerError
 from playrunner.fleet import Fleet
-from roles.training.network.verdict import Expected, judge
+from roles.training.network.verdict import Expected, Verdict, judge
 from roles.training.planning.job import LEASE_SECONDS
 from roles.training.planning.shell import node_command
 from roles.training.runs.record import Record, parse_metrics
@@ -46,6 +46,10 @@ class GateClosed(PlayrunnerError):
 
     exit_code = 6
 
+    def __init__(self, verdict: Verdict, nodes: list[str]) -> None:
+        super().__init__("the gate stays closed: " + "; ".join(verdict.lines))
+        self.verdict, self.nodes = verdict, nodes
+
 
 class Keeping:
     """Everything is kept in the run's record, and the newest metrics are on the terminal."""
@@ -57,7 +61,7 @@ class Keeping:
         verdict = judge(result, self.expected)
         self.record.write_gate(result)
         if not verdict.ok:
-            raise GateClosed("the gate stays closed: " + "; ".join(verdict.lines))
+            raise GateClosed(verdict, list(result.get("nodes", ())))
         for text in verdict.lines:
             self.line.say(f"network: {text}")
         return True

@@ -6,7 +6,7 @@ import select
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,29 +38,34 @@ def watch(options: Options, interval: float) -> int:
     if interval <= 0:
         raise BadInput(f"--interval must be more than 0 seconds, not {interval:g}")
     with open_fleet(options) as fleet:
-        if options.json or not sys.stdout.isatty():
-            seen = _look(fleet, options)
-            if options.json:
-                print_json({"runs": [as_json(run) for run in seen.runs], "silent": seen.silent})
-            else:
-                print(page(seen, 80))
-            return 0
-        return _live(Looker(fleet, options, interval))
+        return show(lambda: look(fleet, options), options, interval)
+
+
+def show(see: Callable[[], Snapshot], options: Options, interval: float) -> int:
+    """The live page, whoever looks; one look where there is no terminal."""
+    if options.json or not sys.stdout.isatty():
+        seen = see()
+        if options.json:
+            print_json({"runs": [as_json(run) for run in seen.runs], "silent": seen.silent})
+        else:
+            print(page(seen, 80))
+        return 0
+    return _live(Looker(see, interval))
 
 
 class Looker:
     """Looks at the nodes again and again in a thread of its own: a node that is slow to answer does not freeze the page."""
 
-    def __init__(self, fleet: Fleet, options: Options, interval: float) -> None:
+    def __init__(self, see: Callable[[], Snapshot], interval: float) -> None:
         self.seen: Snapshot | None = None
         self.over = threading.Event()
-        self._fleet, self._options, self._interval = fleet, options, interval
+        self._see, self._interval = see, interval
         self.thread = threading.Thread(target=self._look_on, daemon=True)
         self.thread.start()
 
     def _look_on(self) -> None:
         while not self.over.is_set():
-            seen = _look(self._fleet, self._options)
+            seen = self._see()
             if not self.over.is_set():
                 self.seen = seen
             self.over.wait(self._interval)
@@ -88,7 +93,7 @@ def page(seen: Snapshot, width: int, height: int = 0) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _look(fleet: Fleet, options: Options) -> Snapshot:
+def look(fleet: Fleet, options: Options) -> Snapshot:
     runs, silent = all_runs(fleet, training_hosts(fleet, options), metrics=METRICS)
     return Snapshot(runs, silent, time.time())
 

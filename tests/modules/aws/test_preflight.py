@@ -176,4 +176,4 @@ def test_nodes_of_the_cluster_are_priced_as_they_are_declared(stage: Stage) -> N
 
 def test_nothing_is_asked_of_aws_where_nothing_is_wanted_of_it(stage: Stage) -> None:
     run = stage.play(roles("preflight"))
-    assert run.statuses == {"preflight : preflight": "skipped"} and not stage.aws.calls()
+    assert set(run.statuses.values()) == {"skipped"} and not stage.aws.calls()

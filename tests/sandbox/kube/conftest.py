@@ -9,6 +9,8 @@ import pytest
 
 from sandbox.kube import process, real
 from tests.sandbox.kube.client import Client
+from tests.sandbox.kube.moving import cluster, either, pretend_moving, real_moving  # noqa: F401
+from tests.sandbox.kube.operators_stage import operated, place  # noqa: F401
 
 
 @pytest.fixture(scope="session")

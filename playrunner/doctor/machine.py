@@ -1,0 +1,65 @@
+"""Asking a machine, this one or a host of the inventory, with one probe for all that the checks want to know."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from playrunner.doctor import probe
+from playrunner.errors import HostUnreachable
+from playrunner.fleet import Fleet
+
+Asked = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program as it was found; without a path it is not there."""
+
+    path: str
+    code: int  # how it ended when it was asked for its version
+    text: str  # the first line it said
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a machine said of itself."""
+
+    tools: dict[str, Tool]
+    python: tuple[str, tuple[int, ...]]
+    time: float
+    free_gib: dict[str, float]
+    files: dict[str, bool]
+    manager: str  # apt-get, dnf, ...; nothing where none is known
+    root: bool
+
+
+def this_machine(asked: Asked) -> Machine:
+    return _machine(probe.look(asked))
+
+
+def far_machine(fleet: Fleet, host: str, asked: Asked) -> Machine:
+    """The same probe, sent there: nothing needs to be installed but Python."""
+    source = base64.b64encode(Path(probe.__file__).read_bytes()).decode()
+    start = f"import base64,sys;exec(compile(base64.b64decode('{source}'),'probe','exec'))"
+    channel = fleet.start(host, f"exec python3 -c {shlex.quote(start)} {shlex.quote(json.dumps(asked))}")
+    try:
+        parts = b""
+        while data := channel.receive():
+            parts += data
+        code, complaint = channel.status(), channel.complaints().strip()
+    finally:
+        channel.close()
+    if code:
+        raise HostUnreachable(f"{host}: cannot be looked at: {complaint.splitlines()[-1] if complaint else f'code {code}'}")
+    return _machine(json.loads(parts))
+
+
+def _machine(said: dict[str, Any]) -> Machine:
+    path, version = said["python"]
+    return Machine({name: Tool(**each) for name, each in said["tools"].items()}, (path, tuple(version)), said["time"],
+                   said["free"], said["files"], said["manager"], said["root"])

@@ -1,0 +1,171 @@
+"""Gcp: a project as one step sees it. A read is repeated until it is answered; a change only when it was not done."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from playrunner.clients import Journal
+from playrunner.cloud import Refused, Unanswered
+from playrunner.errors import HostUnreachable
+from playrunner.gcp.problems import NotReached, Throttled, failed
+from playrunner.gcp.project import Project
+from playrunner.module import Failed
+from playrunner.shared_reads import SHARED_SECONDS
+
+ATTEMPTS = 9
+FIRST_BACKOFF, LONGEST_BACKOFF = 0.1, 10.0
+OPERATION_SECONDS = 1800.0
+_PAGES = {"compute": {"maxResults": 500}, "storage": {"maxResults": 500}, "artifactregistry": {"pageSize": 500},
+          "serviceusage": {"pageSize": 200}}  # the container API's lists have no pages
+
+
+class Gcp:
+    """Paths are written as each service's documentation has them, without the version: projects/p/zones/z/disks."""
+
+    def __init__(self, account_session: Project, subject: str = "", journal: Journal | None = None,
+                 sleep: Callable[[float], None] = time.sleep) -> None:
+        self.account_session, self.subject, self.journal, self.sleep = account_session, subject, journal, sleep
+        self.not_before = time.monotonic() - SHARED_SECONDS
+
+    @property
+    def project(self) -> str:
+        return self.account_session.id
+
+    @property
+    def account(self) -> str:
+        """What a stack's things are in, in every cloud's words."""
+        return self.project
+
+    @property
+    def zone(self) -> str:
+        return self.account_session.zone
+
+    @property
+    def region(self) -> str:
+        return self.account_session.region
+
+    def refresh(self) -> None:
+        """From now on nothing that was read earlier will do."""
+        self.not_before = time.monotonic()
+
+    def read(self, service: str, path: str, **query: Any) -> Any:
+        """One thing, or None when it is not there."""
+        try:
+            return self._read(service, path, lambda: self.account_session.send("GET", service, path, query, None), query)
+        except Refused as refusal:
+            if refusal.not_found:
+                return None
+            raise
+
+    def listing(self, service: str, path: str, key: str, **query: Any) -> list[Any]:
+        """All of a list, page by page; that of something which is not there is empty."""
+        try:
+            return list(self._read(service, path, lambda: self._pages(service, path, key, query), {**query, "all": key}))
+        except Refused as refusal:
+            if refusal.not_found:
+                return []
+            raise
+
+    def call(self, method: str, service: str, path: str, body: Any = None, *, token: bool = False, **query: Any) -> Any:
+        """A change; with `token` the service knows a repeated one again, so it may be repeated."""
+        facts: dict[str, Any] = {"call": f"{service}.{method} {path}", "subject": self.subject}
+        if token:
+            given = self.journal.token(self.subject, facts["call"]) if self.journal else uuid.uuid4().hex
+            facts["token"] = given
+            query["requestId"] = str(uuid.UUID(given))
+        self._note("call", **facts)
+        outcome = "unanswered"
+        try:
+            answer = self._send(method, service, path, query, body, repeatable=token)
+            outcome = "done"
+            return answer
+        except Refused as refusal:
+            outcome = refusal.code
+            raise
+        finally:
+            self.account_session.reads.changed([service])
+            self.refresh()
+            if outcome != "unanswered":
+                self._note("answer", call=facts["call"], subject=self.subject, outcome=outcome)
+
+    def finished(self, service: str, operation: Mapping[str, Any]) -> None:
+        """Wait for an operation that was begun here; when it went wrong, its reason is raised."""
+        path, waited = _operation_path(service, operation), 0.0
+        while not _is_done(operation):
+            pause = min(max(0.1, waited / 10), LONGEST_BACKOFF)
+            if waited > OPERATION_SECONDS:
+                raise Failed(f"{service}: the operation {operation['name']} does not end")
+            self.sleep(pause)
+            waited += pause
+            self.refresh()
+            operation = self.read(service, path) or {"done": True, "status": "DONE"}
+        self.account_session.reads.changed([service])
+        self.refresh()
+        if operation.get("error"):
+            raise failed(f"{service}.{operation.get('operationType', 'operation')}", operation, self.project)
+
+    def _pages(self, service: str, path: str, key: str, query: Mapping[str, Any]) -> list[Any]:
+        found: list[Any] = []
+        asked, more = {**query, **_PAGES.get(service, {})}, ""
+        while True:
+            said = self.account_session.send("GET", service, path, {**asked, **({"pageToken": more} if more else {})}, None)
+            found += _items(said.get(key) or ())
+            more = str(said.get("nextPageToken") or "")
+            if not more:
+                return found
+
+    def _read(self, service: str, path: str, make: Callable[[], Any], query: Mapping[str, Any]) -> Any:
+        key = service, path, json.dumps(query, sort_keys=True, default=str)
+        for attempt in range(ATTEMPTS):
+            try:
+                return self.account_session.reads.read(key, service, self.not_before, make)
+            except (Throttled, Unanswered, NotReached) as problem:
+                if attempt == ATTEMPTS - 1:
+                    raise _final(problem) from None
+                self._back_off(attempt)
+        raise AssertionError("unreachable")
+
+    def _send(self, method: str, service: str, path: str, query: Mapping[str, Any], body: Any, repeatable: bool) -> Any:
+        for attempt in range(ATTEMPTS):
+            try:
+                return self.account_session.send(method, service, path, query, body)
+            except (Throttled, Unanswered, NotReached) as problem:
+                if (isinstance(problem, Unanswered) and not repeatable) or attempt == ATTEMPTS - 1:
+                    raise _final(problem) from None
+                self._back_off(attempt)
+        raise AssertionError("unreachable")
+
+    def _back_off(self, attempt: int) -> None:
+        most = min(FIRST_BACKOFF * 2**attempt, LONGEST_BACKOFF)
+        self.sleep(random.uniform(most / 2, most))
+        self.refresh()
+
+    def _note(self, kind: str, **facts: Any) -> None:
+        if self.journal:
+            self.journal.event(kind, **facts)
+
+
+def _items(found: Any) -> list[Any]:
+    """A list, or what an aggregated one has in each place."""
+    if not isinstance(found, Mapping):
+        return list(found)
+    return [one for place in found.values() for value in place.values() if isinstance(value, list) for one in value]
+
+
+def _operation_path(service: str, operation: Mapping[str, Any]) -> str:
+    if service == "compute":
+        return "projects/" + str(operation["selfLink"]).partition("/projects/")[2]
+    return str(operation["name"])
+
+
+def _is_done(operation: Mapping[str, Any]) -> bool:
+    return operation.get("status") == "DONE" or operation.get("done") is True
+
+
+def _final(problem: Exception) -> Exception:
+    return HostUnreachable(str(problem)) if isinstance(problem, NotReached) else problem

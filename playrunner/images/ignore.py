@@ -1,0 +1,58 @@
+"""Ignored: what a .dockerignore leaves out of a build; the last line that fits a path decides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+FILE = ".dockerignore"
+# Made by programs, of no use in an image, and different on every machine.
+ALWAYS = ("**/__pycache__", "**/*.pyc", "**/.git", FILE)
+
+
+class Ignored:
+    """The lines of one .dockerignore, with what is always left out."""
+
+    def __init__(self, lines: Iterable[str] = ()) -> None:
+        cleaned = [line.strip() for line in (*lines, *ALWAYS)]
+        self._rules = [_rule(line) for line in cleaned if line and not line.startswith("#")]
+
+    @classmethod
+    def of(cls, folder: Path) -> Ignored:
+        file = folder / FILE
+        return cls(file.read_text().splitlines() if file.is_file() else ())
+
+    def covers(self, path: str) -> bool:
+        """Whether a path, relative to the folder, is left out: by itself, or with a folder it lies in."""
+        out = False
+        for pattern, keeps in self._rules:
+            if pattern.fullmatch(path):
+                out = not keeps
+        return out
+
+
+def _rule(line: str) -> tuple[re.Pattern[str], bool]:
+    keeps = line.startswith("!")
+    pattern = line.removeprefix("!").strip().strip("/")
+    while pattern.startswith("./"):
+        pattern = pattern[2:]
+    return re.compile(f"{_expression(pattern)}(/.*)?", re.DOTALL), keeps
+
+
+def _expression(pattern: str) -> str:
+    """The pattern of a .dockerignore as a regular expression: * and ? stay within a name, ** crosses folders."""
+    found, place = "", 0
+    while place < len(pattern):
+        if pattern.startswith("**/", place):
+            found, place = found + "(?:.*/)?", place + 3
+        elif pattern.startswith("**", place):
+            found, place = found + ".*", place + 2
+        elif pattern[place] in "*?":
+            found, place = found + ("[^/]*" if pattern[place] == "*" else "[^/]"), place + 1
+        elif pattern[place] == "[" and "]" in pattern[place:]:
+            end = pattern.index("]", place)
+            found, place = found + pattern[place:end + 1], end + 1
+        else:
+            found, place = found + re.escape(pattern[place]), place + 1
+    return found

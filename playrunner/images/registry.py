@@ -1,0 +1,194 @@
+"""Registry: what a registry says of a repository, over its own HTTP API; nothing is pulled.
+
+The protocol is oras's. Its own repeating is not used: it waits two minutes before it says that a login is wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from playrunner.cloud import Refused
+from playrunner.errors import HostUnreachable
+from playrunner.images.credentials import Credentials
+from playrunner.images.platform import ARCHITECTURE
+from playrunner.images.reference import Reference
+from playrunner.module import Failed
+
+if TYPE_CHECKING:
+    import requests
+
+ATTEMPTS = 4
+ANSWER_SECONDS = 60
+_INDEXES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
+_MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json", *_INDEXES)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An image as a registry keeps it."""
+
+    digest: str
+    architectures: tuple[str, ...]
+    labels: Mapping[str, str]
+    size: int  # bytes of its layers as they are stored
+
+
+class Registry:
+    """One repository of a registry."""
+
+    def __init__(self, home: Reference, credentials: Credentials, sleep: Callable[[float], None] = time.sleep) -> None:
+        self.home, self._credentials, self._sleep = home, credentials, sleep
+        self._prefix = "http" if home.loopback or credentials.settings.plain_http else "https"
+        self._client: Any = None
+
+    def image(self, which: str) -> Kept | None:
+        """What a tag or digest stands for, or None."""
+        answer = self._ask("GET", f"manifests/{which}", accept=_MANIFESTS)
+        if answer is None:
+            return None
+        said = "sha256:" + hashlib.sha256(answer.content).hexdigest()
+        named = answer.headers.get("Docker-Content-Digest", said)
+        if named != said:
+            raise Failed(f"{self.home}:{which}: the registry calls it {named}, but what it sends is {said}")
+        manifest = answer.json()
+        architectures = tuple(str(one.get("platform", {}).get("architecture", "")) for one in manifest.get("manifests", ()))
+        if not architectures:
+            return self._single(said, manifest)
+        ours = next((one["digest"] for one in manifest["manifests"]
+                     if one.get("platform", {}).get("architecture") == ARCHITECTURE), "")
+        inner = self.image(ours) if ours else None
+        return Kept(said, architectures, inner.labels if inner else {}, inner.size if inner else 0)
+
+    def tags(self) -> list[str]:
+        """Every tag of the repository, all pages of them."""
+        found, path = list[str](), "tags/list?n=500"
+        while path:
+            answer = self._ask("GET", path)
+            if answer is None:
+                break
+            found += answer.json().get("tags") or []
+            path = answer.links.get("next", {}).get("url", "").rpartition(f"{self.home.repository}/")[2]
+        return sorted(set(found))
+
+    def delete(self, tag: str, digest: str) -> None:
+        """Take an image away: its tag where the registry can do so, otherwise what the tag stands for."""
+        for which in (tag, digest):
+            answer = self._ask("DELETE", f"manifests/{which}", also=(400, 405))
+            if answer is None or answer.ok:
+                if which == tag and self.image(digest) is not None:
+                    self._ask("DELETE", f"manifests/{digest}", also=(400, 405))
+                return
+        raise Refused(f"{self.home}:{tag}: the registry does not delete images over its API; delete it where the registry is"
+                      " managed (a registry of your own takes storage.delete.enabled)", "UNSUPPORTED")
+
+    def _single(self, digest: str, manifest: Mapping[str, Any]) -> Kept:
+        answer = self._ask("GET", f"blobs/{manifest['config']['digest']}")
+        if answer is None:
+            raise Failed(f"{self.home}@{digest}: its configuration is missing in the registry; push it again")
+        config = answer.json()
+        labels = (config.get("config") or {}).get("Labels") or {}
+        return Kept(digest, (str(config.get("architecture", "")),), labels, sum(one["size"] for one in manifest["layers"]))
+
+    def _ask(self, method: str, path: str, accept: tuple[str, ...] = (), also: tuple[int, ...] = ()) -> requests.Response | None:
+        """An answer that is fine or among `also`; None when there is no such thing."""
+        import requests
+
+        url = f"{self._prefix}://{self.home.api_host}/v2/{self.home.repository}/{path}"
+        problem = ""
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                self._sleep(0.2 * 2 ** (attempt - 1))
+            try:
+                answer = self._opened().do_request(url, method, headers={"Accept": ", ".join(accept)} if accept else {})
+            except (requests.ConnectionError, requests.Timeout) as error:
+                problem = _plain(error)
+                continue
+            except ValueError:
+                raise self._denied(401) from None  # oras's way to say that there is nothing to answer a login with
+            if answer.status_code < 500 and answer.status_code != 429:
+                return self._judged(answer, also)
+            problem = f"{answer.status_code} {answer.reason}"
+        raise HostUnreachable(f"the registry {self.home.registry} does not answer: {problem}")
+
+    def _judged(self, answer: requests.Response, also: tuple[int, ...]) -> requests.Response | None:
+        if answer.ok or answer.status_code in also:
+            return answer
+        if answer.status_code == 404:
+            return None
+        if answer.status_code in (401, 403):
+            raise self._denied(answer.status_code)
+        raise Refused(f"{self.home}: {answer.status_code}: {_words(answer)}", str(answer.status_code))
+
+    def _denied(self, status: int) -> Refused:
+        login = self._credentials.of(self.home.registry)
+        who = f'as "{login.user}"' if login and login.user else "with a token" if login else "without a login"
+        return Refused(f"the registry {self.home.registry} refuses {self.home.repository} {who} ({status}); log in with"
+                       f' "docker login {self.home.registry}" (or set image_user and image_password), and see that the user may'
+                       " use the repository", "DENIED")
+
+    def _opened(self) -> Any:
+        if self._client is None:
+            self._client = _client(self.home, self._prefix == "http", self._credentials)
+        return self._client
+
+
+def _client(home: Reference, insecure: bool, credentials: Credentials) -> Any:
+    try:
+        import oras.logger  # type: ignore[import-untyped,import-not-found]
+        import oras.provider  # type: ignore[import-untyped,import-not-found]
+    except ImportError:
+        raise Failed('registries need oras; install it with: pip install "playrunner[images]"') from None
+    from requests.adapters import HTTPAdapter
+
+    class Patient(HTTPAdapter):
+        """Gives up on a registry that is silent; requests by itself would wait for ever."""
+
+        def send(self, *given: Any, **settings: Any) -> Any:
+            return super().send(*given, **{**settings, "timeout": settings.get("timeout") or ANSWER_SECONDS})
+
+    class Direct(oras.provider.Registry):  # type: ignore[misc]
+        def do_request(self, *given: Any, **settings: Any) -> Any:
+            return oras.provider.Registry.do_request.__wrapped__(self, *given, **settings)
+
+    oras.logger.logger.set_level(logging.CRITICAL)  # this program has one way to speak, and it is not a logger
+    scheme, login = _scheme(home, insecure), credentials.of(home.registry)
+    client = Direct(home.api_host, insecure=insecure, auth_backend="basic" if scheme == "basic" and login else "token")
+    for start in ("http://", "https://"):
+        client.session.mount(start, Patient())
+    if home.loopback:
+        client.session.trust_env = False  # reached directly, whatever proxy the environment names
+    if login:
+        client.auth.set_basic_auth(login.user, login.secret)
+    return client
+
+
+def _scheme(home: Reference, insecure: bool) -> str:
+    """How the registry wants to be logged in to: it says so when it is asked by nobody."""
+    import requests
+
+    url = f"{'http' if insecure else 'https'}://{home.api_host}/v2/"
+    with requests.Session() as session:
+        session.trust_env = not home.loopback
+        answer = session.get(url, timeout=ANSWER_SECONDS)
+    return answer.headers.get("Www-Authenticate", "").partition(" ")[0].lower()
+
+
+def _words(answer: requests.Response) -> str:
+    try:
+        return "; ".join(str(one.get("message") or one.get("code")) for one in answer.json()["errors"])
+    except (ValueError, KeyError, TypeError, json.JSONDecodeError):
+        return str(answer.reason)
+
+
+def _plain(error: Exception) -> str:
+    """What lies at the bottom of requests' long chain of reasons."""
+    deepest: BaseException = error
+    while deepest.__cause__ or deepest.__context__:
+        deepest = deepest.__cause__ or deepest.__context__ or deepest
+    return str(deepest) or type(deepest).__name__

@@ -1,0 +1,1 @@
+"""Modules for Google Cloud; they run on the controller."""

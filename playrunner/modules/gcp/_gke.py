@@ -1,0 +1,60 @@
+"""What the GKE modules share: how GKE says that something is under way or went wrong, and where a cluster is."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from playrunner.cloud import Refused
+from playrunner.modules.gcp._base import GcpModule
+from playrunner.state import State
+
+UNDER_WAY = ("PROVISIONING", "RECONCILING", "STOPPING")
+BUSY_SECONDS = 0.5  # between asking and asking again
+FAILED = ("ERROR", "DEGRADED", "RUNNING_WITH_ERROR")
+
+
+class GkeModule(GcpModule):
+    """A thing of GKE with a status of its own."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._asked_for_here = False  # whether this run has asked GKE to make it
+
+    def moving(self, state: State) -> str | None:
+        return said(state) if state.get("status") in UNDER_WAY else None
+
+    def broken(self, state: State) -> str | None:
+        return said(state) if state.get("status") in FAILED else None
+
+    def again(self, ctx: Any, state: State) -> bool:
+        """What failed in an earlier run is made anew; what failed in this one would only fail again."""
+        return never_was(state) and not self._asked_for_here
+
+
+    def ask(self, ctx: Any, method: str, path: str, body: Any = None) -> None:
+        """A change, once GKE has nothing else to do with the cluster: it does one thing at a time."""
+        deadline = time.monotonic() + self.settle_seconds
+        while True:
+            try:
+                ctx.gcp.call(method, "container", path, body)
+                return
+            except Refused as refusal:
+                if not refusal.in_use or time.monotonic() > deadline:
+                    raise
+                ctx.progress("the cluster is busy with something else")
+                ctx.sleep(BUSY_SECONDS)
+
+
+def never_was(state: State | None) -> bool:
+    """Whether GKE gave up making it: nothing can be done with it but delete it."""
+    return state is not None and state.get("status") == "ERROR"
+
+
+def said(state: State) -> str:
+    reasons = [str(state.get("statusMessage") or ""), *(str(one.get("message") or "") for one in state.get("conditions") or ())]
+    return ": ".join(filter(None, [str(state["status"]), "; ".join(dict.fromkeys(filter(None, reasons)))]))
+
+
+def cluster_path(ctx: Any, location: str, name: str) -> str:
+    return f"projects/{ctx.gcp.project}/locations/{location or ctx.gcp.zone}/clusters/{name}"

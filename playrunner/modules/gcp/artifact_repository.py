@@ -1,0 +1,64 @@
+"""gcp.artifact_repository: a place for images."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from playrunner.module import Failed
+from playrunner.modules.gcp._base import GcpModule, with_marks
+from playrunner.state import Change, State
+
+
+class ArtifactRepository(GcpModule):
+    """One repository of Artifact Registry."""
+
+    identity: ClassVar[tuple[str, ...]] = ("name", "location")
+
+    name: str  # small letters, digits and dashes
+    location: str = ""  # a region, or us, europe, asia; by default the inventory's region
+    format: Literal["DOCKER", "PYTHON", "GENERIC"] = "DOCKER"  # what it holds; fixed
+    description: str = ""  # in words
+    immutable_tags: bool = False  # a tag that was pushed can not be pushed again
+    labels: dict[str, str] = {}  # more labels, beside the owner's
+    empty_on_delete: bool = False  # when it is deleted, its images go with it; otherwise only an empty one is deleted
+
+    def observe(self, ctx: Any) -> State | None:
+        found = ctx.gcp.read("artifactregistry", self._path(ctx))
+        if not found:
+            return None
+        place = str(found["name"]).split("/")
+        uri = found.get("registryUri") or f"{place[3]}-docker.pkg.dev/{place[1]}/{place[5]}"
+        docker = found.get("dockerConfig") or {}
+        return {**found, "labels": found.get("labels") or {}, "description": found.get("description") or "", "uri": uri,
+                "immutableTags": bool(docker.get("immutableTags"))}
+
+    def desired(self, ctx: Any, found: State | None) -> State:
+        if found is not None and found["format"] != self.format:
+            raise Failed(f"repository {self.name} holds {found['format']} and cannot hold {self.format}; give the new one another"
+                         " name, or delete this one first")
+        return {"format": self.format, "description": self.description, "labels": dict(self.labels),
+                **({"immutableTags": self.immutable_tags} if self.format == "DOCKER" else {})}
+
+    def apply(self, ctx: Any, change: Change) -> None:
+        path = self._path(ctx)
+        if change.removes:
+            if not self.empty_on_delete and ctx.gcp.listing("artifactregistry", f"{path}/dockerImages", "dockerImages"):
+                raise Failed(f"the repository {self.name} holds images; set empty_on_delete: true to delete them with it")
+            begun = ctx.gcp.call("DELETE", "artifactregistry", path)
+            ctx.gcp.finished("artifactregistry", begun)
+            return
+        body: State = {"description": self.description, "labels": with_marks(ctx, change, "labels")}
+        if self.format == "DOCKER":
+            body["dockerConfig"] = {"immutableTags": self.immutable_tags}
+        if change.creates:
+            begun = ctx.gcp.call("POST", "artifactregistry", path.rpartition("/")[0], {"format": self.format, **body},
+                                 repositoryId=self.name)
+            ctx.gcp.finished("artifactregistry", begun)
+        else:
+            ctx.gcp.call("PATCH", "artifactregistry", path, body, updateMask=",".join(body))
+
+    def label(self, state: State) -> str:
+        return str(state.get("uri", self.name))
+
+    def _path(self, ctx: Any) -> str:
+        return f"projects/{ctx.gcp.project}/locations/{self.location or ctx.gcp.region}/repositories/{self.name}"

@@ -1,0 +1,28 @@
+"""gcp.kubeconfig: a context for kubectl, with a fresh token for every call and none stored."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from playrunner.kube_context import KubeContext
+from playrunner.state import State
+
+
+class Kubeconfig(KubeContext):
+    """A context of a GKE cluster in kubectl's file. It becomes the current one when it is made; others are left alone."""
+
+    token_command: ClassVar[str] = "playrunner.gke_token"
+
+    name: str  # the context's name
+    endpoint: str  # the API server's address (endpoint of gcp.gke_cluster)
+    certificate_authority: str  # its authority, in base64 (masterAuth.clusterCaCertificate)
+    namespace: str = ""  # the namespace that kubectl takes by default
+    path: str = ""  # the file; by default the first of $KUBECONFIG, or ~/.kube/config
+
+    def desired(self, ctx: Any, found: State | None) -> State:
+        settings = ctx.gcp.account_session.settings
+        given = {"--credentials-file": settings.credentials_file, "--impersonate": settings.impersonate,
+                 "--endpoint-url": settings.endpoint_url}
+        words = [word for flag, value in given.items() if value for word in (flag, value)]
+        server = self.endpoint if "://" in self.endpoint else f"https://{self.endpoint}"
+        return self.declared(server, self.certificate_authority, words, self.namespace)

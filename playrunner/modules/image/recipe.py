@@ -1,0 +1,33 @@
+"""image.recipe: what an image is made from, and the tag that follows from it; nothing is built."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from playrunner.images import recipe
+from playrunner.images.context import sources_of
+from playrunner.images.reference import parse
+from playrunner.module import Failed, Probe
+
+
+class Recipe(Probe):
+    """The recipe of one image: its tag is a hash of everything that goes in, so one byte of anything makes another tag."""
+
+    in_background: ClassVar[bool] = True
+
+    name: str  # what it is called, as fsdp: the start of its tag
+    repository: str  # where it is kept, as REGISTRY/REPOSITORY; localhost/NAME stays with its builder
+    dockerfile: str  # a template of a Dockerfile, rendered with the step's variables
+    context: dict[str, str] = {}  # the files and folders that go in: the name in the build, and the path here
+    workspace: str = ""  # a folder to lay over the image, as workspace/ in the build; its .dockerignore is heeded
+    build_args: dict[str, Any] = {}  # build arguments, such as BASE_IMAGE; never a secret
+
+    def look(self, ctx: Any) -> dict[str, Any]:
+        home = parse(self.repository)
+        if home.tag or home.digest:
+            raise Failed(f'repository: "{self.repository}" should carry no tag; it is worked out')
+        template = ctx.find(self.dockerfile, "templates")
+        text = ctx.render_file(template)
+        made = recipe.make(self.name, self.repository, text, sources_of(self.context, self.workspace), self.build_args,
+                           ctx.owner.cluster)
+        return made.values()

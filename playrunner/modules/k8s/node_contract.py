@@ -1,0 +1,93 @@
+"""k8s.node_contract: nodes that do not offer what their group promises are kept out of launches, until they do."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from playrunner.kube_contract import Group, group_of, groups_of, name_of, shortfalls
+from playrunner.kube_errors import KubeError
+from playrunner.kube_nodes import NODES, mend, taints_of
+from playrunner.kube_watch import Collection, watch_until
+from playrunner.kube_why import PODS
+from playrunner.modules.k8s._base import KubeModule
+from playrunner.state import Change, State
+
+KEY = "playrunner.io/contract"  # of the taint, whose value says whose it is, and of the annotation that says why
+TAINT = f"{KEY}:NoSchedule"
+
+
+class NodeContract(KubeModule):
+    """Devices, EFA cards, large pages and kernel modules of every node, held against its group and the table of instance types.
+    A node that lacks something gets a taint with our mark, and loses it when it is right again; other taints are left alone."""
+
+    identity: ClassVar[tuple[str, ...]] = ("name",)
+
+    name: str = "contract"  # what it is called in results
+    groups: list[Any] = []  # node groups: name, or selector (labels); efa, devices, hugepages_mib, modules
+    probe: str = ""  # labels of pods whose logs list their node's kernel modules; needed where a group names modules
+    namespace: str = ""  # of these pods; by default the context's
+    timeout: float = 120  # seconds a node is given to become right before it is kept out
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._warned = ""
+
+    def observe(self, ctx: Any) -> State | None:
+        if self.stands_on_nothing(ctx):
+            return None
+        kept = {name_of(node): str((node["metadata"].get("annotations") or {}).get(KEY, ""))
+                for node in ctx.kube.listing(NODES).items if taints_of(node).get(TAINT) == ctx.owner.cluster}
+        return {"kept_out": kept} if kept else None
+
+    def desired(self, ctx: Any, found: State | None) -> State | None:
+        """Who is to be kept out; nobody is as good as no contract at all."""
+        groups, known = groups_of(self.groups or ()), set((found or {}).get("kept_out") or ())
+        modules, lacking = self._modules(ctx, groups), dict[str, str]()
+
+        def judge(seen: dict[Collection, Any]) -> str:
+            nodes = [node for objects in seen.values() for node in objects.values()]
+            lacking.clear()
+            lacking.update({name_of(node): "; ".join(said) for node in nodes
+                            if (said := shortfalls(node, group_of(node, groups), modules))})
+            return "; ".join(f"{name}: {why}" for name, why in sorted(lacking.items()) if name not in known)
+
+        watch_until(ctx.kube, [Collection(NODES)], judge, 0.0 if ctx.check else float(self.timeout), ctx.progress)
+        self._warn(ctx, lacking)
+        return {"kept_out": lacking} if lacking else None
+
+    def apply(self, ctx: Any, change: Change) -> None:
+        before = (change.observed or {}).get("kept_out") or {}
+        after = (change.after or {}).get("kept_out") or {}
+        for name in sorted({*before, *after}):
+            if name in after and before.get(name) != after[name]:
+                mend(ctx.kube, name, {TAINT: ctx.owner.cluster}, annotations={KEY: after[name]})
+            elif name not in after:
+                mend(ctx.kube, name, {TAINT: None}, annotations={KEY: None})
+
+    def ours(self, ctx: Any, state: State) -> bool:
+        return True  # only taints with our mark are seen at all
+
+    def label(self, state: State) -> str:
+        return "; ".join(f"{name}: {why}" for name, why in sorted((state.get("kept_out") or {}).items()))
+
+    def _modules(self, ctx: Any, groups: list[Group]) -> dict[str, list[str]]:
+        """The kernel modules of each node, as the probe's pod there wrote them down."""
+        if not self.probe or not any(group.modules for group in groups):
+            return {}
+        namespace = self.namespace or ctx.kube.namespace
+        pods = [pod for pod in ctx.kube.listing(PODS, namespace, self.probe).items if pod["spec"].get("nodeName")]
+
+        def read(pod: dict[str, Any]) -> tuple[str, list[str]]:
+            try:
+                text = ctx.kube.text(f"{PODS.path(namespace, pod['metadata']['name'])}/log", tailLines=100)
+            except KubeError:
+                text = ""  # a pod that cannot be asked has found nothing
+            return str(pod["spec"]["nodeName"]), text.split()
+
+        return dict(ctx.kube.together(read, pods))
+
+    def _warn(self, ctx: Any, lacking: dict[str, str]) -> None:
+        said = "; ".join(f"node {name} is kept out of launches: {why}" for name, why in sorted(lacking.items()))
+        if said and said != self._warned:
+            ctx.warn(said)
+        self._warned = said

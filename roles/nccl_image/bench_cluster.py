@@ -1,0 +1,123 @@
+"""nccl-image.bench in a cluster: a job that measures, its words brought back, and nothing left of it afterwards."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+from playrunner.errors import BadInput, PlayrunnerError
+from playrunner.kube import Kube
+from playrunner.kube_errors import KubeError
+from playrunner.kube_resource import Resource
+from playrunner.kube_why import PODS
+from playrunner.options import Options
+from roles.nccl_image.bench_manifests import EFA, GPU, Bench, mpi_job, pytorch_job
+from roles.training.bandwidth.judgement import Wanted
+from roles.training.bandwidth.over_ssh import NotMeasured
+from roles.training.bandwidth.sizes import Sizes
+from roles.training.bandwidth.telling import tell
+from roles.training.cluster.ground import Site, open_site
+from roles.training.cluster.names import new_id
+from roles.training.cluster.offers import Offer, look
+from roles.training.environment.compiler import Site as Machines
+from roles.training.environment.compiler import compile_environment
+from trainer.profile import read_profile
+
+JOBS = {"mpijob": (mpi_job, "mpijobs"), "pytorchjob": (pytorch_job, "pytorchjobs")}
+LIMIT_SECONDS = 3600.0  # the image is several gigabytes, and is pulled first
+LOOK_SECONDS = 1.0
+
+
+def bench_in_cluster(image: str, job: str, nodes: int, sizes: Sizes, options: Options) -> int:
+    if job not in JOBS:
+        raise BadInput(f'--job "{job}": it is {" or ".join(JOBS)}')
+    site = open_site(options)
+    offered = [offer for offer in look(site.kube) if offer.usable]
+    on_gpus = [offer for offer in offered if offer.has.get(GPU, 0)]
+    if job == "mpijob" and not on_gpus:
+        raise BadInput("no node of the cluster offers nvidia.com/gpu, which nccl-tests measures with; --job pytorchjob goes"
+                       " without, or run: invoke nvidia.create")
+    chosen = on_gpus or offered
+    if not chosen or nodes > len(chosen):
+        raise BadInput(f"{nodes or 1} nodes are wanted, and the cluster has {len(chosen)} that can be used")
+    bench = _bench(image, nodes or len(chosen), sizes, chosen, site)
+    make, plural = JOBS[job]
+    manifest = make(bench)
+    resource = Resource(manifest["apiVersion"], manifest["kind"], plural, True)
+    started = time.monotonic()
+    output = _measured(site.kube, resource, manifest, bench)
+    wanted = Wanted(_kind(chosen), bench.nodes, over_nccl=bool(bench.gpus))
+    return tell(output, wanted, "nccl-image.bench", time.monotonic() - started, options)
+
+
+def _bench(image: str, nodes: int, sizes: Sizes, chosen: list[Offer], site: Site) -> Bench:
+    """Every device that the poorest of the nodes has."""
+    gpus = int(min(offer.has.get(GPU, 0) for offer in chosen))
+    cards = int(min(offer.has.get(EFA, 0) for offer in chosen))
+    name, ground = new_id("bandwidth"), site.ground
+    machines = Machines(device="cuda" if gpus else "cpu", launcher="torchrun", instance_type=_kind(chosen), efa_count=cards,
+                        interface=ground.interface, processes_per_node=max(gpus, 1))
+    profile = asdict(read_profile("gpt2-micro-smoke", ()))
+    environment = {each.name: each.value for each in compile_environment(profile, machines, site.environment)
+                   if not each.secret and each.value}
+    pod: dict[str, Any] = {"nodeSelector": ground.node_selector, "tolerations": _tolerations(chosen, ground.tolerations),
+                           "serviceAccountName": ground.service_account}
+    marks = {"app.kubernetes.io/managed-by": "playrunner", "playrunner.io/bench": name}
+    return Bench(name, ground.namespace, image, nodes, max(gpus, 1), tuple(sizes.flags(bool(gpus))), gpus, cards, environment,
+                 marks, {key: value for key, value in pod.items() if value}, ground.pull_policy, ground.python)
+
+
+def _measured(kube: Kube, resource: Resource, manifest: dict[str, Any], bench: Bench) -> str:
+    """What the job's first pod printed; the job is taken away whatever happened."""
+    path = resource.path(bench.namespace, bench.name)
+    try:
+        kube.call("POST", resource.path(bench.namespace), manifest)
+    except KubeError as error:
+        hint = "invoke kubeflow.create brings PyTorchJobs; MPIJobs are the MPI operator's" if error.not_found else ""
+        raise NotMeasured(f"{error}{f'; {hint}' if hint else ''}") from None
+    try:
+        state = _ended(kube, path, bench)
+        return "\n".join(_log(kube, pod, bench) for pod in _speakers(kube, bench)) + f"\n# {state}\n"
+    finally:
+        kube.call("DELETE", path, {"propagationPolicy": "Foreground"})
+
+
+def _ended(kube: Kube, path: str, bench: Bench) -> str:
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while time.monotonic() < deadline:
+        said = (kube.call("GET", path).get("status") or {}).get("conditions") or ()
+        conditions = {each["type"]: each for each in said if each["status"] == "True"}
+        for name in ("Succeeded", "Failed"):
+            if name in conditions:
+                return f"{name}: {conditions[name].get('message', '')}"
+        time.sleep(LOOK_SECONDS)
+    raise NotMeasured(f"the job {bench.namespace}/{bench.name} has not ended after {LIMIT_SECONDS:g} s and is taken away;"
+                      f" see: kubectl get pods,events -n {bench.namespace}")
+
+
+def _speakers(kube: Kube, bench: Bench) -> list[dict[str, Any]]:
+    """The launcher of an MPIJob, or the master of a PyTorchJob: it alone prints the table."""
+    kube.refresh()
+    selector = ",".join(f"{key}={value}" for key, value in bench.labels.items())
+    pods = kube.listing(PODS, bench.namespace, selector).items
+    return [pod for pod in pods if "-launcher" in pod["metadata"]["name"] or pod["metadata"]["name"].endswith("-master-0")]
+
+
+def _log(kube: Kube, pod: dict[str, Any], bench: Bench) -> str:
+    try:
+        return kube.text(PODS.path(bench.namespace, pod["metadata"]["name"]) + "/log")
+    except PlayrunnerError as error:
+        raise NotMeasured(f"what {pod['metadata']['name']} said cannot be read: {error}") from None
+
+
+def _kind(chosen: list[Offer]) -> str:
+    """The type that most of the nodes are of."""
+    return Counter(offer.instance_type for offer in chosen).most_common(1)[0][0]
+
+
+def _tolerations(chosen: list[Offer], given: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
+    """Nodes with devices are tainted, so that nobody comes by chance."""
+    keys = sorted({key for offer in chosen for key, _, effect in offer.taints if effect == "NoSchedule"})
+    return [*({"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in keys if key in (GPU, EFA)), *given]

@@ -1,0 +1,21 @@
+"""Training runs on Kubernetes: the same profile, environment, records and verbs as over SSH, run by a cluster.
+
+The place        ground (what the inventory says, the way there)  names (ids, labels)  offers (what nodes have free)
+The job          job (a value)  sizing (how large a pod is, what is refused)  command, pod (what runs)  launchers/ (four ways)
+                 plan (from a request to a job)  render (the variables of manifests/training and of tasks/cluster.yaml)
+Launching        launch -> follow (job, pods, logs as they change) -> tails (each line once) -> conclusion
+Looking          found (runs as the cluster tells them)  selection  words (logs, metrics)  rank0 (who it is)  status logs watch
+Ending           ending (spec, logs, events kept; objects gone; pods waited for)  stop  resume (and scale)
+Trouble          diagnosis/ (facts -> waiting, trouble)  why  netcheck, reach (asked inside pods)  top
+Losses           setbacks (steps done again)  bad_nodes (a node that fails twice is put aside, a spare joins)
+Beside a run     helper (a pod with the claim)  shell  board
+Before and after errand (something done once by a Job: ../stage, ../export)  cacheset (whose it is)  compiling (../precompile)
+
+In a pod, trainer/pod.py comes first: code unpacked, the first pod awaited, then torchrun.
+
+Where more can be joined on:
+- another kind of job: a file in launchers/ with its KIND, and a template of its name in manifests/training
+- another program in a pod of its own, as staging and exporting are: an `errand.Errand`, sent by `errand.send`
+- nodes to be left out: a taint does it, for the scheduler and for `sizing`; spares and quarantine come before `plan.plan`
+- a node group that grows first: `resume.scale`, where it is refused now for lack of nodes
+"""

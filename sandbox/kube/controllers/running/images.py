@@ -1,0 +1,29 @@
+"""Which program stands for an image: the command that the pod names, run on this machine, or a placeholder that merely lives."""
+
+from __future__ import annotations
+
+import shlex
+from fnmatch import fnmatch
+
+# Infrastructure: its work is done by our own controllers, or by nobody; a process stands there so that it can be seen and ended.
+PLACEHOLDERS = (
+    "*device-plugin*", "*csi-*", "*livenessprobe*", "*training-operator*", "*elasticjob*", "*elastic-job*", "*volcanosh/*",
+    "*torchelastic/kubernetes*", "*vc-controller-manager*", "*vc-scheduler*", "*vc-webhook-manager*", "*etcd*", "*tensorboard*",
+    "*tensorflow*",
+    "*nvidia-driver-installer*", "*cos-nvidia-installer*", "*/pause*", "pause:*", "*nfs-server*", "*volume-nfs*",
+    "*cluster-autoscaler*", "*metrics-server*", "*aws-node*", "*coredns*", "*kube-proxy*", "*node-termination-handler*",
+)  # fmt: skip
+PLACEHOLDER = ("sh", "-c", 'echo "a placeholder for $0"; trap "exit 0" TERM INT; sleep infinity & wait')
+ENDING_PLACEHOLDER = ("sh", "-c", 'echo "a placeholder for $0, which has done its work"')
+
+
+def is_placeholder(image: str, command: list[str]) -> bool:
+    """Also where nobody says what to run: what an image would run by itself is not known here."""
+    return not command or any(fnmatch(image, pattern) for pattern in PLACEHOLDERS)
+
+
+def program(image: str, command: list[str], ends: bool = False) -> list[str]:
+    """What to run for a container of this image with this command; `ends`: of one that is meant to end by itself."""
+    if not is_placeholder(image, command):
+        return command
+    return [*(ENDING_PLACEHOLDER if ends else PLACEHOLDER), shlex.quote(image)]

@@ -1,0 +1,48 @@
+"""What tests of roles in a cluster share: one moving cluster per process, and a stage for each test.
+
+The API server is the sandbox's own; PLAYRUNNER_TEST_KUBE=real takes a real kube-apiserver where its programs are found.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sandbox.kube import process
+from tests.kube.stage import ROOT, Stage
+from tests.modules.k8s.stage import Api
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    root = tmp_path_factory.mktemp("cluster")
+    real = os.environ.get("PLAYRUNNER_TEST_KUBE") == "real"
+    try:
+        up = process.up(root, pretend=not real, moving=True)
+        if real and up.flavour != "real":
+            pytest.skip("there is no kube-apiserver; see KUBEBUILDER_ASSETS")
+        yield Api(Path(up.kubeconfig), up.flavour)
+    finally:
+        process.down(root)
+
+
+@pytest.fixture
+def stage(cluster: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(ROOT)
+    made = Stage(cluster, tmp_path, f"t{secrets.token_hex(4)}")
+    try:
+        yield made
+    finally:
+        made.clean_up()
+
+
+@pytest.fixture
+def pretend(cluster: Api) -> None:
+    """Only where faults of the API can be ordered."""
+    if cluster.flavour == "real":
+        pytest.skip("a real API server takes no orders")

@@ -1,0 +1,88 @@
+"""nvidia: the device plugin of NVIDIA GPUs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.kube.rendering import ROOT, container_of, rendered
+from tests.kube.stage import Stage
+
+NAME = "nvidia-device-plugin-daemonset"
+
+
+def plugin(**known: Any) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(rendered("nvidia", ["eks-gpu"], **known))
+    return found
+
+
+def test_it_is_the_plugin_of_the_guides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    body = plugin(versions="guide")
+    pods = body["spec"]["template"]["spec"]
+    assert (body["kind"], body["metadata"]["name"], body["metadata"]["namespace"]) == ("DaemonSet", NAME, "kube-system")
+    assert body["spec"]["template"]["metadata"]["labels"] == {"name": "nvidia-device-plugin-ds"}
+    assert container_of(body)["name"] == "nvidia-device-plugin-ctr"
+    assert container_of(body)["image"] == "nvidia/k8s-device-plugin:1.0.0-beta4"
+    assert container_of(plugin())["image"] == "nvcr.io/nvidia/k8s-device-plugin:v0.14.1"
+    assert container_of(body)["env"] == [{"name": "FAIL_ON_INIT_ERROR", "value": "false"}]
+    assert container_of(body)["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    assert pods["priorityClassName"] == "system-node-critical"
+    assert pods["volumes"][0]["hostPath"]["path"] == "/var/lib/kubelet/device-plugins"
+    tolerated = [(one["key"], one["operator"], one.get("effect")) for one in pods["tolerations"]]
+    assert tolerated[:2] == [("CriticalAddonsOnly", "Exists", None), ("nvidia.com/gpu", "Exists", "NoSchedule")]
+
+
+def test_gpus_come_with_it_and_go_with_it(stage: Stage) -> None:
+    node = stage.machine("gpu", "p4d.24xlarge", {"nvidia.com/gpu": 8}, taints=[{"key": "nvidia.com/gpu", "effect": "NoSchedule"}])
+    assert stage.allocatable(node, "nvidia.com/gpu") == "0"
+    assert stage.create("nvidia", check=True).changed == ["nvidia : nvidia device plugin"]
+    made = stage.create("nvidia")
+    assert made.code == 0, made.messages
+    stage.awaited(lambda: stage.allocatable(node, "nvidia.com/gpu") == "8")
+    assert stage.create("nvidia").changed == []
+    assert [row["state"] for row in stage.status("nvidia").data["things"]] == ["there"]
+    assert stage.delete("nvidia").code == 0
+    assert stage.object("apps/v1", "daemonsets", NAME, "kube-system") is None
+    stage.awaited(lambda: stage.allocatable(node, "nvidia.com/gpu") == "0")
+
+
+def test_one_that_came_with_the_cluster_is_used_as_it_is(stage: Stage) -> None:
+    theirs = plugin(nvidia_image="theirs/k8s-device-plugin:1")
+    home = "/apis/apps/v1/namespaces/kube-system/daemonsets"
+    made = stage.api.call("POST", home, theirs)
+    assert made["kind"] == "DaemonSet", made
+    try:
+        assert stage.create("nvidia").code == 0
+        refused = stage.create("nvidia", nvidia_use_existing=False)
+        assert refused.code == 2 and f"DaemonSet kube-system/{NAME} exists" in refused.messages, refused.messages
+        assert stage.delete("nvidia").code == 0
+        there = stage.object("apps/v1", "daemonsets", NAME, "kube-system")
+        assert container_of(there)["image"] == "theirs/k8s-device-plugin:1"
+        assert there["metadata"]["uid"] == made["metadata"]["uid"]
+    finally:
+        stage.api.call("DELETE", f"{home}/{NAME}")
+        stage.awaited(lambda: stage.object("apps/v1", "daemonsets", NAME, "kube-system") is None)
+
+
+def test_where_others_bring_the_gpus_it_is_left_to_them(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("playrunner.kube_offers.FADING_SECONDS", 0.5)
+    node = stage.node("theirs", "g4dn.xlarge", {"nvidia.com/gpu": 1})
+    assert stage.create("nvidia", check=True).changed == []
+    made = stage.create("nvidia")
+    (warning,) = made.values["nvidia : nvidia device plugin"]["warnings"]
+    assert made.changed == [] and warning == f"{node} offers nvidia.com/gpu already: nvidia is left to whoever brings it"
+    assert stage.object("apps/v1", "daemonsets", NAME, "kube-system") is None
+    assert stage.create("nvidia", check=True, nvidia_use_existing=False).changed == ["nvidia : nvidia device plugin"]
+
+
+def test_a_field_that_somebody_else_took_is_reported_with_its_owner(stage: Stage) -> None:
+    assert stage.create("nvidia").code == 0
+    taken = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": NAME}, "spec": {"template": {"spec": {
+        "priorityClassName": "system-cluster-critical"}}}}
+    path = f"/apis/apps/v1/namespaces/kube-system/daemonsets/{NAME}?fieldManager=somebody&force=true"
+    assert stage.api.call("PATCH", path, taken, "application/apply-patch+yaml")["kind"] == "DaemonSet"
+    refused = stage.create("nvidia")
+    assert refused.code == 2 and "somebody" in refused.messages and "priorityClassName" in refused.messages, refused.messages

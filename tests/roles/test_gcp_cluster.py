@@ -1,0 +1,96 @@
+"""Google's cluster with Kubernetes in it: the NFS server and its address, and a pool of GPUs that comes and goes with pods."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("google.auth", reason='Google Cloud needs google-auth: pip install "playrunner[gcp]"')
+
+from sandbox.kube import process as kube_process
+from tests.modules.k8s.stage import Api
+from tests.roles.cli import Operator
+from tests.roles.gcp_stage import moving_gcp, written  # noqa: F401
+from tests.sandbox.gcp import PretendGcp
+
+PATIENCE_SECONDS = 90
+GPU_POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "needs-gpus"}, "spec": {
+    "restartPolicy": "Never", "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
+    "containers": [{"name": "main", "image": "trainer", "command": ["sleep", "600"],
+                    "resources": {"limits": {"nvidia.com/gpu": 8}}}]}}
+
+
+def until(look: Any, holds: Any) -> Any:
+    """What was found when it first held; a busy machine gets its time."""
+    import time
+
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not holds(found := look()):
+        assert time.monotonic() < deadline, f"still {found!r}"
+        time.sleep(0.1)
+    return found
+
+
+def test_from_nothing_to_a_trainers_cluster_and_back(moving_gcp: PretendGcp, tmp_path: Path) -> None:  # noqa: F811
+    gcp, inventory = moving_gcp, written(moving_gcp, tmp_path, nfs_disk="pd-tutorial")
+    api = Api(kube_process.kubeconfig_file(gcp.root))
+    until(lambda: gcp.control("GET", "settings")["gke_endpoint"], bool)  # from now on clusters lead to the API
+    operator = Operator(gcp, tmp_path, ("gke", str(inventory)))  # type: ignore[arg-type]
+    for verb in ("gke.create", "nfs.create"):
+        assert "failed" not in operator.results(verb).values()
+        again = operator.results(verb)
+        assert "changed" not in again.values(), again
+    (disk,) = gcp.gcloud("compute", "disks", "list")
+    assert (disk["name"], disk["sizeGb"], disk["type"].rpartition("/")[2]) == ("pd-tutorial", "1000", "pd-ssd")
+    _the_context_lets_kubectl_in(tmp_path)
+    _a_new_address_is_followed(operator, api, disk)
+    _gpus_come_and_go(gcp, api)
+    gone = operator.invoke("teardown", "--yes")
+    assert gone.code == 0, gone.out + gone.err
+    assert gcp.everything() == {}
+
+
+def _the_context_lets_kubectl_in(home: Path) -> None:
+    """The token that kubectl asks us for is one that the cluster takes."""
+    ran = subprocess.run(["kubectl", "--kubeconfig", str(home / "kubeconfig"), "get", "nodes", "-o", "name"], capture_output=True,
+                         text=True, check=False, timeout=PATIENCE_SECONDS)
+    assert ran.returncode == 0 and ran.stdout.count("node/gke-drill-main-") == 2, ran.stderr
+
+
+def _a_new_address_is_followed(operator: Operator, api: Api, disk: dict[str, Any]) -> None:
+    """A Service that was made anew has another address, and the volume is brought to it; the disk is the same."""
+    service = "/api/v1/namespaces/default/services"
+    before = api.get(f"{service}/nfs-server")["spec"]["clusterIP"]
+    api.call("DELETE", f"{service}/nfs-server")
+    # Whoever takes the old address meanwhile.
+    taken = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "decoy"},
+             "spec": {"clusterIP": before, "ports": [{"port": 80}]}}
+    until(lambda: api.call("POST", service, taken)["kind"], lambda kind: kind == "Service")
+    mended = operator.results("nfs.create")
+    assert mended["nfs : nfs volume"] == "changed" and mended["nfs : nfs disk"] == "ok"
+    now = api.get(f"{service}/nfs-server")["spec"]["clusterIP"]
+    volume = api.get("/api/v1/persistentvolumes/pv-tutorial")
+    assert now != before and volume["spec"]["nfs"]["server"] == now
+    assert api.get("/api/v1/namespaces/default/persistentvolumeclaims/pvc-tutorial")["status"]["phase"] == "Bound"
+    assert [one["id"] for one in operator.aws.gcloud("compute", "disks", "list")] == [disk["id"]]
+    assert "changed" not in operator.results("nfs.create").values()
+
+
+def _gpus_come_and_go(gcp: PretendGcp, api: Api) -> None:
+    """A pool at nothing grows for a pod that waits for GPUs, and shrinks when nobody needs it."""
+    def machines() -> int:
+        return len(next(one["nodes"] for one in gcp.control("GET", "pools")["pools"] if one["pool"] == "pool-1"))
+
+    def phase() -> str:
+        return str((api.get("/api/v1/namespaces/default/pods/needs-gpus") or {}).get("status", {}).get("phase"))
+
+    gcp.control("POST", "settings", {"idle_seconds": 1.0})
+    assert machines() == 0
+    api.call("POST", "/api/v1/namespaces/default/pods", GPU_POD)
+    until(phase, lambda found: found == "Running")
+    assert machines() == 1
+    api.call("DELETE", "/api/v1/namespaces/default/pods/needs-gpus?gracePeriodSeconds=0")
+    until(machines, lambda count: count == 0)

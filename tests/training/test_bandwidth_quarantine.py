@@ -1,0 +1,145 @@
+"""Who is put aside when a gate stays closed, and how it comes back: hosts by a record, a cluster's nodes by a taint."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playrunner.errors import BadInput
+from playrunner.fleet import Fleet
+from playrunner.inventory import read_inventory
+from playrunner.quarantine import Quarantine, seconds_of
+from roles.training.bandwidth.spares import Search
+from roles.training.network.verdict import Verdict
+from sandbox.kube import process
+from tests import runner
+from tests.modules.k8s.stage import Api
+
+HOUR = 3600.0
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Fleet]]:
+    """Hosts of an inventory whose records are the test's own; nobody is reached."""
+    monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path / "state"))
+
+    def made(**addresses: str) -> Fleet:
+        content = {"all": {"hosts": {name: {"ansible_host": address} for name, address in addresses.items()}}}
+        (tmp_path / "inventory.yaml").write_text(json.dumps(content))
+        return Fleet(read_inventory([str(tmp_path / "inventory.yaml")]))
+
+    yield made
+
+
+def named(fleet: Fleet) -> list[str]:
+    return list(Quarantine(fleet).entries())
+
+
+def test_a_host_is_put_aside_with_its_reason_and_let_out_again(fleet: Callable[..., Fleet]) -> None:
+    hosts = fleet(a="10.0.0.1", b="10.0.0.2")
+    entry = Quarantine(hosts).put("b", "slow to everybody", HOUR)
+    assert entry.reason == "slow to everybody" and 3500 < entry.until - time.time() <= HOUR
+    assert named(hosts) == ["b"]
+    assert Quarantine(hosts).release("b") and not Quarantine(hosts).release("b")
+    assert named(hosts) == []
+
+
+def test_time_heals_and_so_does_a_new_machine_under_the_old_name(fleet: Callable[..., Fleet]) -> None:
+    hosts = fleet(a="10.0.0.1", b="10.0.0.2")
+    Quarantine(hosts).put("a", "slow", -1)
+    Quarantine(hosts).put("b", "slow", HOUR)
+    assert named(hosts) == ["b"]
+    assert named(fleet(a="10.0.0.1", b="10.0.0.9")) == []
+
+
+def test_a_culprit_leaves_and_nobody_else(fleet: Callable[..., Fleet]) -> None:
+    hosts = fleet(a="10.0.0.1", b="10.0.0.2", c="10.0.0.3")
+    verdict = Verdict(False, ("b is slow to 2 of 2 nodes",), ("b",), ("b",))
+    assert Search("run").take(verdict, ["a", "b", "c"], Quarantine(hosts), HOUR) == ["b"]
+    assert Quarantine(hosts).entries()["b"].reason == "b is slow to 2 of 2 nodes (gate of run)"
+
+
+def test_when_most_nodes_are_bad_it_is_not_the_nodes(fleet: Callable[..., Fleet]) -> None:
+    hosts = fleet(a="10.0.0.1", b="10.0.0.2", c="10.0.0.3")
+    verdict = Verdict(False, ("all is lost",), ("a", "b"), ("a", "b"))
+    assert Search("run").take(verdict, ["a", "b", "c"], Quarantine(hosts), HOUR) == []
+    assert Search("run").take(Verdict(False, ("every link is slow",), ("a",)), ["a", "b"], Quarantine(hosts), HOUR) == []
+    assert named(hosts) == []
+
+
+def test_of_two_nodes_the_later_goes_first_and_comes_back_when_it_was_the_other(fleet: Callable[..., Fleet]) -> None:
+    hosts, search = fleet(a="10.0.0.1", b="10.0.0.2", c="10.0.0.3"), Search("run")
+
+    def link(one: str, other: str) -> Verdict:
+        return Verdict(False, (f"the link {one} - {other} is slow",), (one, other), (), ((one, other),))
+
+    assert search.take(link("a", "b"), ["a", "b"], Quarantine(hosts), HOUR) == ["b"]
+    assert named(hosts) == ["b"]
+    assert search.take(link("a", "c"), ["a", "c"], Quarantine(hosts), HOUR) == ["a"]
+    assert named(hosts) == ["a"]
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90m", 5400.0), ("24h", 86400.0), ("3d", 259200.0)])
+def test_a_time_is_read(text: str, seconds: float) -> None:
+    assert seconds_of(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0h", "tomorrow", "5"])
+def test_a_time_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="90m, 24h or 3d"):
+        seconds_of(text)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    root = tmp_path_factory.mktemp("kube")
+    up = process.up(root, pretend=True)
+    yield Api(Path(up.kubeconfig), up.flavour)
+    process.down(root)
+
+
+@pytest.fixture
+def nodes(cluster: Api, tmp_path: Path) -> Callable[..., Any]:
+    """`nodes("list")`: a verb of the group, on an inventory of this cluster and one host; what it says as JSON."""
+    (tmp_path / "inventory.yaml").write_text(json.dumps({
+        "all": {"vars": {"kubeconfig": str(cluster.kubeconfig)}, "hosts": {"host1": {"ansible_host": "192.0.2.1"}}}}))
+
+    def verb(name: str, *words: str) -> runner.Outcome:
+        return runner.invoke(f"nodes.{name}", *words, "--json", "--inventory", tmp_path / "inventory.yaml", state=tmp_path)
+
+    return verb
+
+
+def test_a_clusters_node_is_tainted_and_cordoned_with_our_mark_and_gets_back_what_it_had(
+        cluster: Api, nodes: Callable[..., runner.Outcome]) -> None:
+    other = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
+    cluster.call("POST", "/api/v1/nodes", {"metadata": {"name": "gpu-1"}, "spec": {"taints": [other]}})
+    assert nodes("quarantine", "gpu-1", "--reason", "slow", "--check").data["changed"]
+    assert cluster.get("/api/v1/nodes/gpu-1")["spec"]["taints"] == [other]
+    assert nodes("quarantine", "gpu-1", "--reason", "slow", "--ttl", "2h").data["changed"]
+    assert not nodes("quarantine", "gpu-1", "--reason", "slow").data["changed"]
+    spec = cluster.get("/api/v1/nodes/gpu-1")["spec"]
+    assert spec["unschedulable"] and [taint["key"] for taint in spec["taints"]] == ["dedicated", "playrunner.io/quarantine"]
+    listed = {each["name"]: each for each in nodes("list").data["nodes"]}
+    assert listed["gpu-1"]["quarantine"]["reason"] == "slow" and listed["host1"]["quarantine"] is None
+    assert nodes("release", "gpu-1").data["changed"] and not nodes("release", "gpu-1").data["changed"]
+    spec = cluster.get("/api/v1/nodes/gpu-1")["spec"]
+    assert spec["taints"] == [other] and not spec.get("unschedulable")
+
+
+def test_a_node_that_somebody_else_cordoned_stays_so(cluster: Api, nodes: Callable[..., runner.Outcome]) -> None:
+    cluster.call("POST", "/api/v1/nodes", {"metadata": {"name": "gpu-2"}, "spec": {"unschedulable": True}})
+    assert not nodes("release", "gpu-2").data["changed"]
+    nodes("quarantine", "gpu-2")
+    assert nodes("release", "gpu-2").data["changed"]
+    assert cluster.get("/api/v1/nodes/gpu-2")["spec"]["unschedulable"]
+
+
+def test_a_node_that_is_not_there_is_bad_input(nodes: Callable[..., runner.Outcome]) -> None:
+    refused = nodes("quarantine", "nobody")
+    assert refused.code == 5 and 'there is no node "nobody"' in refused.data["error"]

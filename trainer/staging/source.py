@@ -1,0 +1,140 @@
+"""Where data comes from: a web server, or anything fsspec knows (s3://, gs://, file://); listed, and read from any byte on."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from trainer.errors import BadInput
+from trainer.staging.trouble import may_pass
+from trainer.uploads import check_store, reason
+
+BLOCK = 1 << 23
+ANSWER_SECONDS = 60.0
+
+
+class Interrupted(Exception):
+    """The way to the source broke; what came so far is kept, and asking again goes on from there."""
+
+
+@dataclass(frozen=True)
+class Remote:
+    """One file at the source."""
+
+    name: str  # its path below the source
+    size: int  # -1 where the source does not tell
+    mark: str  # changes when its content does
+
+
+class Source(Protocol):
+    def files(self) -> list[Remote]: ...
+    def blocks(self, remote: Remote, start: int) -> Iterator[bytes]: ...
+
+
+def open_source(address: str, anonymous: bool = False, region: str = "") -> Source:
+    protocol, separator, rest = address.partition("://")
+    if not separator or "@" in rest.partition("/")[0]:
+        raise BadInput("the source is an address without a password, as s3://BUCKET/FOLDER or https://HOST/FILE.tar")
+    if protocol in ("http", "https"):
+        return Web(address)
+    check_store("--source", address)
+    return Store(address, anonymous, region)
+
+
+class Web:
+    """One file of a web server."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def files(self) -> list[Remote]:
+        name = urllib.parse.unquote(urllib.parse.urlsplit(self.address).path.rpartition("/")[2])
+        if not name:
+            raise BadInput(f"{self.address}: a web server's folder cannot be listed; name the file, an archive for example")
+        with self._answer("HEAD") as said:
+            mark = said.headers.get("ETag") or said.headers.get("Last-Modified") or ""
+            return [Remote(name, int(said.headers.get("Content-Length") or -1), mark)]
+
+    def blocks(self, remote: Remote, start: int) -> Iterator[bytes]:
+        with self._answer("GET", {"Range": f"bytes={start}-"} if start else {}) as said:
+            if start and said.status != 206:  # it does not know ranges: what is there already is passed over
+                _skip(said, start)
+            while block := said.read(BLOCK):
+                yield block
+
+    @contextmanager
+    def _answer(self, method: str, headers: dict[str, str] | None = None) -> Iterator[Any]:
+        request = urllib.request.Request(self.address, method=method, headers=headers or {})
+        try:
+            with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as said:
+                yield said
+        except urllib.error.HTTPError as error:
+            if error.code < 500 and error.code not in (408, 429):
+                raise BadInput(f"{self.address}: the server says {error.code} {error.reason}") from None
+            raise Interrupted(f"the server says {error.code} {error.reason}") from None
+        except OSError as error:
+            raise Interrupted(str(getattr(error, "reason", error))) from None
+
+
+class Store:
+    """A file, or everything below a folder, of an object store."""
+
+    def __init__(self, address: str, anonymous: bool, region: str) -> None:
+        import fsspec
+
+        options: dict[str, Any] = {}
+        if address.startswith("s3"):
+            options = {"anon": anonymous, **({"client_kwargs": {"region_name": region}} if region else {})}
+        elif anonymous and address.startswith(("gs://", "gcs://")):
+            options = {"token": "anon"}
+        self.address = address
+        self.store, self.base = fsspec.core.url_to_fs(address.rstrip("/"), **options)
+
+    def files(self) -> list[Remote]:
+        with self._naming_trouble():
+            self.store.invalidate_cache()
+            found = self.store.find(self.base, detail=True)
+        if not found:
+            raise BadInput(f"{self.address}: nothing is there")
+        above = self.base.rpartition("/")[0] if list(found) == [self.base] else self.base
+        return sorted((Remote(path[len(above):].lstrip("/"), int(told["size"]), _mark(told)) for path, told in found.items()
+                       if not path.endswith("/")), key=lambda one: one.name)
+
+    def blocks(self, remote: Remote, start: int) -> Iterator[bytes]:
+        alone = self.base.rpartition("/")[2] == remote.name and not self.store.isdir(self.base)
+        path = self.base if alone else f"{self.base}/{remote.name}"
+        with self._naming_trouble(), self.store.open(path, "rb", block_size=BLOCK) as file:
+            file.seek(start)
+            while block := file.read(BLOCK):
+                yield block
+
+    @contextmanager
+    def _naming_trouble(self) -> Iterator[None]:
+        try:
+            yield
+        except (BadInput, Interrupted):
+            raise
+        except Exception as error:  # every store's library has errors of its own
+            if may_pass(error):
+                raise Interrupted(reason(error)) from None
+            raise BadInput(f"{self.address}: {reason(error)}") from None
+
+
+def _mark(told: dict[str, Any]) -> str:
+    for name in ("ETag", "etag", "md5Hash", "mtime", "LastModified", "updated"):
+        if told.get(name):
+            return str(told[name]).strip('"')
+    return ""
+
+
+def _skip(said: Any, count: int) -> None:
+    while count > 0:
+        block = said.read(min(BLOCK, count))
+        if not block:
+            return
+        count -= len(block)
