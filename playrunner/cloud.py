@@ -45,6 +45,10 @@ class Unanswered(Failed):
     """A call was sent and no answer came: it may or may not have been done."""
 
 
+class HoldsData(Failed):
+    """A thing stays because of what is in it, which only its owner can judge; a sweep leaves it alone, too."""
+
+
 class Refused(Failed):
     """A service refused a call, in its own words."""
 

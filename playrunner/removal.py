@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from playrunner.cloud import HoldsData
 from playrunner.errors import HostUnreachable
 from playrunner.module import Failed
 from playrunner.settle import dissolve
@@ -21,6 +22,7 @@ class Gone:
     status: str
     reason: str = ""
     seconds: float = 0.0
+    holds_data: bool = False  # it stays because of what is in it
 
 
 def removable(survey: Survey, roles: Sequence[str] | None = None, with_kept: bool = False) -> list[Piece]:
@@ -72,5 +74,5 @@ def _dissolved(piece: Piece) -> Gone:
     try:
         values = dissolve(piece.module, piece.ctx)
     except (Failed, HostUnreachable) as problem:
-        return Gone(piece, "failed", str(problem), time.monotonic() - started)
+        return Gone(piece, "failed", str(problem), time.monotonic() - started, isinstance(problem, HoldsData))
     return Gone(piece, "changed" if values["changed"] else "ok", str(values.get("msg", "")), time.monotonic() - started)

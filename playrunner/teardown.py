@@ -33,8 +33,11 @@ def tear_down(options: Options, with_kept: bool) -> int:
     def then(shared: Shared, ended: Ended) -> int:
         cluster = shared.clouds.owner(Scope(shared.world, "localhost")).cluster
         spoken_of = _values([*ended.kept, *ended.planned])
-        left = [one for client in _clients(shared)
-                for one in sweep(client, cluster, lambda one: not _ids(one) & spoken_of, options, shared)]
+        full = _values([gone.piece for gone in ended.gone if gone.holds_data])
+        left: list[Leftover] = []
+        for client in _clients(shared):
+            left += sweep(client, cluster, lambda one: not _ids(one) & (spoken_of | full), options, shared)
+            left += [one for one in leftovers.find(client, cluster) if _ids(one) & full] if full else []
         return _told(left, ended, options)
 
     return delete_roles(cloud_roles(Path.cwd() / "roles", chosen(options)), options, "teardown", with_kept, then)

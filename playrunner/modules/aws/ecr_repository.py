@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from playrunner.module import Failed
+from playrunner.cloud import HoldsData
 from playrunner.modules.aws._base import AwsModule
 from playrunner.modules.aws._storage import given, refuse_changes, same_key
 from playrunner.modules.aws._tags import spelled
@@ -74,7 +74,7 @@ class EcrRepository(AwsModule):
         if not self.empty_on_delete:
             images = ctx.aws.read("ecr", "list_images", repositoryName=self.name, PaginationConfig={"MaxItems": 1})["imageIds"]
             if images:
-                raise Failed(f"the repository {self.name} holds images; set empty_on_delete: true to delete them with it")
+                raise HoldsData(f"the repository {self.name} holds images; set empty_on_delete: true to delete them with it")
         ctx.aws.call("ecr", "delete_repository", repositoryName=self.name, force=self.empty_on_delete)
 
     def _apply_policy(self, ctx: Any, policy: State) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.cloud import Refused
+from playrunner.cloud import HoldsData, Refused
 from playrunner.module import Failed
 from playrunner.modules.aws._base import AwsModule
 from playrunner.modules.aws._storage import given
@@ -89,7 +89,7 @@ class S3Bucket(AwsModule):
         if self.empty_on_delete:
             empty(ctx, self.name)
         elif holds_something(ctx, self.name):
-            raise Failed(f"s3://{self.name} is not empty; empty it, or set empty_on_delete: true to delete what is in it")
+            raise HoldsData(f"s3://{self.name} is not empty; empty it, or set empty_on_delete: true to delete what is in it")
         ctx.aws.call("s3", "delete_bucket", Bucket=self.name)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
+from playrunner.cloud import HoldsData
 from playrunner.module import Failed
 from playrunner.modules.gcp._base import GcpModule, with_marks
 from playrunner.state import Change, State
@@ -43,7 +44,7 @@ class ArtifactRepository(GcpModule):
         path = self._path(ctx)
         if change.removes:
             if not self.empty_on_delete and ctx.gcp.listing("artifactregistry", f"{path}/dockerImages", "dockerImages"):
-                raise Failed(f"the repository {self.name} holds images; set empty_on_delete: true to delete them with it")
+                raise HoldsData(f"the repository {self.name} holds images; set empty_on_delete: true to delete them with it")
             begun = ctx.gcp.call("DELETE", "artifactregistry", path)
             ctx.gcp.finished("artifactregistry", begun)
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from playrunner.cloud import Refused
+from playrunner.cloud import HoldsData, Refused
 from playrunner.module import Failed
 from playrunner.modules.gcp._base import GcpModule, with_marks
 from playrunner.state import Change, State
@@ -63,7 +63,7 @@ class Bucket(GcpModule):
     def _remove(self, ctx: Any) -> None:
         inside = ctx.gcp.listing("storage", f"b/{self.name}/o", "items", versions="true")
         if inside and not self.empty_on_delete:
-            raise Failed(f"gs://{self.name} is not empty; empty it, or set empty_on_delete: true to delete what is in it")
+            raise HoldsData(f"gs://{self.name} is not empty; empty it, or set empty_on_delete: true to delete what is in it")
         for one in inside:
             try:
                 ctx.gcp.call("DELETE", "storage", f"b/{self.name}/o/{quote(one['name'], safe='')}", generation=one["generation"])
