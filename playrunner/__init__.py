@@ -9,7 +9,7 @@ Reaching hosts  targets, hostkeys -> connection (Fabric) -> agents -> agent (the
 Outside plays   fleet (hosts asked or given a program)  stage (the sandbox behind an inventory)  quarantine (hosts put aside)
                 doctor/ (what this machine lacks)
 Clouds          cloud (what a thing there is) -> settle (look until it is there)  background (steps side by side)  controller
-                clients (AWS), gcp/ (Google Cloud), kube* (Kubernetes), shared_reads, clouds, owner (our mark), intents
+                clients (AWS), gcp/ (Google Cloud), kube* (Kubernetes), shared_reads, clouds, owner (our mark), journal, intents
                 eks_token, gke_token  chosen_clouds (which of them an inventory is about)
                 survey -> removal -> stock (shown or deleted)  leftovers/ (the sweep)  teardown  prices, costs
                 instances (what machines have)

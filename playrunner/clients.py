@@ -12,10 +12,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from playrunner.cloud import Refused, Unanswered
 from playrunner.errors import BadInput, HostUnreachable
+from playrunner.journal import Journal, written_down
 from playrunner.shared_reads import SHARED_SECONDS, SharedReads
 
 ATTEMPTS = 9
@@ -30,14 +31,6 @@ _IN_USE = ("DependencyViolation", "InUse", "DeleteConflict", "ResourceConflict",
 _NOT_FOUND = ("NotFound", "NoSuch", ".Malformed")
 _DENIED = ("AccessDenied", "UnauthorizedOperation", "AuthFailure", "InvalidClientTokenId", "ExpiredToken",
            "UnrecognizedClient", "SignatureDoesNotMatch", "OptInRequired")
-
-
-class Journal(Protocol):
-    """Where changes are written down before and after they are made."""
-
-    def event(self, kind: str, **facts: Any) -> None: ...
-
-    def token(self, subject: str, call: str) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -170,20 +163,12 @@ class Aws:
         facts: dict[str, Any] = {"call": call, "subject": self.subject}
         if token:
             facts["token"] = arguments[token] = self.journal.token(self.subject, call) if self.journal else _fresh()
-        self._note("call", **facts)
-        outcome = "unanswered"
         try:
-            answer = self._send(service, operation, arguments, repeatable=bool(token))
-            outcome = "done"
-            return answer
-        except Refused as refusal:
-            outcome = refusal.code
-            raise
+            with written_down(self.journal, **facts):
+                return self._send(service, operation, arguments, repeatable=bool(token))
         finally:
             self.account_session.changed(service)
             self.refresh()
-            if outcome != "unanswered":
-                self._note("answer", call=call, subject=self.subject, outcome=outcome)
 
     def _send(self, service: str, operation: str, arguments: Mapping[str, Any], repeatable: bool) -> Any:
         for attempt in range(ATTEMPTS):
@@ -201,10 +186,6 @@ class Aws:
         most = min(FIRST_BACKOFF * 2**attempt, LONGEST_BACKOFF)
         self.sleep(random.uniform(most / 2, most))
         self.refresh()
-
-    def _note(self, kind: str, **facts: Any) -> None:
-        if self.journal:
-            self.journal.event(kind, **facts)
 
 
 class _Throttled(Refused):

@@ -15,9 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from playrunner.clients import Journal
 from playrunner.cloud import Unanswered
 from playrunner.errors import HostUnreachable
+from playrunner.journal import Journal
 from playrunner.kube_errors import KubeError, problem
 from playrunner.kube_resource import Discovery, Resource
 from playrunner.kube_transport import NoAnswer, NotReached, Transport

@@ -123,4 +123,5 @@ def _hear(shared: Shared, gone: Gone, options: Options) -> None:
     shared.hear(Result(piece.ctx.host, piece.title, step.module, gone.status, values, round(gone.seconds, 3), step.place,
                        step.position))
     if not options.json and gone.status != "failed":
-        print(f"gone    {piece.title}  {gone.seconds:.1f}s" if gone.status == "changed" else f"left    {piece.title}", flush=True)
+        line = f"gone    {piece.title}  {gone.seconds:.1f}s" if gone.status == "changed" else f"left    {piece.title}"
+        print(f"{line}\n", end="", flush=True)  # in one piece: several threads speak

@@ -9,11 +9,11 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from playrunner.clients import Journal
 from playrunner.cloud import Refused, Unanswered
 from playrunner.errors import HostUnreachable
 from playrunner.gcp.problems import NotReached, Throttled, failed
 from playrunner.gcp.project import Project
+from playrunner.journal import Journal, written_down
 from playrunner.module import Failed
 from playrunner.shared_reads import SHARED_SECONDS
 
@@ -78,20 +78,12 @@ class Gcp:
             given = self.journal.token(self.subject, facts["call"]) if self.journal else uuid.uuid4().hex
             facts["token"] = given
             query["requestId"] = str(uuid.UUID(given))
-        self._note("call", **facts)
-        outcome = "unanswered"
         try:
-            answer = self._send(method, service, path, query, body, repeatable=token)
-            outcome = "done"
-            return answer
-        except Refused as refusal:
-            outcome = refusal.code
-            raise
+            with written_down(self.journal, **facts):
+                return self._send(method, service, path, query, body, repeatable=token)
         finally:
             self.account_session.reads.changed([service])
             self.refresh()
-            if outcome != "unanswered":
-                self._note("answer", call=facts["call"], subject=self.subject, outcome=outcome)
 
     def finished(self, service: str, operation: Mapping[str, Any]) -> None:
         """Wait for an operation that was begun here; when it went wrong, its reason is raised."""
@@ -144,10 +136,6 @@ class Gcp:
         most = min(FIRST_BACKOFF * 2**attempt, LONGEST_BACKOFF)
         self.sleep(random.uniform(most / 2, most))
         self.refresh()
-
-    def _note(self, kind: str, **facts: Any) -> None:
-        if self.journal:
-            self.journal.event(kind, **facts)
 
 
 def _items(found: Any) -> list[Any]:
