@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,8 @@ ASKED_TO_GO = 143
 NOT_THERE = 69
 LAST_SECONDS = 30.0  # for ranks elsewhere to end once one has failed; a connection that is cut is noticed as soon
 
+PARTING_SECONDS = 1.0  # sshd tells how a session ended after that has ended
+
 
 def main(words: list[str]) -> int:
     at = words.index("-m")
@@ -35,7 +38,7 @@ def main(words: list[str]) -> int:
     folder = Path(tempfile.mkdtemp(prefix="playrunner-ssh-"))
     node = int(os.environ.get("JOB_COMPLETION_INDEX") or 0)
     told = {"node": node, "nodes": options.nodes, "slots": options.slots, "port": options.port, "words": words[at:],
-            "master": host(options.name, 0), "mark": f"{options.name}/{node}", "folder": os.getcwd(),
+            "mark": f"{options.name}/{node}", "folder": os.getcwd(),
             "environment": dict(os.environ)}
     daemon = Daemon(folder, options.name)
     try:
@@ -78,6 +81,9 @@ class Pod:
             if self.asked and not processes.marked(self.told["mark"]):
                 return ASKED_TO_GO
             time.sleep(TICK_SECONDS)
+        while processes.marked(self.told["mark"]):  # whoever told us
+            time.sleep(TICK_SECONDS)
+        time.sleep(PARTING_SECONDS)
         return 0
 
     def _conduct(self, hosts: list[str]) -> int:
@@ -94,12 +100,25 @@ class Pod:
             thread.join(LAST_SECONDS)
         if failed or self.asked:
             return failed or ASKED_TO_GO
-        told = [subprocess.run(self.daemon.call(each, "end"), check=False, stdin=subprocess.DEVNULL) for each in hosts[1:]]
-        return next((one.returncode for one in told if one.returncode), 0)
+        heard = [self._let_go(each) for each in hosts[1:]]
+        return 0 if all(heard) else NOT_THERE
+
+    def _let_go(self, host: str) -> bool:
+        """Tell a pod that the run is over; one that no longer listens has heard it, whatever ssh says of its last words."""
+        deadline = time.monotonic() + LAST_SECONDS
+        while subprocess.run(self.daemon.call(host, "end"), check=False, stdin=subprocess.DEVNULL).returncode:
+            if not listens(host):
+                return True
+            if time.monotonic() > deadline:
+                print(f"over_ssh: {host} cannot be told that the run is over", flush=True)
+                return False
+            time.sleep(1.0)
+        return True
 
     def _called(self, host: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(self.daemon.call(host, "ranks"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, start_new_session=True)
+        asking = self.daemon.call(host, f"ranks {os.environ['POD_IP']}")
+        return subprocess.Popen(asking, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                start_new_session=True)
 
     def _ask(self, *_: object) -> None:
         """The trainer saves when it is asked to end, and so do the ranks it tells of it."""
@@ -107,6 +126,14 @@ class Pod:
         if not self.started and not self.told["node"]:
             raise SystemExit(ASKED_TO_GO)  # it only waits for the others
         processes.signal_all(processes.ranks_among(processes.marked(self.told["mark"])), signal.SIGTERM)
+
+
+def listens(host: str) -> bool:
+    try:
+        with socket.create_connection((host, PORT), 5):
+            return True
+    except OSError:
+        return False
 
 
 def _all_ended(calls: dict[str, subprocess.Popen[bytes]]) -> int:

@@ -15,6 +15,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainer.node import processes
+
 PORT = 2222
 KEYS = ("key", "key.pub", "host_key", "host_key.pub")
 _PRIVATE_FOLDER = re.compile(r"Missing privilege separation directory: (\S+)")
@@ -48,7 +50,8 @@ class Daemon:
             Path(needed[1]).mkdir(parents=True, exist_ok=True, mode=0o755)
         elif tried.returncode:
             raise NoDaemon(f"sshd does not accept its settings: {tried.stderr.strip()}")
-        return subprocess.Popen([program, "-D", "-e", "-f", str(settings)], stdin=subprocess.DEVNULL)
+        return subprocess.Popen([program, "-D", "-e", "-f", str(settings)], stdin=subprocess.DEVNULL,
+                                preexec_fn=processes.end_with_parent)
 
     def call(self, host: str, word: str) -> list[str]:
         """The command line that asks another pod for something."""

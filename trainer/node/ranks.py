@@ -1,7 +1,8 @@
 """`python -m trainer.node.ranks FOLDER`: the one command that a pod's sshd runs for the run's key, whatever is asked for.
 
-`ranks` starts this pod's ranks and stays until they have ended; when whoever asked is gone, so are they. `end` tells the pod
-that the run is over. FOLDER/start.json says what to run and as whom, since an SSH session has no environment of its own.
+`ranks ADDRESS` starts this pod's ranks, which meet there, and stays until they have ended; when whoever asked is gone, so are
+they. `end` tells the pod that the run is over. FOLDER/start.json says what to run and as whom, since an SSH session has no
+environment of its own.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ def main() -> int:
     if asked == "end":
         (folder / OVER).touch()
         return 0
-    if asked != "ranks":
-        print(f'ranks: "{asked}" is not done here: it is ranks or end', flush=True)
+    word, _, address = asked.partition(" ")
+    if word != "ranks" or not address:
+        print(f'ranks: "{asked}" is not done here: it is ranks ADDRESS or end', flush=True)
         return 64
-    return run(json.loads((folder / START).read_text()))
+    return run({**json.loads((folder / START).read_text()), "master": address})
 
 
 def run(told: Mapping[str, Any]) -> int:

@@ -1,7 +1,7 @@
 """Training runs on Kubernetes: the same profile, environment, records and verbs as over SSH, run by a cluster.
 
 The place        ground (what the inventory says, the way there)  names (ids, labels)  offers (what nodes have free)
-The job          job (a value)  sizing (how large a pod is, what is refused)  command, pod (what runs)  launchers/ (four ways)
+The job          job (a value)  sizing (how large a pod is, what is refused)  command, pod (what runs)  launchers/ (five ways)
                  plan (from a request to a job)  render (the variables of manifests/training and of tasks/cluster.yaml)
 Launching        launch -> follow (job, pods, logs as they change) -> tails (each line once) -> conclusion
 Looking          found (runs as the cluster tells them)  selection  words (logs, metrics)  rank0 (who it is)  status logs watch
@@ -11,7 +11,7 @@ Losses           setbacks (steps done again)  bad_nodes (a node that fails twice
 Beside a run     helper (a pod with the claim)  shell  board
 Before and after errand (something done once by a Job: ../stage, ../export)  cacheset (whose it is)  compiling (../precompile)
 
-In a pod, trainer/pod.py comes first: code unpacked, the first pod awaited, then torchrun.
+In a pod, trainer/pod.py comes first: code unpacked, the first pod awaited, then torchrun. Or, by `keys`, trainer/over_ssh.py.
 
 Where more can be joined on:
 - another kind of job: a file in launchers/ with its KIND, and a template of its name in manifests/training
