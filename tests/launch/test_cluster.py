@@ -151,7 +151,7 @@ def test_its_curves_are_served_on_loopback_until_whoever_looks_leaves(cluster: C
 
 @pytest.mark.parametrize(("words", "told"), [
     (["--nodes", 3, "--set", "train.batch_size=12"], "3 nodes with 1 cpu free are wanted, and the cluster has 2"),
-    (["--launcher", "slurm"], "job, pytorchjob, elasticjob, vcjob on a cluster"),
+    (["--launcher", "slurm"], "job, pytorchjob, elasticjob, vcjob, deepspeedjob on a cluster"),
     (["--set", "launch.max_nodes=9", "--set", "launch.min_nodes=1", "--launcher", "pytorchjob"], "set launch.max_nodes=2")])
 def test_what_cannot_work_is_refused_before_anything_is_submitted(cluster: ClusterSite, words: list[object], told: str) -> None:
     cluster.install("pytorchjob" if "pytorchjob" in words else "")
