@@ -59,7 +59,7 @@ class Metrics:
         self.file.write(text + "\n")
         self.file.flush()
         if self.spoken:
-            print(f"metrics {text}", flush=True)
+            print(f"metrics {text}\n", end="", flush=True)  # in one piece: torchrun's tail of it may read in between
         if self.board:
             for key, value in clean.items():
                 if isinstance(value, float | int) and key not in ("step", "time"):

@@ -156,7 +156,11 @@ def metrics_in(line: str) -> str:
     if rank_of(line) != 0:
         return ""
     text = line.partition("] ")[2]
-    return text.removeprefix("metrics ") if text.startswith(METRICS) else ""
+    if not text.startswith(METRICS):
+        return ""
+    text = text.removeprefix("metrics ")
+    # Behind a line that it read before its end torchrun writes its prefix once more.
+    return text[:text.rfind("}") + 1]
 
 
 def curve(records: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -39,6 +39,7 @@ def test_a_message_that_merely_speaks_of_rank_0_is_not_taken_for_it() -> None:
 
 def test_metrics_are_read_from_rank_0_s_lines_alone() -> None:
     assert metrics_in('[0] metrics {"step": 3, "loss": 1.5}') == '{"step": 3, "loss": 1.5}'
+    assert metrics_in('[0] metrics {"step": 3, "loss": 1.5}[0] ') == '{"step": 3, "loss": 1.5}'
     assert metrics_in('[1] metrics {"step": 3, "loss": 1.5}') == ""
     assert metrics_in("[0] step 3 loss 1.5") == ""
 
