@@ -36,6 +36,8 @@ class Api:
     def call(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:
         answer = self._pool.request(method, self.server + path, headers={**self._headers, "Content-Type": kind},
                                     body=None if body is None else json.dumps(body))
+        if answer.headers.get("Content-Type", "").startswith("text/plain"):  # a path that nobody serves yet
+            return {"kind": "Status", "code": answer.status, "message": answer.data.decode()}
         return json.loads(answer.data) if answer.data else {}
 
     def get(self, path: str) -> Any:
