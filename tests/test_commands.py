@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.runner import Stage, invoke
+from tests.runner import REPOSITORY, Stage, invoke
 from tests.sshd import NodeSet
 
 PLAYBOOK = """
@@ -46,6 +50,17 @@ def test_every_verb_is_listed_with_what_it_does(tmp_path: Path) -> None:
     for name in ("play", "run", "inventory.show", "hosts.trust", "runs.list", "runs.show", "modules.list", "modules.show",
                  "sandbox.up", "sandbox.down", "sandbox.status"):
         assert f"  {name} " in shown.out
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_start_compiles_what_changed_once_and_not_each_time(tmp_path: Path, kept: bool) -> None:
+    for part in ("playrunner", "roles"):
+        shutil.copytree(REPOSITORY / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(REPOSITORY / "tasks.py", tmp_path)
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "" if kept else "1"}
+    subprocess.run([sys.executable, "-m", "invoke", "--list"], cwd=tmp_path, env=environment, check=True, stdout=subprocess.DEVNULL)
+    compiled = {path.name.split(".")[0] for path in (tmp_path / "playrunner").rglob("*.pyc")}
+    assert compiled >= {"cli", "audit", "play"} if kept else not compiled
 
 
 def test_json_is_all_there_is_on_stdout(stage: Stage, nodes: NodeSet) -> None:

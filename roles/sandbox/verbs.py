@@ -12,11 +12,11 @@ _JSON = {"json": (False, "print JSON on stdout, and nothing else there")}
 
 
 @verb(flags=_JSON, help={"nodes": "how many SSH nodes", "aws": "wait until the pretend AWS answers (it is started anyway)",
-                         "gcp": "a pretend Google Cloud, too", "kube": "a Kubernetes cluster, too",
+                         "gcp": "a pretend Google Cloud, too", "kube": "a Kubernetes cluster (its API is a real one where kube-apiserver and etcd are found)",
                          "registry": "insist on a registry (if installed it is started anyway)"})
-def up(context: Any, flags: dict[str, Any], nodes: int = 2, aws: bool = False, gcp: bool = False, kube: bool = False,
+def up(context: Any, flags: dict[str, Any], nodes: int = 2, aws: bool = False, gcp: bool = False, kube: bool = True,
        registry: bool = False) -> int:
-    """Start the sandbox: SSH nodes, a pretend AWS and a registry for images; what is already up is left as it is."""
+    """Start the sandbox: SSH nodes, a Kubernetes cluster, a pretend AWS, a registry; what is already up is left as it is."""
     also = ["--aws" if aws else "--aws-later", "--registry" if registry else "--registry-if-installed"]
     also += [*(["--gcp"] if gcp else []), *(["--kube"] if kube else [])]
     return _sandbox("up", "--nodes", str(nodes), *also, *_as_json(flags))
