@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ import pytest
 from playrunner.bring import perform, restore
 from playrunner.module import Failed
 from playrunner.modules.host.lineinfile import Lineinfile
-
-Host = Callable[..., Any]
+from tests.modules.host.editing import Host, assert_edited_once_and_taken_back
 
 ALPHA = "alpha=1\nbeta=2\ngamma=3\nbeta=4\n"
 
@@ -82,23 +80,7 @@ EDITS: list[tuple[str | None, dict[str, Any], str | None]] = [
 def test_the_file_is_edited_once_and_the_edit_is_taken_back(host: Host, folder: Path, before: str | None,
                                                             arguments: dict[str, Any], after: str | None) -> None:
     target = folder / "f"
-    if before is not None:
-        target.write_bytes(before.encode())
-
-    def now() -> str | None:
-        return target.read_bytes().decode() if target.exists() else None
-
-    def module() -> Lineinfile:
-        return Lineinfile(path=str(target), **arguments)
-
-    foreseen = perform(module(), host(check=True))
-    assert now() == before
-    first = perform(module(), host(diff=True))
-    assert now() == after and first["changed"] == foreseen["changed"] == (before != after)
-    assert not perform(module(), host())["changed"] and now() == after
-    if first["changed"]:
-        restore(module(), first["diff"]["before"], host(diff=True))
-        assert now() == before
+    assert_edited_once_and_taken_back(host, target, lambda: Lineinfile(path=str(target), **arguments), before, after)
 
 
 def test_a_line_after_the_last_one_begins_on_a_line_of_its_own(ctx: Any, folder: Path) -> None:
