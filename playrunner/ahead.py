@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from playrunner import connection, patterns
+from playrunner import patterns, ssh_session
 from playrunner.agents import Agents, Seat
 from playrunner.errors import PlayrunnerError
 from playrunner.inventory import Inventory
@@ -25,7 +25,7 @@ def call_ahead(agents: Agents, inventory: Inventory, play: Play, extra: Mapping[
     except PlayrunnerError:
         return
     if seats:
-        connection.prepare()
+        ssh_session.prepare()
     for seat in seats[:options.forks]:
         agents.start_ahead(seat)
 

@@ -1,4 +1,4 @@
-"""Connections: a local process or an SSH session through any number of jump hosts; the only file that imports Fabric."""
+"""Connections: a local process or an SSH session through any number of jump hosts."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from playrunner import hostkeys
 from playrunner.errors import HostUnreachable
+from playrunner.ssh_session import opened, place, reason
 from playrunner.targets import Target
 
 if TYPE_CHECKING:
-    import fabric
     import paramiko
 
 READ_BYTES = 1 << 16
@@ -51,14 +48,6 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
 
-def prepare() -> None:
-    """Import what connections need before threads open them: a module half imported by one thread breaks another."""
-    import fabric
-    import paramiko
-
-    assert fabric and paramiko
-
-
 def connect(target: Target) -> Connection:
     """An open connection, or HostUnreachable with what to do about it."""
     return Local(target) if target.kind == "local" else Ssh(target)
@@ -77,7 +66,7 @@ class Local:
         try:
             made = socket.create_connection((address, port), timeout=self.target.connect_seconds)
         except OSError as error:
-            raise HostUnreachable(f"{self.target.name}: {address}:{port}: {_reason(error)}") from None
+            raise HostUnreachable(f"{self.target.name}: {address}:{port}: {reason(error)}") from None
         made.settimeout(None)
         return made
 
@@ -127,7 +116,7 @@ class Ssh:
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self._fabric = _open(target)
+        self._fabric = opened(target)
 
     def start(self, command: str) -> Channel:
         import paramiko
@@ -139,7 +128,7 @@ class Ssh:
             # The server allows so many sessions on one connection (MaxSessions); another connection has room again.
             return Ssh(self.target).start(command)
         except (paramiko.SSHException, OSError, EOFError) as error:
-            raise HostUnreachable(f"{_place(self.target)}: the connection broke: {error}") from None
+            raise HostUnreachable(f"{place(self.target)}: the connection broke: {error}") from None
         return SshChannel(session, self)
 
     def forward(self, address: str, port: int) -> Stream:
@@ -149,7 +138,7 @@ class Ssh:
             made: paramiko.Channel = self._fabric.transport.open_channel(
                 "direct-tcpip", (address, port), ("127.0.0.1", 0), timeout=self.target.connect_seconds)
         except (paramiko.SSHException, OSError, EOFError) as error:
-            raise HostUnreachable(f"{_place(self.target)}: {address}:{port} cannot be reached from there: {error}") from None
+            raise HostUnreachable(f"{place(self.target)}: {address}:{port} cannot be reached from there: {error}") from None
         return made
 
     def close(self) -> None:
@@ -181,150 +170,6 @@ class SshChannel:
     def close(self) -> None:
         with _quietly():
             self._session.close()
-
-
-def _open(target: Target) -> fabric.Connection:
-    import fabric
-    import paramiko
-
-    gateway = target.proxy_command or (_open(target.via) if target.via else None)
-    try:
-        options: dict[str, Any] = _authentication(target)
-        if not gateway:
-            options["sock"] = _socket(target)
-        made = fabric.Connection(target.address, user=target.user, port=target.port, config=_fabric_config(),
-                                 gateway=gateway, connect_timeout=target.connect_seconds, connect_kwargs=options)
-        _verify_host_key(made.client, target)
-        made.open()
-    except paramiko.BadHostKeyException as error:
-        name = target.host_key_name or hostkeys.label(target.address, target.port)
-        raise HostUnreachable(
-            f"{_place(target)}: the host key has CHANGED: {hostkeys.fingerprint(error.key)} instead of"
-            f" {hostkeys.fingerprint(error.expected_key)}. If the host was rebuilt, remove the old key with"
-            f" \"ssh-keygen -R '{name}'\" and run \"invoke hosts.trust {target.name}\"") from None
-    except paramiko.AuthenticationException as error:
-        tried = ", ".join(target.keys) or "the ssh agent and the default keys"
-        raise HostUnreachable(f"{_place(target)}: login as {target.user} was refused ({error}); tried {tried}") from None
-    except (paramiko.SSHException, OSError, EOFError, ValueError) as error:
-        raise HostUnreachable(f"{_place(target)}: {_reason(error)}") from None
-    # A host that vanished is noticed: unanswered keep-alives break the connection instead of leaving it to wait.
-    made.transport.set_keepalive(target.alive_seconds)
-    return made
-
-
-class _PromptSocket(socket.socket):
-    """Acknowledges at once what it receives.
-
-    sshd sends two small messages in a row after a login; the second waits for the acknowledgement of the first, which the
-    kernel would delay by 40 ms. Measured: opening a session falls from 43 to 2.5 ms.
-    """
-
-    def recv(self, *args: int) -> bytes:
-        data = super().recv(*args)
-        self.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-        return data
-
-
-def _socket(target: Target) -> socket.socket:
-    made = socket.create_connection((target.address, target.port), timeout=target.connect_seconds)
-    # Without it each small message waits 40 ms for the acknowledgement of the one before.
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    if hasattr(socket, "TCP_QUICKACK"):
-        made = _PromptSocket(fileno=made.detach())
-        made.settimeout(target.connect_seconds)
-    if hasattr(socket, "TCP_USER_TIMEOUT"):
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 3000 * target.alive_seconds)
-    return made
-
-
-def _fabric_config() -> fabric.Config:
-    import fabric
-    import paramiko
-
-    # ssh's configuration has been applied to the target already; Fabric must not apply it again. One for each connection:
-    # Fabric writes into it, and connections are opened side by side.
-    return fabric.Config(ssh_config=paramiko.SSHConfig(), lazy=True)
-
-
-def _authentication(target: Target) -> dict[str, Any]:
-    found: dict[str, Any] = {"look_for_keys": not target.keys, "allow_agent": not target.identities_only,
-                             "banner_timeout": 30, "auth_timeout": 30}
-    if target.password:
-        found["password"] = target.password
-    keys = [key for key in map(_private_key, target.keys) if key]
-    if keys:
-        found["pkey"] = keys[0]
-    files = [file for file in target.keys[1:] if Path(file).is_file()]
-    if files:
-        found["key_filename"] = files
-    return found
-
-
-@cache
-def _private_key(file: str) -> paramiko.PKey | None:
-    """A key read once for all hosts; one behind a passphrase is left to the ssh agent."""
-    import paramiko
-
-    if not Path(file).is_file():
-        raise HostUnreachable(f"the private key {file} does not exist; see ansible_ssh_private_key_file")
-    try:
-        return paramiko.PKey.from_path(file)
-    except paramiko.PasswordRequiredException:
-        return None
-    except (paramiko.SSHException, ValueError, TypeError) as error:
-        if "encrypted" in str(error) or "assword" in str(error):
-            return None
-        raise HostUnreachable(f"the private key {file} cannot be read: {error}") from None
-
-
-def _verify_host_key(client: paramiko.SSHClient, target: Target) -> None:
-    import paramiko
-
-    class Unknown(paramiko.MissingHostKeyPolicy):
-        def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
-            if target.accepts_any_key:
-                return
-            raise paramiko.SSHException(
-                f"the host key is not known: {hostkeys.fingerprint(key)}. Compare it with the host's own, then run"
-                f" \"invoke hosts.trust {target.name}\"")
-
-    client.set_missing_host_key_policy(Unknown())
-    name = hostkeys.label(target.address, target.port)
-    for kind, text in hostkeys.known_lines(target.known_hosts, target.host_key_name or name):
-        entry = paramiko.hostkeys.HostKeyEntry.from_line(f"{name} {kind} {text}")
-        if entry and entry.key:
-            client.get_host_keys().add(name, kind, entry.key)
-
-
-def offered_key(target: Target) -> paramiko.PKey:
-    """The key a host shows, without logging in: for a person to compare."""
-    import paramiko
-
-    try:
-        via = _open(target.via) if target.via else None
-        sock = (via.transport.open_channel("direct-tcpip", (target.address, target.port), ("", 0)) if via
-                else _socket(target))
-        with paramiko.Transport(sock) as transport:
-            transport.start_client(timeout=target.connect_seconds)
-            return transport.get_remote_server_key()
-    except (paramiko.SSHException, OSError, EOFError) as error:
-        raise HostUnreachable(f"{_place(target)}: {_reason(error)}") from None
-
-
-def _place(target: Target) -> str:
-    hop = f" via {target.via.name}" if target.via else ""
-    return f"{target.name} ({target.user}@{target.address}:{target.port}{hop})"
-
-
-def _reason(error: BaseException) -> str:
-    text = str(error) or type(error).__name__
-    if isinstance(error, ConnectionRefusedError) or "Connection refused" in text:
-        return "connection refused; is sshd running there, on this port?"
-    if isinstance(error, TimeoutError | socket.timeout) or "timed out" in text:
-        return "no answer in time; is the host up, and is the network open?"
-    if isinstance(error, socket.gaierror):
-        return f"the address cannot be found ({text}); set ansible_host"
-    return text
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from playrunner import connection, patterns
+from playrunner import patterns, ssh_session
 from playrunner.batch import Batch
 from playrunner.errors import Interrupted
 from playrunner.model import Play
@@ -91,7 +91,7 @@ class Execution:
         lockstep = bool(play.any_errors_fatal or play.max_fail_percentage is not None or play.strategy.endswith("linear"))
         batch = self._batch = Batch(hosts, self._slots, self._going, lockstep, play.max_fail_percentage)
         if any(self._needs_ssh(host) for host in hosts):
-            connection.prepare()
+            ssh_session.prepare()
         threads = [threading.Thread(target=Strand(self.shared, batch, variables, host).go, name=host, daemon=True)
                    for host in hosts]
         try:

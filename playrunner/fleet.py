@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from playrunner import connection, patterns
+from playrunner import patterns, ssh_session
 from playrunner.agents import Agents, ConnectionLost, Seat
 from playrunner.connection import Channel
 from playrunner.courier import Courier
@@ -56,7 +56,7 @@ class Fleet:
         hosts = list(hosts)
         if not hosts:
             return {}
-        connection.prepare()
+        ssh_session.prepare()
         with ThreadPoolExecutor(min(MOST_AT_ONCE, len(hosts))) as pool:
             answers = pool.map(lambda host: self._ask(host, module, arguments(host)), hosts)
             return dict(zip(hosts, answers, strict=True))

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from playrunner import hostkeys, patterns
-from playrunner.connection import offered_key
 from playrunner.errors import BadInput
 from playrunner.inventory import Inventory
 from playrunner.load.words import templar
+from playrunner.ssh_session import offered_key
 from playrunner.targets import target_of
 from playrunner.variables import Scope
 from playrunner.world import World

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any, ClassVar
 
-from playrunner import connection
+from playrunner import ssh_session
 from playrunner.cloud import CloudModule
 from playrunner.errors import HostUnreachable
 from playrunner.module import Failed
@@ -63,7 +63,7 @@ def _quoted(path: str) -> str:
 
 
 def _run(ctx: Any, command: str) -> str:
-    connection.prepare()
+    ssh_session.prepare()
     channel = ctx.connection().start(f"sh -c {shlex.quote(command)}")
     out = bytearray()
     while data := channel.receive():
