@@ -12,7 +12,7 @@ from playrunner.cloud import CloudModule
 from playrunner.context import Context
 from playrunner.courier import Courier
 from playrunner.flight import Flight, Turn
-from playrunner.module import Failed, Module
+from playrunner.module import Failed, Module, Probe
 from playrunner.request import Requests
 from playrunner.settle import settle
 from playrunner.shared import Shared
@@ -77,8 +77,10 @@ class Controller:
             parcel = self.courier.send(self.requests.seat_of(step, scope), module, {"args": given, "halt": False})
             return self.courier.wait(parcel), parcel.body
 
+        # A survey looks once: what is waited for when things are made may never come when they go.
+        check = self.requests.checks(step, scope) or (shared.survey is not None and isinstance(module, Probe))
         return Context(
-            self.host, scope, shared.world.inventory, self.requests.checks(step, scope), shared.options.diff,
+            self.host, scope, shared.world.inventory, check, shared.options.diff,
             connection=lambda: shared.pool.get(self.requests.seat_of(step, scope).target),
             reset_connection=lambda: self.courier.reset(self.requests.seat_of(step, scope)), on_host=on_host,
             sleep=self.background_sleep if module.in_background else self.sleep,

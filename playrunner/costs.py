@@ -9,6 +9,7 @@ from typing import Any
 from playrunner import prices
 
 DAY = 24
+NOT_PRICED = ("traffic", "requests", "logs", "what the cluster makes by itself (load balancers, disks of claims)", "discounts")
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def as_table(plan: Sequence[Thing]) -> str:
         lines.append(f"{_line(thing.thing, thing.hourly or 0.0, width)}  {says}".rstrip())
     lines.append(_line("total" + " at most" * is_at_most(plan), hourly(plan), width))
     lines += [f"{thing.thing:<{width}}  not priced: {thing.note}" for thing in unpriced(plan)]
-    return "\n".join([*lines, f"not priced either: traffic, requests and logs; {_source()}"])
+    return "\n".join([*lines, f"not priced either: {', '.join(NOT_PRICED)}", _source()])
 
 
 def as_data(plan: Sequence[Thing]) -> dict[str, Any]:
@@ -63,7 +64,7 @@ def as_data(plan: Sequence[Thing]) -> dict[str, Any]:
     return {"plan": [thing.as_data() for thing in plan], "hourly": round(total, 5), "daily": round(total * DAY, 4),
             "monthly": round(total * prices.HOURS, 2), "at_most": is_at_most(plan),
             "unpriced": [thing.thing for thing in unpriced(plan)],
-            "prices": {"dated": prices.DATED, "source": prices.SOURCE}}
+            "not_priced": list(NOT_PRICED), "prices": {"dated": prices.DATED, "source": prices.SOURCE}}
 
 
 def dollars(amount: float) -> str:

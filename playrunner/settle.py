@@ -23,16 +23,23 @@ def settle(module: CloudModule, ctx: Any) -> dict[str, Any]:
     return _Settling(module, ctx).to_declared()
 
 
-def dissolve(module: CloudModule, ctx: Any) -> dict[str, Any]:
-    """Take the thing away and wait until it is gone; what is not ours stays."""
-    return _Settling(module, ctx).to_nothing()
+class StillInUse(Failed):
+    """Something else uses what should go, and does not let go of it."""
+
+
+def dissolve(module: CloudModule, ctx: Any, in_use_seconds: float | None = None) -> dict[str, Any]:
+    """Take the thing away and wait until it is gone; what is not ours stays.
+
+    `in_use_seconds`: how long others may still use it; by default as long as it may take to go.
+    """
+    return _Settling(module, ctx, in_use_seconds).to_nothing()
 
 
 class _Settling:
     """One thing on its way."""
 
-    def __init__(self, module: CloudModule, ctx: Any) -> None:
-        self.module, self.ctx = module, ctx
+    def __init__(self, module: CloudModule, ctx: Any, in_use_seconds: float | None = None) -> None:
+        self.module, self.ctx, self.in_use_seconds = module, ctx, in_use_seconds
         self.started = time.monotonic()
 
     def to_declared(self) -> dict[str, Any]:
@@ -91,6 +98,8 @@ class _Settling:
             return False
         except Refused as refusal:
             if change.removes and refusal.in_use:
+                if self.in_use_seconds is not None and time.monotonic() - self.started > self.in_use_seconds:
+                    raise StillInUse(f"still in use: {refusal}") from None
                 self._rest(f"still in use: {refusal}")
                 return False
             if not ((change.creates and refusal.already) or (change.removes and refusal.not_found)):

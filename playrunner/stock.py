@@ -43,7 +43,7 @@ class Ended:
 
     @property
     def failed(self) -> list[Gone]:
-        return [gone for gone in self.gone if gone.status == "failed"]
+        return [gone for gone in self.gone if gone.status == "failed" and not gone.later]
 
     def summary(self) -> dict[str, Any]:
         return {"removed": [gone.piece.title for gone in self.gone if gone.status == "changed"],
@@ -64,7 +64,8 @@ def delete_roles(roles: Sequence[str], options: Options, command: str, with_kept
         _say_plan(pieces, kept, foreign, options)
         if pieces and not options.check and not options.yes and not agreed(shared, len(pieces)):
             return Interrupted.exit_code
-        gone = () if options.check else remove(survey, pieces, lambda one: _hear(shared, one, options))
+        gone = () if options.check else remove(survey, pieces, lambda one: _hear(shared, one, options),
+                                               lambda piece, why: _say_wait(piece, why, options), sweep_follows=then is not None)
         ended = Ended(gone, kept, pieces if options.check else ())
         if then:
             return then(shared, ended)
@@ -116,12 +117,20 @@ def agreed(shared: Shared, count: int) -> bool:
     return shared.report.ask(f"delete these {count}? [y/N]").strip().lower() in ("y", "yes")
 
 
+def _say_wait(piece: Piece, why: str, options: Options) -> None:
+    if not options.json:
+        print(f"waits   {piece.title}  {why}\n", end="", flush=True)
+
+
 def _hear(shared: Shared, gone: Gone, options: Options) -> None:
     piece, step = gone.piece, gone.piece.step
     shared.report.settled(piece.ctx.host, piece.title)
-    values = {"changed": gone.status == "changed", "failed": gone.status == "failed", "msg": gone.reason}
-    shared.hear(Result(piece.ctx.host, piece.title, step.module, gone.status, values, round(gone.seconds, 3), step.place,
+    status = "ok" if gone.later else gone.status
+    values = {"changed": status == "changed", "failed": status == "failed", "msg": gone.reason}
+    shared.hear(Result(piece.ctx.host, piece.title, step.module, status, values, round(gone.seconds, 3), step.place,
                        step.position))
-    if not options.json and gone.status != "failed":
+    if not options.json and gone.later:
+        print(f"later   {piece.title}  {gone.reason}\n", end="", flush=True)
+    elif not options.json and gone.status != "failed":
         line = f"gone    {piece.title}  {gone.seconds:.1f}s" if gone.status == "changed" else f"left    {piece.title}"
         print(f"{line}\n", end="", flush=True)  # in one piece: several threads speak

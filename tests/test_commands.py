@@ -58,7 +58,7 @@ def test_a_start_compiles_what_changed_once_and_not_each_time(tmp_path: Path, ke
         shutil.copytree(REPOSITORY / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(REPOSITORY / "tasks.py", tmp_path)
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "" if kept else "1"}
-    subprocess.run([sys.executable, "-m", "invoke", "--list"], cwd=tmp_path, env=environment, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-m", "invoke", "--list"], cwd=tmp_path, env=environment, check=True, capture_output=True)
     compiled = {path.name.split(".")[0] for path in (tmp_path / "playrunner").rglob("*.pyc")}
     assert compiled >= {"cli", "audit", "play"} if kept else not compiled
 

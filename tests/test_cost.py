@@ -36,6 +36,19 @@ def test_a_plan_is_priced_thing_by_thing_with_the_date_and_source_of_the_prices(
     assert told["prices"] == {"dated": prices.DATED, "source": prices.SOURCE}
 
 
+def test_the_plans_of_both_clouds_stand_in_one_table_which_says_what_it_leaves_out(inventory: Path, tmp_path: Path) -> None:
+    both = json.dumps({"cloud": ["aws", "gcp"], "gcp_zone": "us-central1-a", "gcp_project": "demo-project"})
+    words = ("cost", "--inventory", inventory, "--extra-vars", both)
+    told = invoke(*words, "--json", state=tmp_path).data
+    plan = {thing["thing"]: thing for thing in told["plan"]}
+    assert (plan["control plane demo"]["role"], plan["GKE control plane demo"]["role"]) == ("eks", "gke")
+    assert plan["demo-nfs: 1000 GiB pd-ssd"]["hourly"] == 0.23288 and plan["demo-jumphost: 1 x t3.large"]["hourly"] == 0.0832
+    assert told["hourly"] == pytest.approx(sum(thing["hourly"] or 0.0 for thing in told["plan"]), abs=1e-3)
+    assert {"traffic", "requests", "logs", "discounts"} < set(told["not_priced"])
+    table = invoke(*words, state=tmp_path).out
+    assert all(left_out in table for left_out in told["not_priced"]) and prices.DATED in table and prices.SOURCE in table
+
+
 def test_only_the_roles_asked_for_are_priced(inventory: Path, tmp_path: Path) -> None:
     shown = invoke("cost", "--inventory", inventory, "--roles", "fsx", state=tmp_path)
     assert shown.code == 0, shown.text

@@ -8,7 +8,7 @@ from typing import Any
 from playrunner.cloud import Refused, Unanswered
 from playrunner.errors import BadInput
 
-DOCS = "docs/gcp.md lists the roles that are needed"
+DOCS = "docs/gcp-permissions.md lists all that are needed"
 
 
 class Throttled(Refused):

@@ -12,7 +12,8 @@ _JSON = {"json": (False, "print JSON on stdout, and nothing else there")}
 
 
 @verb(flags=_JSON, help={"nodes": "how many SSH nodes", "aws": "wait until the pretend AWS answers (it is started anyway)",
-                         "gcp": "a pretend Google Cloud, too", "kube": "a Kubernetes cluster (its API is a real one where kube-apiserver and etcd are found)",
+                         "gcp": "a pretend Google Cloud, too",
+                         "kube": "a Kubernetes cluster (its API is a real one where kube-apiserver and etcd are found)",
                          "registry": "insist on a registry (if installed it is started anyway)"})
 def up(context: Any, flags: dict[str, Any], nodes: int = 2, aws: bool = False, gcp: bool = False, kube: bool = True,
        registry: bool = False) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 from sandbox.gcp import buckets, catalogue, clusters, disks, networking, nodes, operations, pools, quotas, repositories, services
 from sandbox.gcp.entrance import Entrance
 from sandbox.gcp.messages import Call, Request
+from sandbox.gcp.permissions import permission_of
 from sandbox.gcp.world import World
 
 Answer = Callable[[Call], Any]
@@ -45,7 +46,8 @@ def recognised(routes: list[Route], world: World, request: Request) -> tuple[Cal
         if found:
             at = {name: value for name, value in found.groupdict().items() if value}
             at.setdefault("location", at.get("zone") or at.get("region") or "")
-            return Call(world, request, route.service, route.action, f"{route.service}.{route.action}", route.mutating, at), route
+            asked = permission_of(route.service, route.action, at)
+            return Call(world, request, route.service, route.action, asked, route.mutating, at), route
     return Call(world, request, mutating=request.method != "GET"), None
 
 

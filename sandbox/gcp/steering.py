@@ -1,4 +1,7 @@
-"""`/_sandbox/pools`: every node pool with its machines, and a way to resize one, for whoever plays the cluster's autoscaler."""
+"""`/_sandbox/pools`: every node pool with its machines, and a way to resize one, for whoever plays the cluster's autoscaler.
+
+`/_sandbox/disks`: every disk that is ready, for whoever plays its machines.
+"""
 
 from __future__ import annotations
 
@@ -49,4 +52,10 @@ def _resize(world: World, wish: Any, query: Mapping[str, str]) -> Any:
     return {"size": size, "refused": nodes.resize(call, cluster, pool, size, wish.get("remove") or ()) or ""}
 
 
-MORE: dict[tuple[str, str], control.Handler] = {("GET", "pools"): _pools, ("POST", "pools"): _resize}
+def _disks(world: World, wish: Any, query: Mapping[str, str]) -> Any:
+    world.timeline.catch_up()
+    return {"disks": [{"project": project, "zone": zone, "name": name, "id": disk["id"]}
+                      for (project, zone, name), disk in world.of("disks").items() if disk["status"] == "READY"]}
+
+
+MORE: dict[tuple[str, str], control.Handler] = {("GET", "pools"): _pools, ("POST", "pools"): _resize, ("GET", "disks"): _disks}

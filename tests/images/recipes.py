@@ -17,7 +17,7 @@ from playrunner.model import steps_of
 from playrunner.options import Options
 from playrunner.run import run_plays
 
-IMAGES = ("nccl-tests", "fsdp", "bert", "cmd-shell", "tensorboard", "cpu", "gpt2-elastic")
+IMAGES = ("nccl-build", "nccl-tests", "fsdp", "bert", "cmd-shell", "tensorboard", "cpu", "gpt2-elastic")
 
 
 def recipes(folder: Path, **variables: Any) -> dict[str, dict[str, Any]]:

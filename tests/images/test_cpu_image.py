@@ -17,7 +17,9 @@ from tests.images.recipes import each_value
 from tests.runner import finish, start
 
 # The pins of the image, and the packages behind them.
-PACKAGES = {"torch_cpu": "torch", "numpy": "numpy", "fsspec": "fsspec", "pyyaml": "pyyaml", "tensorboard": "tensorboard"}
+PACKAGES = {"torch_cpu": "torch", "numpy": "numpy", "fsspec": "fsspec", "aiobotocore": "aiobotocore", "pyyaml": "pyyaml",
+            "tensorboard": "tensorboard"}
+STORES = ["s3fs"]  # which has fsspec's own version
 # What the trainer imports on its way; pip need only believe that the rest is installed.
 USED = ("torch", "numpy", "pyyaml", "pip", "typing-extensions", "fsspec", "filelock", "sympy", "mpmath", "packaging")
 BASE = "localhost/python-of-this-machine:base"
@@ -26,13 +28,13 @@ STEPS = 3
 
 @pytest.fixture
 def base(storage_environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    missing = [package for package in PACKAGES.values() if util.find_spec(package.replace("pyyaml", "yaml")) is None]
+    missing = [package for package in (*PACKAGES.values(), *STORES) if util.find_spec(package.replace("pyyaml", "yaml")) is None]
     if missing:
         pytest.skip(f"{', '.join(missing)} is not installed here, so it cannot be put into a base")
     for name, value in storage_environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path / "state"))
-    lay_out(tmp_path / "base", [*PACKAGES.values(), "pip"], USED)
+    lay_out(tmp_path / "base", [*PACKAGES.values(), *STORES, "pip"], USED)
     made = _buildah("from", "scratch").strip()
     subprocess.run(["cp", "-a", f"{tmp_path}/base/.", _buildah("mount", made).strip()], check=True)
     _buildah("commit", "-q", made, BASE)
@@ -47,7 +49,7 @@ def container(base: str, tmp_path: Path) -> Iterator[str]:
     pins = {pin: metadata.version(package).partition("+")[0] for pin, package in PACKAGES.items()}
     inventory.write_text(yaml.safe_dump({"all": {"vars": {
         "cluster_name": "demo", "image_builder": "buildah", "nccl_image_repository": "localhost/demo",
-        "nccl_image_bases": {"cpu": base}, "nccl_image_override": pins}}}))
+        "nccl_image_bases": {"cpu": base}, "nccl_image_override": pins, "nccl_image_object_stores": STORES}}}))
     words = ("nccl-image.build", "--images", "cpu", "--inventory", inventory, "--json")
     built = finish(start(*words, state=tmp_path / "state"), 300)
     assert built.code == 0, built.text

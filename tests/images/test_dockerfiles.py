@@ -23,7 +23,7 @@ from tests.runner import REPOSITORY
 
 STORED = Path(__file__).parent / "rendered"
 SETS = ("guide", "current")
-ROOTS = ("nccl-tests",)  # the workers of an MPIJob start sshd
+ROOTS = ("nccl-build", "nccl-tests")  # others stand on the first; of the second the workers of an MPIJob start sshd
 EVERY = [(which, image) for which in SETS for image in (*IMAGES, "workspace")]
 every = pytest.mark.parametrize(("which", "image"), EVERY, ids=lambda value: value)
 
@@ -94,14 +94,23 @@ def test_it_runs_as_an_ordinary_user_where_it_can(made: Any, which: str, image: 
 
 
 @pytest.mark.parametrize("which", SETS)
-def test_all_but_the_slow_base_hold_our_trainer(made: Any, which: str) -> None:
+def test_all_but_the_compiled_part_hold_our_trainer(made: Any, which: str) -> None:
     with_it = {image for image in IMAGES if "COPY trainer " in made[which][image]["dockerfile"]}
-    assert with_it == set(IMAGES) - {"nccl-tests"}
+    assert with_it == set(IMAGES) - {"nccl-build"}
 
 
 @pytest.mark.parametrize("which", SETS)
 def test_fsdp_stands_on_the_base_that_is_built_here(made: Any, which: str) -> None:
-    assert made[which]["fsdp"]["bases"] == [made[which]["nccl-tests"]["reference"]]
+    for image in ("fsdp", "nccl-tests"):
+        assert made[which][image]["bases"] == [made[which]["nccl-build"]["reference"]]
+
+
+@pytest.mark.parametrize("which", SETS)
+def test_images_that_stage_or_train_can_reach_object_stores(made: Any, which: str) -> None:
+    anywhere = dict.fromkeys(("fsdp", "cmd-shell", "cpu", "gpt2-elastic"), ("s3fs", "gcsfs"))
+    for image, libraries in {"bert": ("s3fs",), **anywhere}.items():  # Trainium is in one cloud only
+        pinned = dict(re.findall(r"([\w-]+)==(\S+)", made[which][image]["dockerfile"]))
+        assert {pinned[library] for library in libraries} == {pinned["fsspec"]} and pinned["aiobotocore"], image
 
 
 def test_the_two_sets_are_different_images(made: Any) -> None:
@@ -109,7 +118,7 @@ def test_the_two_sets_are_different_images(made: Any) -> None:
         assert made["guide"][image]["tag"] != made["current"][image]["tag"]
 
 
-def test_one_byte_of_the_trainer_makes_other_images_and_spares_the_base(made: Any, tmp_path: Path) -> None:
+def test_one_byte_of_the_trainer_makes_other_images_and_spares_the_compiled_part(made: Any, tmp_path: Path) -> None:
     shutil.copytree(REPOSITORY / "trainer", tmp_path / "trainer")
 
     def content(image: str) -> str:
@@ -121,4 +130,4 @@ def test_one_byte_of_the_trainer_makes_other_images_and_spares_the_base(made: An
     assert all(content(image) == made["current"][image]["content"] for image in IMAGES)
     with open(tmp_path / "trainer" / "loop.py", "a") as file:
         file.write("#")
-    assert {image for image in IMAGES if content(image) == made["current"][image]["content"]} == {"nccl-tests"}
+    assert {image for image in IMAGES if content(image) == made["current"][image]["content"]} == {"nccl-build"}

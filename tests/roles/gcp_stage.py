@@ -12,6 +12,7 @@ import yaml
 from sandbox.gcp import process
 from sandbox.kube import process as kube_process
 from tests.modules.gcp.stage import variables_of
+from tests.roles import gcp_permissions
 from tests.sandbox.gcp import PretendGcp
 
 CLUSTER = "drill"
@@ -29,11 +30,12 @@ def gcp_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PretendGcp]
 
 
 @pytest.fixture
-def gcp(gcp_server: PretendGcp) -> PretendGcp:
-    """An empty project where nothing takes time."""
+def gcp(gcp_server: PretendGcp) -> Iterator[PretendGcp]:
+    """An empty project where nothing takes time; every call must be on the page of permissions."""
     gcp_server.control("POST", "reset")
     gcp_server.delays(**{"*": 0.0})
-    return gcp_server
+    yield gcp_server
+    gcp_permissions.check(gcp_server.calls())
 
 
 @pytest.fixture
@@ -50,6 +52,7 @@ def moving_gcp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PretendGcp]
         gcp.delays(**{"*": 0.05})
         kube_process.up(root, pretend=True, moving=True)
         yield gcp
+        gcp_permissions.check(gcp.calls())
     finally:
         kube_process.down(root)
         process.down(root)

@@ -80,11 +80,12 @@ def _chosen(count: int) -> Iterator[int]:
         yield number
 
 
-def test_killed_at_every_event_the_next_run_converges_and_teardown_leaves_nothing(world: World) -> None:
+def test_killed_at_every_event_the_next_run_converges_and_a_killed_teardown_too(world: World) -> None:
     for number in _chosen(world.events):
         assert world.rehearsal.create(kill_at=number)["code"] in (-9, 0)
         world.create()
         assert world.shape() == world.whole, f"killed at event {number}"
+        assert world.rehearsal.teardown(kill_at=number)["code"] in (-9, 0)
         world.teardown()
 
 
@@ -101,7 +102,9 @@ def test_with_a_fault_at_every_change_in_turn_there_is_one_of_each_thing(world: 
         world.create()
         world.gcp.control("DELETE", "faults")
         assert world.shape() == world.whole, f"{kind} at change {number}"
+        world.gcp.fault(kind, mutating=True, nth=number)
         world.teardown()
+        world.gcp.control("DELETE", "faults")
 
 
 def test_with_a_fifth_of_all_calls_throttled_it_converges_and_goes_again(world: World) -> None:

@@ -64,17 +64,21 @@ def test_what_a_cluster_left_behind_is_found_and_removed_and_nothing_of_others(
     gcp.done("DELETE", f"{CLUSTERS}/drill")  # by hand, so that nobody could let go of what it held
     told = json.loads(operator.invoke("audit", "--json").out)
     kinds = sorted(thing["kind"] for thing in told["clusters"][0]["things"])
-    assert kinds == ["firewall rule", "forwarding rule", "persistent disk", "persistent disk", "target pool"]
-    assert told["monthly_dollars"] == pytest.approx(2 * 100 * 0.17 + 0.025 * prices.HOURS, abs=0.01)
+    assert kinds == ["address", "firewall rule", "forwarding rule", "persistent disk", "persistent disk", "target pool"]
+    assert told["monthly_dollars"] == pytest.approx(2 * 100 * 0.17 + (0.025 + 0.005) * prices.HOURS, abs=0.01)
+    gcp.delays(**{"*": 0.05})  # so that it has to be asked what became of what was begun
     gone = operator.invoke("teardown", "--yes")
     assert gone.code == 0, gone.out + gone.err
-    assert gcp.everything() == {"disks": ["pvc-2"], "firewall rule": ["k8s-fw-theirs"], "forwardingRules": ["theirs"],
-                                "targetPools": ["theirs"]}
+    assert gcp.everything() == {"addresses": ["theirs"], "disks": ["pvc-2"], "firewall rule": ["k8s-fw-theirs"],
+                                "forwardingRules": ["theirs"], "targetPools": ["theirs"]}
 
 
 def test_everything_that_stands_in_the_way_is_told_before_anything_is_made(
         gcp: PretendGcp, gcp_inventory: Path, tmp_path: Path) -> None:  # noqa: F811
     operator = operator_of(gcp, gcp_inventory, tmp_path)
+    unknown = json.dumps({"gke_main_pool": {"name": "main", "machine_type": "e2-large"}})
+    odd = operator.invoke("gke.create", "--extra-vars", unknown)
+    assert odd.code == 2 and "e2-large" in odd.out + odd.err
     wrong = {"us-east1-b": "zone us-east1-b has no nvidia-tesla-a100", "us-central-1a": "did you mean us-central1-a?"}
     for zone, words in wrong.items():
         told = operator.invoke("gke.create", "--extra-vars", f"gcp_zone={zone}")
@@ -93,7 +97,7 @@ def test_a_plan_in_google_cloud_is_priced_by_the_same_table_and_can_be_limited(
     operator = operator_of(gcp, gcp_inventory, tmp_path)
     told = json.loads(operator.invoke("cost", "--json", "--extra-vars", json.dumps(DISK)).out)
     plan = {thing["thing"]: thing for thing in told["plan"]}
-    assert plan["control plane drill"]["hourly"] == 0.1 and plan["pd-tutorial: 1000 GiB pd-ssd"]["hourly"] == 0.23288
+    assert plan["GKE control plane drill"]["hourly"] == 0.1 and plan["pd-tutorial: 1000 GiB pd-ssd"]["hourly"] == 0.23288
     assert plan["main: 2 x e2-standard-4"]["hourly"] == 0.26804
     gpus = plan["pool-1: 0 to 2 x a2-highgpu-8g"]
     assert gpus["hourly"] == 58.77416 and gpus["at_most"] and "only while pods need them" in gpus["note"]
@@ -119,6 +123,7 @@ def _balancer(gcp: PretendGcp, name: str, tag: str) -> None:  # noqa: F811
     region = f"{COMPUTE}/regions/us-central1"
     gcp.done("POST", f"{region}/targetPools", {"name": name})
     pool = gcp.get(f"{region}/targetPools/{name}")["selfLink"]
+    gcp.done("POST", f"{region}/addresses", {"name": name})
     gcp.done("POST", f"{region}/forwardingRules", {"name": name, "target": pool})
     gcp.done("POST", f"{COMPUTE}/global/firewalls", {"name": f"k8s-fw-{name}", "targetTags": [tag]})
 

@@ -66,7 +66,7 @@ def priced(wish: Wish, given: Mapping[str, float]) -> list[Thing]:
 def _cluster(wish: Wish) -> Iterator[Thing]:
     if wish.cluster:
         note = "the first zonal one of a billing account is free" if not wish.is_regional else ""
-        yield Thing(f"control plane {wish.cluster}", "gke", prices.GKE_CLUSTER_HOUR, note=note)
+        yield Thing(f"GKE control plane {wish.cluster}", "gke", prices.GKE_CLUSTER_HOUR, note=note)
 
 
 def _pool(wish: Wish, pool: Pool, given: Mapping[str, float]) -> Iterator[Thing]:

@@ -2,53 +2,74 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from playrunner.kube_resource import Resource
+from playrunner.kube_contract import group_of, groups_of, labels_of, name_of, shortfalls
+from playrunner.kube_nodes import NODES, taints_of
+from playrunner.kube_quantity import amount
+from playrunner.kube_watch import Collection, watch_until
 from playrunner.module import Failed, Probe
 from playrunner.modules.k8s._base import stands_on_nothing
 from playrunner.modules.k8s._kinds import selector_text
-
-NODES = Resource("v1", "Node", "nodes", False)
-_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|[kMGTP]i?|Ki)?")
-_UNITS = {"m": 0.001, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15,
-          "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
+from playrunner.modules.k8s.node_contract import TAINT
 
 
 class Capacity(Probe):
     """`allocatable`: processors, memory and devices of all nodes that take pods, as quantities. A group that may grow counts as
-    large as it may become, each node of it like the least of those that are there."""
+    large as it may become, each node of it like the least of those that are there. Devices that a declared group promises are
+    waited for: a plugin finds them some time after its pods run."""
 
     in_background: ClassVar[bool] = True
 
     selector: Any = ""  # the labels of the nodes that count; by default all
     group: str = "eks.amazonaws.com/nodegroup"  # the label by which nodes belong to a group
     sizes: dict[str, int] = {}  # how many nodes a group may have
+    groups: list[Any] = []  # node groups as k8s.node_contract takes them, whose nodes must offer what they promise
+    timeout: float = 120  # seconds these are given; what is still missing then does not count
     after: Any = None  # values of steps that must be there first
 
     def look(self, ctx: Any) -> dict[str, Any]:
         if stands_on_nothing(self.after, ctx):
             return {"nodes": [], "allocatable": {}}
-        nodes = [node for node in ctx.kube.listing(NODES, "", selector_text(self.selector)).items
-                 if not (node.get("spec") or {}).get("unschedulable")]
+        nodes = self._nodes(ctx)
         groups: dict[str, list[dict[str, float]]] = {}
         for node in nodes:
-            labels = node["metadata"].get("labels") or {}
-            groups.setdefault(str(labels.get(self.group, "")), []).append(_offered(node))
+            groups.setdefault(str(labels_of(node).get(self.group, "")), []).append(_offered(node))
         total: dict[str, float] = {}
         for name, offers in groups.items():
             missing = max(0, int((self.sizes or {}).get(name, 0)) - len(offers))
             _add(total, [*offers, *[_least(offers)] * missing])
-        return {"nodes": sorted(node["metadata"]["name"] for node in nodes),
-                "allocatable": {name: _written(name, amount) for name, amount in sorted(total.items()) if amount}}
+        return {"nodes": sorted(map(name_of, nodes)),
+                "allocatable": {name: _written(name, number) for name, number in sorted(total.items()) if number}}
+
+    def _nodes(self, ctx: Any) -> list[dict[str, Any]]:
+        """Those that take pods, as they are now and not as another step saw them a moment ago."""
+        # What is not for pods to ask for (kernel modules) does not matter here.
+        groups, there = [replace(one, modules=()) for one in groups_of(self.groups or ())], list[dict[str, Any]]()
+
+        def judge(seen: dict[Collection, Any]) -> str:
+            there[:] = [node for objects in seen.values() for node in objects.values()
+                        if not (node.get("spec") or {}).get("unschedulable")]
+            # A node that is kept out has been waited for already, and nodes of no declared group promise nothing.
+            promised = [(node, group) for node in there if TAINT not in taints_of(node)
+                        and (group := group_of(node, groups)) is not groups[-1]]
+            lacking = {name_of(node): said for node, group in promised if (said := shortfalls(node, group, {}))}
+            return "; ".join(f"{name}: {', '.join(said)}" for name, said in sorted(lacking.items()))
+
+        home = Collection(NODES, "", selector_text(self.selector))
+        lacking = watch_until(ctx.kube, [home], judge, 0.0 if ctx.check else float(self.timeout), ctx.progress)
+        if lacking and not ctx.check:
+            ctx.warn(f"after {self.timeout:g} seconds nodes offer less than their groups promise, and count for what they offer:"
+                     f" {lacking}; see: kubectl describe nodes")
+        return there
 
 
 def _offered(node: Mapping[str, Any]) -> dict[str, float]:
     """Processors, memory, and everything that a device plugin brought."""
     told = (node.get("status") or {}).get("allocatable") or {}
-    return {name: _amount(value) for name, value in told.items() if name in ("cpu", "memory") or "/" in name}
+    return {name: _number(value) for name, value in told.items() if name in ("cpu", "memory") or "/" in name}
 
 
 def _least(offers: Iterable[Mapping[str, float]]) -> dict[str, float]:
@@ -58,18 +79,18 @@ def _least(offers: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 def _add(total: dict[str, float], offers: Iterable[Mapping[str, float]]) -> None:
     for offer in offers:
-        for name, amount in offer.items():
-            total[name] = total.get(name, 0) + amount
+        for name, number in offer.items():
+            total[name] = total.get(name, 0) + number
 
 
-def _amount(quantity: object) -> float:
-    found = _QUANTITY.fullmatch(str(quantity))
+def _number(quantity: object) -> float:
+    found = amount(quantity)
     if found is None:
         raise Failed(f'a node offers "{quantity}", which is no quantity; see: kubectl describe nodes')
-    return float(found[1]) * _UNITS.get(found[2] or "", 1)
+    return found
 
 
-def _written(name: str, amount: float) -> str:
+def _written(name: str, number: float) -> str:
     if name == "cpu":
-        return f"{round(amount * 1000)}m" if amount % 1 else f"{round(amount)}"
-    return f"{int(amount) >> 10}Ki" if name == "memory" else f"{round(amount)}"
+        return f"{round(number * 1000)}m" if number % 1 else f"{round(number)}"
+    return f"{int(number) >> 10}Ki" if name == "memory" else f"{round(number)}"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from sandbox.kube.controllers.pods import condition
 from sandbox.kube.controllers.resources import CSI_DRIVERS, DEPLOYMENTS, Object, uid_of
-from sandbox.kube.controllers.running.volumes import remove, volume_folder
+from sandbox.kube.controllers.running.folders import remove
+from sandbox.kube.controllers.running.volumes import volume_folder
 from sandbox.kube.controllers.world import World
 
 LOCAL = "local.sandbox.playrunner"  # a driver for rehearsals that need no cloud

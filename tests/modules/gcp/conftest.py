@@ -11,6 +11,7 @@ pytest.importorskip("google.auth", reason='Google Cloud needs google-auth: pip i
 
 from sandbox.gcp import process
 from tests.modules.gcp.stage import GcpStage
+from tests.roles import gcp_permissions
 from tests.sandbox.gcp import PretendGcp
 
 
@@ -24,8 +25,10 @@ def pretend_gcp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PretendGcp
 
 
 @pytest.fixture
-def stage(pretend_gcp: PretendGcp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GcpStage:
+def stage(pretend_gcp: PretendGcp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GcpStage]:
+    """Every call must be on the page of permissions."""
     monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path / "state"))
     pretend_gcp.control("POST", "reset")
     pretend_gcp.delays(**{"*": 0.05})
-    return GcpStage(pretend_gcp, tmp_path)
+    yield GcpStage(pretend_gcp, tmp_path)
+    gcp_permissions.check(pretend_gcp.calls())

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
-from sandbox.kube.controllers.resources import CLAIMS, VOLUMES, Object
-from sandbox.kube.controllers.running import environment
+from sandbox.kube.controllers.resources import CLAIMS, VOLUMES, Object, uid_of
+from sandbox.kube.controllers.running import environment, exports
 from sandbox.kube.controllers.running.environment import ConfigMissing, Sources
+from sandbox.kube.controllers.running.folders import NotMounted, disk_folder, host_folder, shared_folder
 from sandbox.kube.controllers.world import World
-
-
-class NotMounted(Exception):
-    """A volume cannot be had yet; the message is the kubelet's."""
 
 
 class Volumes:
@@ -29,11 +25,13 @@ class Volumes:
     def _one(self, pod: Object, volume: Object, place: Path, address: str) -> Path:
         if "persistentVolumeClaim" in volume or "ephemeral" in volume:
             named = volume.get("persistentVolumeClaim", {}).get("claimName") or f"{pod['metadata']['name']}-{volume['name']}"
-            return self._claimed(pod["metadata"]["namespace"], named)
+            return self._kept(pod, self._claimed(pod["metadata"]["namespace"], named))
         if "hostPath" in volume:
             return host_folder(self.world.folder, pod["spec"].get("nodeName", ""), volume["hostPath"]["path"])
         if "nfs" in volume:
-            return shared_folder(self.world.folder, f"nfs-{volume['nfs']['server']}{volume['nfs']['path']}")
+            return self._exported(volume["nfs"]["server"], volume["nfs"]["path"])
+        if "gcePersistentDisk" in volume:
+            return disk_folder(self.world, pod["spec"].get("nodeName", ""), volume["gcePersistentDisk"]["pdName"])
         place.mkdir(parents=True, exist_ok=True, mode=0o777)
         try:
             for name, (data, mode) in self._files(pod, volume, address).items():
@@ -59,43 +57,40 @@ class Volumes:
             found |= self._files(pod, {"name": volume["name"], **source}, address)
         return found
 
-    def _claimed(self, namespace: str, name: str) -> Path:
+    def _claimed(self, namespace: str, name: str) -> Object:
         claim = self.world.see(CLAIMS).get(namespace, name)
         volume = self.world.see(VOLUMES).get("", ((claim or {}).get("spec") or {}).get("volumeName", ""))
         if volume is None:
             raise NotMounted(f'persistentvolumeclaim "{name}" not bound')
+        return volume
+
+    def _kept(self, pod: Object, volume: Object) -> Path:
+        """Where a persistent volume keeps its files."""
+        spec = volume["spec"]
+        if "nfs" in spec:
+            return self._exported(spec["nfs"]["server"], spec["nfs"]["path"])
+        if "gcePersistentDisk" in spec:
+            return disk_folder(self.world, pod["spec"].get("nodeName", ""), spec["gcePersistentDisk"]["pdName"])
         return volume_folder(self.world.folder, volume)
+
+    def _exported(self, server: str, path: str) -> Path:
+        """The same folder for every volume on the same server, whatever address it has now."""
+        if not exports.is_inside(server):
+            return shared_folder(self.world.folder, f"nfs-{server}{path}")
+        found = exports.export_of(self.world, server, path)
+        own = self.world.folder / "pods" / uid_of(found.pod) / "volumes" / found.volume["name"]
+        place = self._one(found.pod, found.volume, own, "") / found.part
+        if not place.is_dir():
+            raise NotMounted(f"mounting {server}:{path} failed, reason given by server: No such file or directory")
+        return place
 
 
 def volume_folder(folder: Path, volume: Object) -> Path:
-    """Where a persistent volume keeps its files: the same for every volume on the same file system."""
+    """Where a volume of a driver, or of a node, keeps its files: the same for every volume on the same file system."""
     spec = volume["spec"]
     if "hostPath" in spec or "local" in spec:
         return host_folder(folder, "", (spec.get("hostPath") or spec.get("local"))["path"])
-    if "nfs" in spec:
-        return shared_folder(folder, f"nfs-{spec['nfs']['server']}{spec['nfs']['path']}")
-    handle = (spec.get("csi") or {}).get("volumeHandle") or (spec.get("gcePersistentDisk") or {}).get("pdName")
-    return shared_folder(folder, str(handle or volume["metadata"]["name"]))
-
-
-def shared_folder(folder: Path, name: str) -> Path:
-    place = folder / "volumes" / name.replace("/", "_").replace(":", "_")
-    place.mkdir(parents=True, exist_ok=True)
-    return place
-
-
-def host_folder(folder: Path, node: str, path: str) -> Path:
-    """A path of a node: inside the sandbox's own folder, unless it names something there already."""
-    if Path(path).is_relative_to(folder.parent):
-        place = Path(path)
-    else:
-        place = folder / "machines" / (node or "shared") / path.strip("/")
-    place.mkdir(parents=True, exist_ok=True)
-    return place
-
-
-def remove(place: Path) -> None:
-    shutil.rmtree(place, ignore_errors=True)
+    return shared_folder(folder, str((spec.get("csi") or {}).get("volumeHandle") or volume["metadata"]["name"]))
 
 
 def _chosen(values: dict[str, bytes], wish: Object, mode: int) -> dict[str, tuple[bytes, int]]:

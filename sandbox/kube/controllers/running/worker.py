@@ -14,14 +14,14 @@ from sandbox.kube.controllers.client import ApiError, Unreachable
 from sandbox.kube.controllers.mishaps import Mishaps
 from sandbox.kube.controllers.pods import is_over
 from sandbox.kube.controllers.resources import PODS, Object, is_leaving, key_of, uid_of
-from sandbox.kube.controllers.running import images, status, volumes
+from sandbox.kube.controllers.running import folders, images, status
 from sandbox.kube.controllers.running.addresses import Addresses
 from sandbox.kube.controllers.running.box import Box
 from sandbox.kube.controllers.running.container import ContainerRun
 from sandbox.kube.controllers.running.dress import Dress
 from sandbox.kube.controllers.running.environment import ConfigMissing, expanded
+from sandbox.kube.controllers.running.folders import NotMounted
 from sandbox.kube.controllers.running.slot import Slot, take_over
-from sandbox.kube.controllers.running.volumes import NotMounted
 from sandbox.kube.controllers.world import World
 
 LOOK_AGAIN_SECONDS = 0.3  # at something that is missing
@@ -251,7 +251,7 @@ class PodWorker:
     def _clear_away(self) -> None:
         self._kill_all()
         self.world.the(Addresses).give_back(self.uid)
-        volumes.remove(self.folder)
+        folders.remove(self.folder)
         self.gone = True
 
     def _slots(self) -> list[Slot]:

@@ -36,7 +36,7 @@ RUN curl -fsSL -o efa.tar.gz https://efa-installer.amazonaws.com/aws-efa-install
 
 RUN pip install --no-cache-dir --extra-index-url https://pip.repos.neuron.amazonaws.com \
       neuronx-cc==2.23.6484.0 torch-neuronx==2.9.0.2.12.22436 \
- && pip install --no-cache-dir h5py==3.14.0 pyyaml==6.0.2 tensorboard==2.20.0
+ && pip install --no-cache-dir fsspec==2025.3.0 s3fs==2025.3.0 aiobotocore==2.26.0 h5py==3.14.0 pyyaml==6.0.2 tensorboard==2.20.0
 
 ENV LD_LIBRARY_PATH=/opt/aws/neuron/lib:/opt/amazon/efa/lib:/opt/amazon/efa/lib64:/opt/amazon/openmpi/lib64 \
     PATH=/opt/aws/neuron/bin:/opt/amazon/efa/bin:${PATH} \

@@ -18,7 +18,7 @@ RUN curl -fsSL -o /tmp/aws.zip https://awscli.amazonaws.com/awscli-exe-linux-x86
  && /tmp/aws/install \
  && rm -rf /tmp/aws /tmp/aws.zip
 
-RUN pip install --no-cache-dir numpy==2.2.6 pyyaml==6.0.2
+RUN pip install --no-cache-dir fsspec==2025.3.0 s3fs==2025.3.0 gcsfs==2025.3.0 aiobotocore==2.26.0 numpy==2.2.6 pyyaml==6.0.2
 
 COPY trainer /opt/playrunner/trainer
 ENV PYTHONPATH=/opt/playrunner PYTHONUNBUFFERED=1

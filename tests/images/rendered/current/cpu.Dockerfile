@@ -3,7 +3,7 @@ ARG BASE_IMAGE=python:3.11.14-slim-bookworm
 FROM ${BASE_IMAGE}
 
 RUN pip install --no-cache-dir --index-url https://download.pytorch.org/whl/cpu torch==2.13.0 \
- && pip install --no-cache-dir fsspec==2025.3.0 numpy==2.2.6 pyyaml==6.0.2 tensorboard==2.20.0
+ && pip install --no-cache-dir fsspec==2025.3.0 s3fs==2025.3.0 gcsfs==2025.3.0 aiobotocore==2.26.0 numpy==2.2.6 pyyaml==6.0.2 tensorboard==2.20.0
 
 COPY trainer /opt/playrunner/trainer
 # No entry in /etc/passwd is needed for the user: PyTorch asks these instead.

@@ -10,7 +10,7 @@ RUN sed -i -E 's|^deb (\[[^]]*\] )?https?://[^ ]*ubuntu[^ ]* |deb [check-valid-u
  && rm -rf /var/lib/apt/lists/* /etc/ssh/ssh_host_* \
  && groupadd --gid 1000 trainer && useradd --uid 1000 --gid 1000 --home-dir /tmp --no-create-home trainer
 
-RUN pip install --no-cache-dir transformers==4.53.0 datasets==4.0.0 fsspec==2025.3.0 \
+RUN pip install --no-cache-dir transformers==4.53.0 datasets==4.0.0 fsspec==2025.3.0 s3fs==2025.3.0 gcsfs==2025.3.0 aiobotocore==2.26.0 \
       numpy==2.2.6 pyyaml==6.0.2 tensorboard==2.20.0 python-etcd==0.4.5 \
       deepspeed==0.19.7
 

@@ -36,7 +36,7 @@ RUN curl -fsSL -o efa.tar.gz https://efa-installer.amazonaws.com/aws-efa-install
 
 RUN pip install --no-cache-dir --extra-index-url https://pip.repos.neuron.amazonaws.com \
       neuronx-cc==2.15.128.0 torch-neuronx==2.1.2.2.3.0 \
- && pip install --no-cache-dir h5py==3.11.0 pyyaml==6.0.1 tensorboard==2.17.0 python-etcd==0.4.5
+ && pip install --no-cache-dir fsspec==2023.9.2 s3fs==2023.9.2 aiobotocore==2.5.4 h5py==3.11.0 pyyaml==6.0.1 tensorboard==2.17.0 python-etcd==0.4.5
 
 ENV LD_LIBRARY_PATH=/opt/aws/neuron/lib:/opt/amazon/efa/lib:/opt/amazon/efa/lib64:/opt/amazon/openmpi/lib64 \
     PATH=/opt/aws/neuron/bin:/opt/amazon/efa/bin:${PATH} \

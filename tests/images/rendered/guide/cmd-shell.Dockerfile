@@ -18,7 +18,7 @@ RUN curl -fsSL -o /tmp/aws.zip https://awscli.amazonaws.com/awscli-exe-linux-x86
  && /tmp/aws/install \
  && rm -rf /tmp/aws /tmp/aws.zip
 
-RUN pip install --no-cache-dir numpy==1.26.4 pyyaml==6.0.1
+RUN pip install --no-cache-dir fsspec==2023.9.2 s3fs==2023.9.2 gcsfs==2023.9.2 aiobotocore==2.5.4 numpy==1.26.4 pyyaml==6.0.1
 
 COPY trainer /opt/playrunner/trainer
 ENV PYTHONPATH=/opt/playrunner PYTHONUNBUFFERED=1

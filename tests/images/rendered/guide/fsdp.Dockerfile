@@ -1,4 +1,5 @@
-# Llama with fully sharded data parallelism, on the nccl-tests base: the one that was built here, not one that happens to be public.
+# Llama with fully sharded data parallelism, on the compiled part of nccl-tests: the one that was built here, not one that happens
+# to be public. It does not stand on nccl-tests itself, so that a line of Python does not install PyTorch anew.
 ARG BASE_IMAGE
 # hadolint ignore=DL3006
 FROM ${BASE_IMAGE}
@@ -11,7 +12,7 @@ RUN apt-get update \
 
 RUN pip install --no-cache-dir --index-url https://download.pytorch.org/whl/cu121 \
       torch==2.2.0 torchvision==0.17.0 \
- && pip install --no-cache-dir transformers==4.41.2 datasets==2.19.1 fsspec==2023.9.2 \
+ && pip install --no-cache-dir transformers==4.41.2 datasets==2.19.1 fsspec==2023.9.2 s3fs==2023.9.2 gcsfs==2023.9.2 aiobotocore==2.5.4 \
       numpy==1.26.4 pyyaml==6.0.1 tensorboard==2.17.0 python-etcd==0.4.5
 
 COPY trainer /opt/playrunner/trainer

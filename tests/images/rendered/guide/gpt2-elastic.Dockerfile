@@ -10,7 +10,7 @@ RUN sed -i -E 's|^deb (\[[^]]*\] )?https?://[^ ]*ubuntu[^ ]* |deb [check-valid-u
  && rm -rf /var/lib/apt/lists/* /etc/ssh/ssh_host_* \
  && groupadd --gid 1000 trainer && useradd --uid 1000 --gid 1000 --home-dir /tmp --no-create-home trainer
 
-RUN pip install --no-cache-dir transformers==4.41.2 datasets==2.19.1 fsspec==2023.9.2 \
+RUN pip install --no-cache-dir transformers==4.41.2 datasets==2.19.1 fsspec==2023.9.2 s3fs==2023.9.2 gcsfs==2023.9.2 aiobotocore==2.5.4 \
       numpy==1.26.4 pyyaml==6.0.1 tensorboard==2.17.0 python-etcd==0.4.5 \
       deepspeed==0.19.7
 
