@@ -5,7 +5,8 @@ LOCAL_RANK and GATE_NODES (the nodes' names in rank order, to name one that neve
 values together, then speak in pairs, one process per node. Rank 0 writes what it learnt to FILE as JSON and prints it as
 `GATE {json}`; a rank that cannot reach rank 0 does the same with what it knows, to FILE's name with `.rankN` in it.
 Bandwidths are in gigabits per second. Exit codes: 0 all answered, 5 bad input or no torch, 6 somebody did not answer or
-a sum was wrong. Whether a link is fast enough is for the reader of the result to say.
+a sum was wrong. Whether a link is fast enough is for the reader of the result to say; with --judge it is said here, as
+`verdict` of the result, and 6 is also the code of a network that is slow.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from typing import TYPE_CHECKING, Any
 from trainer.errors import BadInput, TrainerError
 from trainer.gate_lead import Lead, has_device, healthy, open_traffic, perform
 from trainer.gate_mesh import Mesh
+from trainer.gate_nursery import shared
 from trainer.gate_seat import Seat, seat_from
+from trainer.gate_verdict import Expected, judge
 
 if TYPE_CHECKING:
     from trainer.gate_meeting import Meeting
@@ -40,8 +43,10 @@ _ENVIRONMENT = {
 }
 
 
+_STARTED = time.monotonic()  # loading counts, in whichever process it was done
+
+
 def main(arguments: list[str] | None = None) -> int:
-    began = time.monotonic()
     options = _parser().parse_args(arguments)
     try:
         sizes, seat = _sizes(options.sizes), seat_from(os.environ)
@@ -52,12 +57,12 @@ def main(arguments: list[str] | None = None) -> int:
             meeting = Meeting(seat, options.join_seconds)
             if seat.rank:
                 return _follow(meeting, seat, options)
-            result = Lead(meeting, seat, options, sizes).result()
+            result = Lead(meeting, seat, options, sizes).result(lambda result: _opens(result, options))
         except Unreachable as error:
-            result = _alone(seat, str(error))
-        result["seconds"] = round(time.monotonic() - began, 3)
-        _publish(result, options.output if seat.rank == 0 else _own_name(options.output, seat.rank))
-        return 0 if healthy(result) else 6
+            result = alone(seat, str(error))
+        result["seconds"] = round(time.monotonic() - _STARTED, 3)
+        publish(result, options.output if seat.rank == 0 else own_name(options.output, seat.rank))
+        return 0 if _opens(result, options) else 6
     except TrainerError as error:
         print(f"gate: {error}", file=sys.stderr, flush=True)
         return error.exit_code
@@ -70,6 +75,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, default=4.0, help="time for measuring (default: %(default)s)")
     parser.add_argument("--join-seconds", type=float, default=15.0, help="time for all to appear (default: %(default)s)")
     parser.add_argument("--answer-seconds", type=float, default=5.0, help="time for one message (default: %(default)s)")
+    parser.add_argument("--judge", action="store_true", help="say whether the network is as fast as it should be")
+    parser.add_argument("--expected-gbps", type=float, metavar="GBPS", help="what a link should carry (default: as the others)")
+    parser.add_argument("--expected-latency-us", type=float, metavar="US", help="how soon it should answer")
+    parser.add_argument("--life", default="", metavar="ID", help="whose gate it is, kept in the result")
     return parser
 
 
@@ -108,23 +117,34 @@ def _follow(meeting: Meeting, seat: Seat, options: argparse.Namespace) -> int:
         step += 1
 
 
-def _alone(seat: Seat, problem: str) -> dict[str, Any]:
+def _opens(result: dict[str, Any], options: argparse.Namespace) -> bool:
+    """Whether training may begin, as far as it is for the gate to say."""
+    if options.life:
+        result["life"] = options.life
+    if options.judge and "verdict" not in result:
+        verdict = judge(result, Expected(options.expected_gbps, options.expected_latency_us))
+        result["verdict"] = {"ok": verdict.ok, "lines": verdict.lines}
+    return healthy(result) and bool(result.get("verdict", {"ok": True})["ok"])
+
+
+def alone(seat: Seat, problem: str) -> dict[str, Any]:
     """The result of a rank that has no meeting place."""
     missing = [{"rank": 0, "node": seat.node_of(0), "when": "joining"}] if seat.rank else []
     return {"world_size": seat.size, "backend": None, "nodes": [seat.node], "all_reduce": [], "pairs": [], "missing": missing,
             "without_device": [], "rounds": {"planned": 0, "done": 0}, "problem": problem}
 
 
-def _own_name(output: Path, rank: int) -> Path:
+def own_name(output: Path, rank: int) -> Path:
     """Beside rank 0's: nodes may share the folder."""
     return output.with_name(f"{output.stem}.rank{rank}{output.suffix}")
 
 
-def _publish(result: dict[str, Any], output: Path) -> None:
+def publish(result: dict[str, Any], output: Path) -> None:
     text = json.dumps(result)
-    print(f"GATE {text}", flush=True)
-    if result["problem"]:
-        print(f"gate: {result['problem']}", file=sys.stderr, flush=True)
+    print(f"GATE {text}\n", end="", flush=True)  # in one piece: torchrun's tail of it may read in between
+    verdict = result.get("verdict", {"ok": True})
+    for line in verdict["lines"] if not verdict["ok"] else filter(None, [result["problem"]]):
+        print(f"gate: {line}", file=sys.stderr, flush=True)
     scrap = output.with_name(f".{output.name}.{os.getpid()}")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -134,16 +154,19 @@ def _publish(result: dict[str, Any], output: Path) -> None:
         raise BadInput(f"--output {output}: cannot be written: {error.strerror}") from None
 
 
-def _travel_light() -> None:
-    """Import torch in two thirds of the time, in a process that ends soon: eight on two cores spend most of it so."""
+def load_light() -> None:
+    """Import torch in two thirds of the time, in a process that ends soon."""
     gc.disable()
     # Shapes of operations for its compiler, which is not used here.
     sys.modules["torch._meta_registrations"] = ModuleType("torch._meta_registrations")
+    try:
+        _import_torch()
+    except BadInput:
+        pass  # whoever needs it says so
 
 
 if __name__ == "__main__":
-    _travel_light()
-    code = main()
+    code = shared(load_light, main)
     sys.stdout.flush()
     # Straight out: connections to a peer that is gone would be waited for at exit.
     os._exit(code)

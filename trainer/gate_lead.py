@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from trainer.gate_mesh import CONNECT_SECONDS, Mesh
@@ -30,7 +31,8 @@ class Lead:
         self._mesh = Mesh(seat.address)
         self._places: dict[int, tuple[str, int] | None] = {}  # where each rank is reached
 
-    def result(self) -> dict[str, Any]:
+    def result(self, opens: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """`opens` says of the result whether all may begin; the others hear it."""
         without_device = self._welcome()
         met = time.monotonic()
         all_reduce: list[dict[str, Any]] = []
@@ -56,7 +58,7 @@ class Lead:
             "problem": None,
             "measuring_seconds": round(time.monotonic() - met, 3),  # without what programs and libraries take to load
         }
-        self._dismiss(healthy(result))
+        self._dismiss(opens(result))
         return result
 
     def _welcome(self) -> list[str]:

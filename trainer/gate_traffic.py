@@ -18,6 +18,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from trainer.gate_sums import own_values, right_sum
+
 _SMALL, _MIDDLE, _LARGE = 4096, 65536, 1048576
 _PINGS, _LOADS = 20, 3
 _REPEATS = 10  # all-reduces of one size; few, since eight processes may share two cores
@@ -82,10 +84,8 @@ class Traffic:
         return told[0] if told else None
 
     def _sum(self, group: Any, size: int, seconds: float) -> dict[str, Any]:
-        places = torch.arange(size // 4, device=self._device)
-        # Whole numbers below 2**24 add up exactly in 32 bits, whatever the order.
-        mine = ((places + self._rank) % 251).float()
-        expected = sum(((places + rank) % 251 for rank in range(self._size)), torch.zeros_like(places)).float()
+        mine = own_values(size // 4, self._rank, self._device)
+        expected = right_sum(size // 4, self._size, self._device)
         buffer = mine.clone()
 
         def once() -> float:

@@ -5,7 +5,7 @@ It travels as a file of its own and runs before anything else is there: standard
 
 TRAINER_CODE   an archive of the trainer; without it, the image has it
 TRAINER_WITHIN a program that torchrun is to run within (neuron_parallel_compile)
-TRAINER_FIRST  how the pod that hosts the meeting knows itself, as POD_NAME=run-master-0; empty where etcd hosts it
+TRAINER_FIRST  how the pod that hosts the meeting knows itself, as POD_NAME=run-master-0; not set where etcd hosts it
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The gate inside the processes that will train: torch is loaded once, the network is proved, then training begins.
 
 TRAINER_GATE names the file for the result, TRAINER_GATE_PORT where the ranks meet for it, and TRAINER_GO a file that says that
-whoever launched the run has read the result and lets it go on.
+whoever launched the run has read the result and lets it go on. Without TRAINER_GO the ranks judge for themselves (gate_pod.py).
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ GO_SECONDS = 120.0  # whoever launched it reads the result within a second; with
 
 def prove_network() -> int:
     """0 when training may begin; else the exit code."""
+    if not os.environ.get("TRAINER_GO"):
+        from trainer.gate_pod import prove
+
+        return prove() or (0 if os.environ.get("TRAINER_GATE_ALONE") else _await_first_rank())
     result, go = Path(os.environ["TRAINER_GATE"]), Path(os.environ["TRAINER_GO"])
     if go.exists():
         return 0  # an elastic run that starts again has proved it before
@@ -34,8 +38,12 @@ def prove_network() -> int:
         return code
     if os.environ.get("RANK", "0") == "0":
         return _await(go.exists, "the network was proved, but nobody said go")
-    # Rank 0 listens once it was let go; asked earlier, torch would wait a second before it asks again.
-    return _await(_first_rank_listens, "rank 0 did not begin")
+    return _await_first_rank()
+
+
+def _await_first_rank() -> int:
+    """Rank 0 listens once it was let go; asked earlier, torch would wait a second before it asks again."""
+    return 0 if os.environ.get("RANK", "0") == "0" else _await(_first_rank_listens, "rank 0 did not begin")
 
 
 def _await(holds: Callable[[], bool], otherwise: str) -> int:

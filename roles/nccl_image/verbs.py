@@ -6,7 +6,8 @@ from typing import Any
 
 from playrunner.cli import RUN_FLAGS, options_from, verb
 
-_IMAGES = {"images": "which, separated by commas: nccl-tests, fsdp, bert, cmd-shell, tensorboard, cpu, gpt2-elastic",
+_IMAGES = {"images": "which, separated by commas: nccl-tests, fsdp, bert, cmd-shell, tensorboard, cpu,"
+                     " gpt2-elastic, nccl-build",
            "workspace": "a folder of yours to lay over the image"}
 
 

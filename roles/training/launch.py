@@ -15,12 +15,13 @@ from playrunner.fleet import Fleet
 from playrunner.load.playbook import role_play
 from playrunner.options import Options
 from playrunner.run import run_plays
-from roles.training.bandwidth.spares import launch_with_spares
+from roles.training.bandwidth.host_pool import host_pool
+from roles.training.bandwidth.spares import past_gate
 from roles.training.hosts import open_fleet
 from roles.training.network.verdict import Expected
 from roles.training.planning import preflight
 from roles.training.planning.job import LEASE_SECONDS, Job
-from roles.training.planning.plan import Request, environment_of, plan, read_request, refuse, wanted_nodes
+from roles.training.planning.plan import Request, environment_of, plan, read_request, refuse, run_name, wanted_nodes
 from roles.training.planning.steps import steps_for
 from roles.training.runs.ending import stop_run
 from roles.training.runs.record import Record
@@ -41,7 +42,8 @@ class FirstNodeLost(HostUnreachable):
 
 def launch(request: Request, options: Options) -> int:
     """A node that keeps the gate closed is put aside, and a spare takes its place."""
-    return launch_with_spares(request, options, _launch)
+    name, wanted = request.name or run_name(request.profile), wanted_nodes(request, read_request(request))
+    return past_gate(name, lambda: _launch(request, options), lambda: host_pool(options, wanted))
 
 
 def _launch(request: Request, options: Options) -> int:

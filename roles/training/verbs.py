@@ -175,11 +175,19 @@ def watch(context: Any, flags: dict[str, Any], interval: float = 2.0) -> int:
                                                   "nodes": "how many nodes (default: the profile's, else all)"})
 def bench(context: Any, flags: dict[str, Any], profile: str = "", nodes: int = 0) -> int:
     """The network between the nodes, measured and judged; nothing is trained."""
-    from roles.training.network.bench import bench as measure
     from roles.training.planning.plan import Request
+    from roles.training.where import ON_CLUSTERS, chosen_launcher
 
     settings = tuple(flags.pop("set"))
-    return measure(Request(profile, nodes=nodes, overrides=settings), _options(flags))
+    options, request = _options(flags), Request(profile, nodes=nodes, overrides=settings)
+    launcher = chosen_launcher(options, "")
+    if launcher in ON_CLUSTERS:
+        from roles.training.cluster.gate_bench import bench as measure_pods
+
+        return measure_pods(request, options, launcher)
+    from roles.training.network.bench import bench as measure
+
+    return measure(request, options)
 
 
 @verb(flags=_LOOK, help={**_NAMED, "port": "the port on this machine; 0 takes any that is free"})

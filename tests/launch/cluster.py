@@ -51,6 +51,21 @@ class ClusterSite(Site):
         found: dict[str, Any] = self.ask("train.status", "--name", name, "--json").data
         return found
 
+    def await_met(self, name: str, nodes: int) -> dict[str, Any]:
+        """Until so many pods have met, one of them rank 0, and have trained on since; how it stands then."""
+        seen: dict[str, Any] = {}
+
+        def met(step: int = 0) -> bool:
+            seen.update(self.status(name))
+            assert seen["state"] in ("pending", "running"), seen
+            return bool(len(seen["pods"]) == seen["met"] == nodes and seen["rank0"] and seen["step"] >= step)
+
+        self.await_that(met, f"{nodes} pods of {name} that have met")
+        further = max(self.losses(name), default=0) + 2
+        self.await_step(name, further)
+        self.await_that(lambda: met(further), f"step {further} of {name} in the words of {nodes} pods")
+        return seen
+
     def record(self, name: str) -> Path:
         return self.state / "training" / "runs" / name
 
@@ -93,7 +108,7 @@ def cluster_site(state: Path) -> Iterator[ClusterSite]:
     try:
         api = Api(Path(up.kubeconfig), up.flavour)
         made = ClusterSite(state, api)
-        for path, thing in _storage(root / "data"):
+        for path, thing in (*storage(CLAIM, root / "data"), *storage("single", root / "data", "ReadWriteOnce")):
             said = api.call("POST", path, thing)
             assert said["kind"] != "Status", said
         made.install(made.launcher)
@@ -102,17 +117,16 @@ def cluster_site(state: Path) -> Iterator[ClusterSite]:
         process.down(root)
 
 
-def _storage(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A volume that all nodes see, and the claim on it; beside it one that only one node may write to.
+def storage(name: str, folder: Path, mode: str = "ReadWriteMany") -> Iterator[tuple[str, dict[str, Any]]]:
+    """A volume, by default one that all nodes see and may write to, and the claim on it.
 
     Paths of nodes are folders of the sandbox, unless they lie there anyway.
     """
-    for name, mode in ((CLAIM, "ReadWriteMany"), ("single", "ReadWriteOnce")):
-        spec: dict[str, Any] = {"accessModes": [mode], "storageClassName": ""}
-        yield "/api/v1/persistentvolumes", {"metadata": {"name": name}, "spec": {
-            **spec, "capacity": {"storage": "1Gi"}, "hostPath": {"path": str(folder / name)}}}
-        yield "/api/v1/namespaces/default/persistentvolumeclaims", {"metadata": {"name": name}, "spec": {
-            **spec, "volumeName": name, "resources": {"requests": {"storage": "1Gi"}}}}
+    spec: dict[str, Any] = {"accessModes": [mode], "storageClassName": ""}
+    yield "/api/v1/persistentvolumes", {"metadata": {"name": name}, "spec": {
+        **spec, "capacity": {"storage": "1Gi"}, "hostPath": {"path": str(folder / name)}}}
+    yield "/api/v1/namespaces/default/persistentvolumeclaims", {"metadata": {"name": name}, "spec": {
+        **spec, "volumeName": name, "resources": {"requests": {"storage": "1Gi"}}}}
 
 
 def _free_port() -> int:

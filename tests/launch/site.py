@@ -57,13 +57,13 @@ class Site:
     def processes(self, name: str) -> list[int]:
         """Every living process of a run, on whichever node."""
         run_id = json.loads((self.folder(name) / "run.json").read_text())["run_id"]
-        return [pid for pid, environment in _environments() if any(
+        return [pid for pid, environment in environments() if any(
             entry.startswith(f"PLAYRUNNER_RUN={run_id}/".encode()) for entry in environment)]
 
     def rank(self, name: str, rank: int) -> int:
         """The process that trains as this rank."""
         ours = set(self.processes(name))
-        return next(pid for pid, environment in _environments() if pid in ours and f"RANK={rank}".encode() in environment)
+        return next(pid for pid, environment in environments() if pid in ours and f"RANK={rank}".encode() in environment)
 
     def await_step(self, name: str, step: int, process: subprocess.Popen[str] | None = None) -> None:
         self.await_that(lambda: step in self._steps(name), f"step {step} of {name}", process)
@@ -81,7 +81,7 @@ class Site:
         """Everything on a node is gone at once, its sshd included."""
         mark = f"PLAYRUNNER_SANDBOX_NODE={self.state / 'sandbox'}/{host}".encode()
         daemon = int((self.state / "sandbox" / "sshd" / host / "pid").read_text())
-        for pid in [daemon, *(pid for pid, environment in _environments() if mark in environment)]:
+        for pid in [daemon, *(pid for pid, environment in environments() if mark in environment)]:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -94,7 +94,7 @@ class Site:
             return set()
 
 
-def _environments() -> list[tuple[int, list[bytes]]]:
+def environments() -> list[tuple[int, list[bytes]]]:
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:

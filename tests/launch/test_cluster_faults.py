@@ -1,5 +1,5 @@
-"""Fault drills on a cluster: a node is lost, a pod is killed for memory, the operator restarts, the API is away, a spot machine
-is taken back. The run finishes with the losses of a run that nothing happened to, and nothing of it is left.
+"""Fault drills on a cluster: a node is lost, a pod is killed for memory, the operator restarts or goes, the API is away, a spot
+machine is taken back. The run finishes with the losses of a run that nothing happened to, and nothing of it is left.
 
 One cluster is shared, with a node to spare.
 """
@@ -7,71 +7,12 @@ One cluster is shared, with a node to spare.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from sandbox.kube.controllers.steering import steer
-from tests import runner
+from sandbox.kube.operators.installed import TRAINING_OPERATOR
 from tests.launch.cluster import ClusterSite, cluster_site
-from tests.launch.site import PATIENCE_SECONDS
-
-STEPS = 80
-BEFORE = 12  # so many steps are done when it strikes
-SETTINGS = (f"train.steps={STEPS}", "train.log.every=1", "train.checkpoint.every=5", "train.checkpoint.keep=2",
-            "train.evaluate.batches=1")
-
-
-class Drill:
-    """A run of two nodes among three, something that strikes it, and how it ends."""
-
-    def __init__(self, cluster: ClusterSite) -> None:
-        self.cluster = cluster
-
-    def steer(self, method: str, path: str, body: Any = None) -> Any:
-        return steer(self.cluster.state / "sandbox" / "kube", method, path, body)
-
-    def spare(self) -> None:
-        """As many nodes as at first."""
-        self.steer("DELETE", "nodes")
-        self.steer("POST", "nodes", {"name": "spare", "cpu": 4})
-        self.cluster.await_that(lambda: len(self.ready()) >= 3, "three nodes")
-
-    def ready(self) -> list[str]:
-        nodes = self.cluster.api.get("/api/v1/nodes")["items"]
-        return [node["metadata"]["name"] for node in nodes if any(
-            one["type"] == "Ready" and one["status"] == "True" for one in node["status"].get("conditions") or ())]
-
-    def pods(self, name: str) -> list[dict[str, Any]]:
-        found = self.cluster.api.get(f"/api/v1/namespaces/default/pods?labelSelector=playrunner.io/training={name}")["items"]
-        return sorted(found, key=lambda pod: str(pod["metadata"]["name"]))
-
-    def nodes(self, name: str) -> list[str]:
-        """Where its pods are."""
-        return [str(pod["spec"].get("nodeName")) for pod in self.pods(name)]
-
-    def runs(self, pod: str, restarts: int) -> bool:
-        """Whether its container runs, after so many restarts."""
-        found = self.cluster.api.get(f"/api/v1/namespaces/default/pods/{pod}") or {}
-        return any("running" in one["state"] and one["restartCount"] == restarts
-                   for one in (found.get("status") or {}).get("containerStatuses") or ())
-
-    def begin(self, name: str, launcher: str) -> Any:
-        self.cluster.install(launcher)
-        running = self.cluster.begin(name, "--nodes", 2, "--launcher", launcher, "--json", settings=SETTINGS)
-        self.cluster.await_that(lambda: len(self.cluster.recorded(name)) >= BEFORE, f"{BEFORE} steps of {name}", running)
-        return running
-
-    def end(self, name: str, running: Any, expected: dict[int, float]) -> dict[str, Any]:
-        """It has finished, with the right losses, and goes without a trace; what it said."""
-        done = runner.finish(running, PATIENCE_SECONDS)
-        assert done.code == 0, done.text
-        losses = self.cluster.recorded(name)
-        assert losses == pytest.approx(expected, abs=1e-4)
-        assert self.cluster.ask("train.stop", "--name", name).code == 0
-        self.cluster.await_that(lambda: not any(name in thing for thing in self.cluster.things()), "the end of all it had made")
-        said: dict[str, Any] = done.data
-        return said
+from tests.launch.drill import SETTINGS, STEPS, Drill
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +68,7 @@ def test_a_spot_machine_that_is_taken_back_is_left_in_time(drill: Drill, expecte
     node = str(drill.pods("spotted")[-1]["spec"]["nodeName"])
     drill.steer("POST", f"nodes/{node}", {"spot_notice_seconds": 40})
     drill.end("spotted", running, expected)
+    drill.cluster.await_that(lambda: node not in drill.ready(), "the machine's end")  # it may outlive the run
 
 
 def test_a_node_that_fails_twice_is_put_aside_and_a_spare_joins(drill: Drill, expected: dict[int, float]) -> None:
@@ -135,8 +77,7 @@ def test_a_node_that_fails_twice_is_put_aside_and_a_spare_joins(drill: Drill, ex
     name, node = str(pod["metadata"]["name"]), str(pod["spec"]["nodeName"])
     (spare,) = set(drill.ready()) - set(drill.nodes("faulty"))
     for before in (0, 1):
-        drill.cluster.await_that(lambda times=before: drill.runs(name, times), f"{name} after {before} restarts", running)
-        drill.steer("POST", f"pods/default/{name}/oom", {})
+        drill.strike(name, before, running)
     drill.cluster.await_that(lambda: spare in drill.nodes("faulty"), "the spare", running)
     drill.end("faulty", running, expected)
     listed = {one["name"]: one["quarantine"] for one in drill.cluster.ask("nodes.list", "--json").data["nodes"]}
@@ -144,3 +85,35 @@ def test_a_node_that_fails_twice_is_put_aside_and_a_spare_joins(drill: Drill, ex
     assert [other for other, entry in listed.items() if entry] == [node]
     released = drill.cluster.invoke("nodes.release", node, "--inventory", drill.cluster.inventory)
     assert (released.code, f"{node} may be used again" in released.out) == (0, True), released.text
+
+
+def test_a_node_that_fails_twice_under_a_run_that_nobody_follows_is_named_with_the_way_out(drill: Drill) -> None:
+    cluster = drill.cluster
+    cluster.install("pytorchjob")
+    endless = ("train.steps=100000", "train.log.every=1", "train.evaluate.batches=1")
+    assert cluster.launch("alone", "--nodes", 2, "--launcher", "pytorchjob", "--detach", settings=endless).code == 0
+    cluster.await_that(lambda: len(drill.pods("alone")) == 2, "its pods")
+    pod = drill.pods("alone")[-1]["metadata"]["name"]
+    for before in (0, 1):
+        drill.strike(pod, before)
+    cluster.await_that(lambda: drill.runs(pod, 2), "its third start")
+    node = str(next(one["spec"]["nodeName"] for one in drill.pods("alone") if one["metadata"]["name"] == pod))
+    (spare,) = set(drill.ready()) - set(drill.nodes("alone"))
+    told = cluster.ask("train.status", "--name", "alone")
+    assert f"{node}: alone failed on it 2 times, last: OOMKilled" in told.out, told.text
+    assert f"invoke nodes.quarantine {node}" in told.out and f"kubectl delete pod -n default {pod}" in told.out
+    assert [one["node"] for one in cluster.status("alone")["suspects"]] == [node]
+
+    assert cluster.invoke("nodes.quarantine", node, "--inventory", cluster.inventory).code == 0
+    cluster.api.call("DELETE", f"/api/v1/namespaces/default/pods/{pod}")
+    cluster.await_that(lambda: spare in drill.nodes("alone"), "the spare")
+    assert cluster.status("alone")["suspects"] == []
+    drill.leave("alone")
+    drill.release_all()
+
+
+def test_a_run_whose_operator_goes_for_good_ends_as_its_pods_did(drill: Drill, expected: dict[int, float]) -> None:
+    drill.cluster.say(train_patience_seconds=3)
+    running = drill.begin("orphaned", "pytorchjob")
+    with drill.without(TRAINING_OPERATOR):
+        drill.end("orphaned", running, expected)

@@ -14,6 +14,7 @@ import pytest
 
 from tests.launch.cluster import ClusterSite, cluster_site
 from tests.sandbox.aws import PretendAws
+from trainer.marker import damage
 
 ACCOUNT = "pytorch-training-sa"
 BUCKET = "models"
@@ -82,6 +83,23 @@ def test_data_is_staged_once_and_nothing_is_left_but_the_data(cluster: ClusterSi
     short = cluster.ask("train.stage", "--source", web, "--into", "datasets/set", "--least", 4)
     assert short.code == 2 and "each of 4 processes needs one" in short.text
     assert cluster.things() == before
+
+
+def test_llama_is_sharded_over_two_pods_and_its_checkpoint_is_complete(cluster: ClusterSite) -> None:
+    cluster.install("pytorchjob")
+    before = cluster.things()
+    settings = ("train.log.every=1", "train.optimizer.lr=0.01", "train.evaluate.batches=1")
+    trained = cluster.launch("llama", "--nodes", 2, "--launcher", "pytorchjob", profile="llama2-7b-smoke", settings=settings)
+    assert trained.code == 0, trained.text
+    losses = cluster.recorded("llama")
+    assert list(losses) == list(range(1, 9)) and losses[8] < losses[1], losses
+    summary = json.loads((cluster.record("llama") / "run.json").read_text())
+    assert (summary["strategy"], summary["world_size"]) == ("fsdp", 2)
+    newest = max((cluster.shared / "runs" / "llama" / "output" / "checkpoints").glob("step-*"))
+    assert (newest.name, damage(newest)) == ("step-00000008", "")
+    assert len(list(newest.glob("*.distcp"))) == 2, "each rank wrote its shard"
+    assert cluster.ask("train.stop", "--name", "llama").code == 0
+    cluster.await_that(lambda: cluster.things() == before, "the end of all that it had made")
 
 
 def test_what_could_not_be_staged_is_refused_before_anything_is_sent(cluster: ClusterSite) -> None:

@@ -68,7 +68,7 @@ def test_a_cluster_is_made_trains_and_goes(teller: Teller, playbook: str, invent
     losses = teller.losses(run)
     assert sorted(losses) == list(range(1, STEPS + 1)) and losses[STEPS] < losses[1]
     again = teller.play(playbook, *where)
-    assert (again["training"], again["its finished job"]) == ("ok", "ok")
+    assert [step for step, status in again.items() if status == "changed"] == []
 
     gone = teller.invoke("teardown", *where, "--yes", "--with-kept", "--extra-vars", "bucket_empty_on_delete=true")
     assert gone.code == 0, gone.text

@@ -13,9 +13,14 @@ import pytest
 from playrunner.errors import BadInput
 from playrunner.fleet import Fleet
 from playrunner.inventory import read_inventory
+from playrunner.options import Options
 from playrunner.quarantine import Quarantine, seconds_of
-from roles.training.bandwidth.spares import Search
+from roles.training.bandwidth.host_pool import HostPool
+from roles.training.bandwidth.spares import NoSpare, Search, goes_on
+from roles.training.cluster.gate_pool import ClusterPool
+from roles.training.cluster.ground import open_site
 from roles.training.network.verdict import Verdict
+from roles.training.planning.plan import Request
 from sandbox.kube import process
 from tests import runner
 from tests.modules.k8s.stage import Api
@@ -57,30 +62,63 @@ def test_time_heals_and_so_does_a_new_machine_under_the_old_name(fleet: Callable
     assert named(fleet(a="10.0.0.1", b="10.0.0.9")) == []
 
 
-def test_a_culprit_leaves_and_nobody_else(fleet: Callable[..., Fleet]) -> None:
-    hosts = fleet(a="10.0.0.1", b="10.0.0.2", c="10.0.0.3")
-    verdict = Verdict(False, ("b is slow to 2 of 2 nodes",), ("b",), ("b",))
-    assert Search("run").take(verdict, ["a", "b", "c"], Quarantine(hosts), HOUR) == ["b"]
+def slow(*nodes: str) -> Verdict:
+    return Verdict(False, tuple(f"{node} is slow to 2 of 2 nodes" for node in nodes), nodes, nodes)
+
+
+def link(one: str, other: str) -> Verdict:
+    return Verdict(False, (f"the link {one} - {other} is slow",), (one, other), (), ((one, other),))
+
+
+def another_try(search: Search, verdict: Verdict, hosts: Fleet, wanted: int) -> bool:
+    """Whether a launch on the first of these hosts would go on."""
+    pool = HostPool(hosts, Options(), wanted)
+    return goes_on(search, verdict, pool.left(())[:wanted], pool)
+
+
+def test_a_culprit_leaves_at_once_where_another_can_take_its_place(fleet: Callable[..., Fleet]) -> None:
+    hosts = fleet(a="10.0.0.1", b="10.0.0.2", c="10.0.0.3", d="10.0.0.4")
+    assert another_try(Search("run"), slow("b"), hosts, 3)
+    assert named(hosts) == ["b"]
     assert Quarantine(hosts).entries()["b"].reason == "b is slow to 2 of 2 nodes (gate of run)"
 
 
+def test_without_a_spare_a_node_leaves_only_when_it_is_named_again_and_is_told_to_be_out(fleet: Callable[..., Fleet]) -> None:
+    hosts, search = fleet(a="10.0.0.1", b="10.0.0.2", c="10.0.0.3"), Search("run")
+    assert another_try(search, slow("b"), hosts, 3), "the network is proved once more"
+    assert named(hosts) == []
+    with pytest.raises(NoSpare) as refused:
+        another_try(search, slow("b"), hosts, 3)
+    assert "b: named by 2 gates, and out now, in quarantine for 24h" in str(refused.value)
+    assert "invoke nodes.release b (without it: --nodes 2)" in str(refused.value)
+    assert named(hosts) == ["b"]
+
+
+def test_a_gate_that_names_somebody_else_each_time_puts_nobody_aside(fleet: Callable[..., Fleet]) -> None:
+    hosts, search = fleet(a="10.0.0.1", b="10.0.0.2", c="10.0.0.3"), Search("run")
+    assert another_try(search, slow("b"), hosts, 3)
+    assert not another_try(search, slow("c"), hosts, 3)
+    assert named(hosts) == []
+
+
+def test_without_a_spare_nobody_leaves_for_a_link_that_has_two_ends(fleet: Callable[..., Fleet]) -> None:
+    hosts = fleet(a="10.0.0.1", b="10.0.0.2")
+    assert not another_try(Search("run"), link("a", "b"), hosts, 2)
+    assert named(hosts) == []
+
+
 def test_when_most_nodes_are_bad_it_is_not_the_nodes(fleet: Callable[..., Fleet]) -> None:
-    hosts = fleet(a="10.0.0.1", b="10.0.0.2", c="10.0.0.3")
-    verdict = Verdict(False, ("all is lost",), ("a", "b"), ("a", "b"))
-    assert Search("run").take(verdict, ["a", "b", "c"], Quarantine(hosts), HOUR) == []
-    assert Search("run").take(Verdict(False, ("every link is slow",), ("a",)), ["a", "b"], Quarantine(hosts), HOUR) == []
+    hosts = fleet(a="10.0.0.1", b="10.0.0.2", c="10.0.0.3", d="10.0.0.4", e="10.0.0.5")
+    assert not another_try(Search("run"), slow("a", "b"), hosts, 3)
+    assert not another_try(Search("run"), Verdict(False, ("every link is slow",), ("a",)), hosts, 3)
     assert named(hosts) == []
 
 
 def test_of_two_nodes_the_later_goes_first_and_comes_back_when_it_was_the_other(fleet: Callable[..., Fleet]) -> None:
-    hosts, search = fleet(a="10.0.0.1", b="10.0.0.2", c="10.0.0.3"), Search("run")
-
-    def link(one: str, other: str) -> Verdict:
-        return Verdict(False, (f"the link {one} - {other} is slow",), (one, other), (), ((one, other),))
-
-    assert search.take(link("a", "b"), ["a", "b"], Quarantine(hosts), HOUR) == ["b"]
+    hosts, search = fleet(a="10.0.0.1", b="10.0.0.2", c="10.0.0.3", d="10.0.0.4"), Search("run")
+    assert another_try(search, link("a", "b"), hosts, 2)
     assert named(hosts) == ["b"]
-    assert search.take(link("a", "c"), ["a", "c"], Quarantine(hosts), HOUR) == ["a"]
+    assert another_try(search, link("a", "c"), hosts, 2)
     assert named(hosts) == ["a"]
 
 
@@ -143,3 +181,39 @@ def test_a_node_that_somebody_else_cordoned_stays_so(cluster: Api, nodes: Callab
 def test_a_node_that_is_not_there_is_bad_input(nodes: Callable[..., runner.Outcome]) -> None:
     refused = nodes("quarantine", "nobody")
     assert refused.code == 5 and 'there is no node "nobody"' in refused.data["error"]
+
+
+@pytest.fixture
+def pool(cluster: Api, tmp_path: Path) -> Iterator[Callable[..., ClusterPool]]:
+    """What a launch on three nodes that have room would have to choose from."""
+    (tmp_path / "inventory.yaml").write_text(json.dumps({"all": {"vars": {"kubeconfig": str(cluster.kubeconfig)}}}))
+    ready = {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}, "conditions": [{"type": "Ready", "status": "True"}]}
+    names = [f"cpu-{number}" for number in range(3)]
+    for name in names:
+        cluster.call("POST", "/api/v1/nodes", {"metadata": {"name": name}, "spec": {"podCIDR": "10.0.0.0/24"}})
+        cluster.call("PATCH", f"/api/v1/nodes/{name}/status", {"status": ready}, "application/merge-patch+json")
+
+    def made(*overrides: str) -> ClusterPool:
+        site = open_site(Options(inventory=(str(tmp_path / "inventory.yaml"),)))
+        return ClusterPool(Request("gpt2-micro-smoke", nodes=3, overrides=overrides), site, "pytorchjob")
+
+    yield made
+    for name in names:
+        cluster.call("DELETE", f"/api/v1/nodes/{name}")
+
+
+def test_a_clusters_node_leaves_when_it_is_named_again_and_the_launch_says_how_it_comes_back(
+        cluster: Api, pool: Callable[..., ClusterPool]) -> None:
+    search, nodes = Search("run"), ["cpu-0", "cpu-1", "cpu-2"]
+    assert goes_on(search, slow("cpu-1"), nodes, pool()), "the network is proved once more"
+    assert "taints" not in cluster.get("/api/v1/nodes/cpu-1")["spec"]
+    with pytest.raises(NoSpare, match=r"invoke nodes\.release cpu-1"):
+        goes_on(search, slow("cpu-1"), nodes, pool())
+    assert [taint["key"] for taint in cluster.get("/api/v1/nodes/cpu-1")["spec"]["taints"]] == ["playrunner.io/quarantine"]
+
+
+def test_an_elastic_run_goes_on_with_those_who_remain(cluster: Api, pool: Callable[..., ClusterPool]) -> None:
+    few = pool("launch.min_nodes=1", "launch.max_nodes=3")
+    assert goes_on(Search("run"), slow("cpu-1"), ["cpu-0", "cpu-1", "cpu-2"], few)
+    assert few.request.nodes == 2 and few.request.overrides[-1] == "launch.max_nodes=2"
+    assert cluster.get("/api/v1/nodes/cpu-1")["spec"]["unschedulable"]

@@ -12,7 +12,7 @@ import pytest
 from roles.training.bandwidth.judgement import Judgement, Wanted, judge_bandwidth
 from roles.training.bandwidth.keeping import chart, keep
 from roles.training.bandwidth.perf_table import Measured, Row, read_table
-from roles.training.bandwidth.picture import HEIGHT, WIDTH, picture
+from roles.training.network.picture import HEIGHT, WIDTH, picture
 
 P4DE = Wanted("p4de.24xlarge", hosts=2)
 
@@ -96,8 +96,7 @@ def test_table_figures_and_picture_are_kept_in_the_folder(tmp_path: Path) -> Non
 
 
 def test_the_picture_is_a_png_with_the_line_and_the_reference_in_it() -> None:
-    rows = (Row(1024, 10.0, 1.0, 0), Row(2**20, 10.0, 5.0, 0), Row(2**30, 10.0, 9.0, 0))
-    data = picture(rows, 8.0)
+    data = picture([(1024, 1.0), (2**20, 5.0), (2**30, 9.0)], 8.0)
     assert data.startswith(b"\x89PNG\r\n\x1a\n")
     assert struct.unpack(">II", data[16:24]) == (WIDTH, HEIGHT)
     length, = struct.unpack(">I", data[33:37])

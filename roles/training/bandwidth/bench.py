@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from playrunner.fleet import Fleet
 from playrunner.options import Options
+from roles.training.bandwidth.host_pool import host_pool
 from roles.training.bandwidth.judgement import Wanted, judge_bandwidth
 from roles.training.bandwidth.over_ssh import NotMeasured, measure
 from roles.training.bandwidth.perf_table import read_table
@@ -42,10 +43,15 @@ def bench(nodes: int, sizes: Sizes, options: Options) -> int:
         with open_fleet(options, nodes) as fleet:
             outcome = _once(fleet, nodes or len(usable_hosts(fleet, options)), sizes, options)
         bad = outcome.verdict
-        if bad is None or bad.ok or not goes_on(search, bad, outcome.nodes, nodes or 2, options):
+        if bad is None or bad.ok or not _again(search, bad, outcome.nodes, nodes or 2, options):
             if outcome.failure:
                 raise NotMeasured("; ".join([str(outcome.failure), *(bad.lines if bad and not bad.ok else ())]))
             return tell(outcome.output, outcome.wanted, COMMAND, time.monotonic() - started, options)
+
+
+def _again(search: Search, bad: Verdict, nodes: list[str], wanted: int, options: Options) -> bool:
+    with host_pool(options, wanted) as pool:
+        return goes_on(search, bad, nodes, pool)
 
 
 def _once(fleet: Fleet, count: int, sizes: Sizes, options: Options) -> _Outcome:

@@ -9,9 +9,9 @@ from typing import Any
 
 from roles.training.bandwidth.judgement import Judgement, Wanted
 from roles.training.bandwidth.perf_table import Measured
-from roles.training.bandwidth.picture import picture
 from roles.training.bandwidth.references import reference
-from roles.training.network.verdict_table import size_text, time_text
+from roles.training.network.picture import picture
+from trainer.gate_text import size_text, time_text
 
 _BAR = 30  # columns of the longest bar
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -39,7 +39,8 @@ def keep(folder: Path, output: str, measured: Measured, judgement: Judgement, wa
     if measured.rows:
         known = reference(wanted.instance_type)
         (folder / "bandwidth.txt").write_text(chart(measured) + "\n" + "\n".join(judgement.lines) + "\n")
-        (folder / "bandwidth.png").write_bytes(picture(measured.rows, known.bus_gbytes if known else None))
+        (folder / "bandwidth.png").write_bytes(picture(
+            [(row.bytes, row.bus_gbytes) for row in measured.rows], known.bus_gbytes if known else None))
 
 
 def _bar(share: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from playrunner.kube_errors import KubeError
 from playrunner.kube_why import PODS
 from playrunner.quarantine import DEFAULT_TIME, seconds_of
 from roles.training.cluster.found import ClusterRun, pods_of
-from roles.training.cluster.offers import look
+from roles.training.cluster.offers import ENDED, look
 from roles.training.cluster.pod import CONTAINER
 
 OFTEN = 2
@@ -57,7 +57,8 @@ class BadNodes:
                 return False
             kube_quarantine.put(self._kube, node, reason, seconds_of(DEFAULT_TIME))
             for pod in pods_of(self._kube, self._run):
-                if (pod.get("spec") or {}).get("nodeName") == node:
+                ended = (pod.get("status") or {}).get("phase") in ENDED  # those tell later why it failed
+                if (pod.get("spec") or {}).get("nodeName") == node and not ended:
                     self._kube.call("DELETE", PODS.path(self._run.namespace, str(pod["metadata"]["name"])))
         except (KubeError, HostUnreachable) as error:
             self._say(f"{node}: {reason}; it could not be put into quarantine: {error}")
@@ -73,6 +74,38 @@ class BadNodes:
         free = [offer.name for offer in look(self._kube) if offer.usable and offer.name not in {*used, bad}
                 and not any(effect != "PreferNoSchedule" for _, _, effect in offer.taints)]
         return free[0] if free else ""
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A node on which a run that nobody follows failed again and again."""
+
+    node: str
+    pod: str
+    times: int
+    why: str
+
+    def advice(self, run: ClusterRun) -> str:
+        return (f"{self.node}: {run.name} failed on it {self.times} times, last: {self.why}; keep work away, and let the pod come"
+                f" back elsewhere: invoke nodes.quarantine {self.node}; kubectl delete pod -n {run.namespace} {self.pod}")
+
+
+def suspects(pods: Sequence[dict[str, Any]]) -> list[Suspect]:
+    """From what the pods still tell: a container remembers how it ended last, and how often it was started again."""
+    own = culprits(failure for pod in pods for failure in failures_of(pod))
+    found = []
+    for node in sorted({failure.node for failure in own}):
+        there = [failure for failure in own if failure.node == node]
+        again = sum(_restarts(pod) for pod in pods if (pod.get("spec") or {}).get("nodeName") == node)
+        times = max(len(there), again)
+        if times >= OFTEN:
+            found.append(Suspect(node, there[-1].pod, times, there[-1].why))
+    return found
+
+
+def _restarts(pod: dict[str, Any]) -> int:
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    return sum(int(one.get("restartCount") or 0) for one in statuses if one.get("name") == CONTAINER)
 
 
 def failures_of(pod: dict[str, Any]) -> list[Failure]:

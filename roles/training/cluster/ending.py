@@ -31,6 +31,7 @@ from roles.training.runs.record import Record
 from roles.training.watching.screen import LiveLine
 
 CONFIG_MAPS = Resource("v1", "ConfigMap", "configmaps", True)
+REMOVED_SECONDS = 300.0  # for objects that others still have to let go
 GONE_SECONDS = 120.0  # beyond a pod's own grace: volumes are taken off, the operator looks again
 
 
@@ -93,7 +94,7 @@ def remove_objects(site: Site, run: ClusterRun, options: Options) -> None:
         return 0
 
     known = {"id": run.run_id, "namespace": run.namespace, "launcher": run.kind.name, "has_secrets": True, "secrets": {},
-             "over_ssh": True, "ssh_keys": {}}
+             "over_ssh": True, "ssh_keys": {}, "patience_seconds": REMOVED_SECONDS}
     settings = replace(options, limit="", json=False, quiet=True, check=False)
     code = run_plays([role_play("training", "localhost", "cluster")], settings, f"train.stop {run.name}",
                      inventory=site.inventory, extra={"run": Plain(known)}, survey=survey, then=go)

@@ -15,6 +15,7 @@ from roles.training.cluster.bad_nodes import BadNodes
 from roles.training.cluster.found import ClusterRun, resource_of
 from roles.training.cluster.launchers.kind import Status
 from roles.training.cluster.names import ID
+from roles.training.cluster.outlook import Outlook
 from roles.training.cluster.rank0 import rank_of
 from roles.training.cluster.tails import Tails
 from roles.training.runs.record import Record, parse_metrics
@@ -73,15 +74,17 @@ class Keeping:
 
 
 class Follower:
-    def __init__(self, kube: Kube, run: ClusterRun, ears: Ears, until_gone: bool = False, nodes: BadNodes | None = None) -> None:
-        self.kube, self.run, self.ears, self.until_gone, self.nodes = kube, run, ears, until_gone, nodes
+    def __init__(self, kube: Kube, run: ClusterRun, ears: Ears, until_gone: bool = False, nodes: BadNodes | None = None,
+                 outlook: Outlook | None = None) -> None:
+        self.kube, self.run, self.ears, self.until_gone, self.nodes, self.outlook = kube, run, ears, until_gone, nodes, outlook
         self.tails = Tails(kube, run.namespace)
         self.pods: Objects = {}
         self.job: dict[str, Any] | None = run.job
         self._seen: set[str] = set()
+        self._given_up: Status | None = None
 
     def follow(self) -> Status:
-        """Until the job has ended, or with `until_gone` no pod is left; how it stands then."""
+        """Until the job has ended or will not get on, or with `until_gone` no pod is left; how it stands then."""
         resource = resource_of(self.kube, self.run.kind)
         collections = [Collection(PODS, self.run.namespace, f"{ID}={self.run.run_id}")]
         if resource:
@@ -94,10 +97,11 @@ class Follower:
                         self._take(event.collection.resource, event.thing, event.gone)
                     if not self._hear():
                         self.ears.idle(list(self.pods.values()))
+                        self._given_up = self.outlook.judge(self.job, list(self.pods.values())) if self.outlook else None
             self._last_words()
         finally:
             self.tails.close()
-        return self._status()
+        return self._given_up or self._status()
 
     def _begin(self, news: News, collections: list[Collection]) -> None:
         self.kube.refresh()
@@ -136,6 +140,8 @@ class Follower:
             self.ears.line(pod, text)
 
     def _over(self) -> bool:
+        if self._given_up:
+            return True
         if self.job is None:
             return not self.pods  # somebody took it away: its pods still have something to say
         return not self.until_gone and self._status().state in ("finished", "failed")

@@ -48,6 +48,7 @@ class Ground:
     node_selector: dict[str, str] = field(default_factory=dict)
     tolerations: tuple[dict[str, Any], ...] = ()
     hourly: float = 0.0  # one node
+    patience_seconds: float = 300.0  # an operator that restarts, or moves to another node, is back by then
 
     @property
     def root(self) -> str:
@@ -108,7 +109,8 @@ def _ground(scope: Scope, kube: Kube) -> Ground:
         interface=str(said("interface", plain.interface)), cacheset=str(said("cacheset", plain.cacheset)),
         autoscaled_nodes=int(said("autoscaled_nodes", 0)), instance_type=str(_value(scope, "instance_type", "")),
         node_selector={str(key): str(value) for key, value in said("node_selector", {}).items()},
-        tolerations=tuple(said("tolerations", ())), hourly=float(said("hourly", 0)))
+        tolerations=tuple(said("tolerations", ())), hourly=float(said("hourly", 0)),
+        patience_seconds=float(said("patience_seconds", plain.patience_seconds)))
     _check(found)
     return found
 

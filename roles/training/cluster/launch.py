@@ -14,21 +14,30 @@ from roles.training.cluster.bad_nodes import BadNodes
 from roles.training.cluster.cacheset import hold
 from roles.training.cluster.conclusion import conclude
 from roles.training.cluster.ending import end, sweep
-from roles.training.cluster.follow import Follower, Keeping
+from roles.training.cluster.follow import Follower
 from roles.training.cluster.found import ClusterRun, find
+from roles.training.cluster.gate import expected, launch_past_gate, with_gate
+from roles.training.cluster.gate_hearing import Ear, Gated
 from roles.training.cluster.ground import Site, open_site
 from roles.training.cluster.job import ClusterJob
 from roles.training.cluster.launchers.kind import Status
+from roles.training.cluster.outlook import Outlook
 from roles.training.cluster.plan import CLAIMS, plan
 from roles.training.cluster.render import variables
 from roles.training.planning.job import check_name
 from roles.training.planning.plan import Request, read_request, run_name
 from roles.training.runs.record import Record
 from roles.training.runs.states import CANCELLED
+from roles.training.watching.follow import GateClosed
 from roles.training.watching.screen import LiveLine
 
 
 def launch(request: Request, options: Options, launcher: str) -> int:
+    """A node that keeps the gate closed is put aside, and the job is made anew without it."""
+    return launch_past_gate(request, options, launcher, lambda asked: _launch(asked, options, launcher))
+
+
+def _launch(request: Request, options: Options, launcher: str) -> int:
     profile = read_request(request)
     if request.stage_only:
         raise BadInput("--stage-only is for hosts: on a cluster code and profile travel with the job; --check --diff shows it")
@@ -41,6 +50,7 @@ def launch(request: Request, options: Options, launcher: str) -> int:
             print_json({"name": name, "state": existing.state, "changed": False, "run_id": existing.run_id})
         return 0
     job = plan(request, profile, site, launcher, replacing=existing.run_id if existing else "")
+    job = with_gate(job, site, request.gate, line.say)
     if not options.check:
         if existing:
             _make_way(existing, site, options, line)
@@ -49,6 +59,8 @@ def launch(request: Request, options: Options, launcher: str) -> int:
         hold(site.kube, job.ground.namespace, job.ground.cacheset, job.run_id)
     code = submit(job, site, options)
     if code or options.check:
+        if not options.check:
+            sweep(site, name, options)
         if options.json:
             print_json({"name": name, "run_id": job.run_id, "state": "failed" if code else "checked"})
         return code
@@ -62,8 +74,14 @@ def launch(request: Request, options: Options, launcher: str) -> int:
 
 def follow(run: ClusterRun, site: Site, record: Record, line: LiveLine, options: Options) -> int:
     """To the end; Ctrl-C stops the run, its checkpoint saved."""
+    ears = Gated(record, line, expected(site), Ear(site.kube, run))
+    outlook = Outlook(site.kube, run, site.ground.patience_seconds)
     try:
-        status = Follower(site.kube, run, Keeping(record, line), nodes=BadNodes(site.kube, run, line.say)).follow()
+        status = Follower(site.kube, run, ears, nodes=BadNodes(site.kube, run, line.say), outlook=outlook).follow()
+    except GateClosed as closed:
+        record.close()
+        end(site, run, options, "failed", str(closed))
+        raise
     except KeyboardInterrupt:
         line.say(f"stopping {run.name}; its checkpoint is saved first")
         record.close()
@@ -73,7 +91,11 @@ def follow(run: ClusterRun, site: Site, record: Record, line: LiveLine, options:
     finally:
         line.end()
         record.close()
-    return conclude(run, status, site, record, line, options)
+    code = conclude(run, status, site, record, line, options)
+    if outlook.given_up:  # it must not come to life again when what it lacks is back
+        line.say(f"{run.name} is taken away: {status.reason}")
+        end(site, replace(run, status=status), options, status.state, status.reason)
+    return code
 
 
 def submit(job: ClusterJob, site: Site, options: Options) -> int:

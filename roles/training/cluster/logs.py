@@ -11,6 +11,7 @@ from playrunner.errors import BadInput
 from playrunner.options import Options
 from roles.training.cluster.follow import METRICS, Follower
 from roles.training.cluster.found import ClusterRun
+from roles.training.cluster.gate_hearing import GATE
 from roles.training.cluster.ground import open_site
 from roles.training.cluster.rank0 import rank_of
 from roles.training.cluster.selection import GOING_ON, the_run
@@ -79,7 +80,7 @@ class Voice:
             return False
         if self.rank is None:
             return True
-        return rank_of(text) == self.rank and not text.partition("] ")[2].startswith(METRICS)
+        return rank_of(text) == self.rank and not text.partition("] ")[2].startswith((METRICS, GATE))
 
     def show(self, pod: str, text: str) -> None:
         if self.as_json:

@@ -8,12 +8,14 @@ from playrunner.errors import BadInput
 from playrunner.kube import Kube
 from playrunner.kube_resource import Resource
 from roles.training.cluster.ground import Ground, Site
+from roles.training.cluster.growing import growth_left
 from roles.training.cluster.job import ClusterJob, Share, elastic_bounds
 from roles.training.cluster.launchers import KINDS
 from roles.training.cluster.launchers.kind import Kind
 from roles.training.cluster.names import new_id
 from roles.training.cluster.offers import amount, look
 from roles.training.cluster.sizing import Wish, share_of
+from roles.training.cluster.trial import try_pod
 from roles.training.environment import instances
 from roles.training.environment.compiler import Variable, compile_environment, quarrels
 from roles.training.planning.job import check_name
@@ -41,14 +43,16 @@ def plan(request: Request, profile: Profile, site: Site, launcher: str, replacin
                             f" {ground.namespace}")
     refuse(kept_where(site.kube, ground, profile), "checkpoints")
     bounds = elastic_bounds(profile, launcher, nodes)
-    wish = Wish(nodes, bounds[1] if bounds else nodes, _insisted(request, profile))
+    wish = Wish(nodes, bounds[1] if bounds else nodes, _insisted(request, profile), lambda likes: growth_left(site, likes))
     share = share_of(profile, look(site.kube, replacing), ground, wish)
     job = ClusterJob(name, new_id(name), request.profile, profile, launcher, nodes, ground, share,
                      overrides=request.overrides, detached=request.detach)
     _check(job)
     if launcher == "vcjob":
         refuse(_queue(site.kube, job), "queue")
-    return replace(job, environment=tuple(environment_of(job, site.environment)))
+    job = replace(job, environment=tuple(environment_of(job, site.environment)))
+    try_pod(site.kube, job)
+    return job
 
 
 def _operator(kube: Kube, kind: Kind) -> list[str]:

@@ -41,7 +41,7 @@ def _container(job: ClusterJob, arguments: list[str], first: str, replica: int) 
     container: dict[str, Any] = {
         "name": CONTAINER, "image": job.ground.image, "imagePullPolicy": job.ground.pull_policy, "command": start_command(job),
         "args": arguments, "env": _environment(job, first, replica),
-        "ports": [{"name": PORT_NAME, "containerPort": job.ground.port}],
+        "ports": [{"name": PORT_NAME, "containerPort": job.ground.port, "protocol": "TCP"}],
         "resources": {"requests": {**dict(share.requests), **dict(share.resources)}, "limits": dict(share.resources)},
         "volumeMounts": [{"name": "dshm", "mountPath": "/dev/shm"}, {"name": "files", "mountPath": FILES, "readOnly": True},
                          *([{"name": "data", "mountPath": job.ground.mount}] if job.ground.claim else [])]}
@@ -53,7 +53,9 @@ def _container(job: ClusterJob, arguments: list[str], first: str, replica: int) 
 
 def _environment(job: ClusterJob, first: str, replica: int) -> list[dict[str, Any]]:
     decided = {each.name: each.value for each in job.environment if not each.secret}
-    own = {**_SPOKEN, **decided, **_neuron(job, replica), "TRAINER_FIRST": first if job.ground.rendezvous == "c10d" else ""}
+    own = {**_SPOKEN, **decided, **_neuron(job, replica)}
+    if job.ground.rendezvous == "c10d":
+        own["TRAINER_FIRST"] = first
     if job.ground.code == "configmap":
         own["TRAINER_CODE"] = f"{FILES}/{CODE}"
     fields = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in _FIELDS.items()]

@@ -37,6 +37,14 @@ def newest_meeting(lines: Iterable[str]) -> Meeting | None:
                    words.get("group_world_size", ""), count)
 
 
+def has_met_only(lines: Iterable[str]) -> bool:
+    """Whether the pods have met and no rank has said anything since: its processes are only starting."""
+    only = False
+    for line in lines:
+        only = bool(_MET.search(line)) or (only and rank_of(line) is None)
+    return only
+
+
 def first_of(logs: Mapping[str, Iterable[str]], addresses: Mapping[str, str]) -> str:
     """The pod that is rank 0 by its agent's group rank; else the one whose address the others name; nothing when none says."""
     met = {pod: meeting for pod, lines in logs.items() if (meeting := newest_meeting(lines))}

@@ -34,7 +34,7 @@ def variables(job: ClusterJob) -> dict[str, Any]:
         "texts": {PROFILE: profile_text(job), START: Path(trainer.pod.__file__).read_text()},
         "binaries": {CODE: base64.b64encode(archive.read_bytes()).decode()} if packed else {},
         "secrets": {each.name: each.value for each in job.environment if each.secret},
-        "has_secrets": any(each.secret for each in job.environment)}
+        "has_secrets": any(each.secret for each in job.environment), "patience_seconds": job.ground.patience_seconds}
     return Plain({**own, **KINDS[job.launcher].fill(job)})
 
 

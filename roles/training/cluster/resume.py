@@ -10,11 +10,11 @@ from playrunner.errors import BadInput
 from playrunner.options import Options
 from roles.training.cluster.found import ClusterRun, resource_of
 from roles.training.cluster.ground import Site, open_site
+from roles.training.cluster.growing import Growth, foresee, grow
 from roles.training.cluster.launch import launch
-from roles.training.cluster.offers import look
+from roles.training.cluster.rank0 import has_met_only
 from roles.training.cluster.selection import GOING_ON, the_run
-from roles.training.cluster.sizing import Wish, share_of
-from roles.training.planning.job import profile_of
+from roles.training.cluster.words import first_pod, logs_of
 from roles.training.planning.plan import LaunchRefused, Request
 from roles.training.runs.record import Record
 
@@ -46,11 +46,21 @@ def scale(options: Options, name: str, nodes: int) -> int:
         raise BadInput(f"{run.name} has between {least} and {most} nodes (launch.min_nodes, launch.max_nodes), which was fixed"
                        f" when it was launched; {nodes} is outside")
     before = run.replicas
-    if nodes != before:
-        _refuse_if_short(site, run, nodes - before)
-        if not options.check:
-            _patch(site, run, nodes)
-    return _say(options, run, before, nodes)
+    if nodes < before:
+        _refuse_while_starting(site, run, nodes)
+    growth = foresee(site, run, nodes - before)
+    if nodes != before and not options.check:
+        grow(site, run, growth, options)
+        _patch(site, run, nodes)
+    return _say(options, run, before, nodes, growth)
+
+
+def _refuse_while_starting(site: Site, run: ClusterRun, nodes: int) -> None:
+    """Ranks that have just met wait half an hour for one another, also for one whose pod has gone."""
+    logs = logs_of(site.kube, run)
+    if has_met_only(logs.get(first_pod(site.kube, run, logs), ())):
+        raise LaunchRefused(f"{run.name}: its pods have just met, and its ranks are only starting; a pod that went now would"
+                            f" leave the rest waiting for it. In a moment: invoke train.scale --name {run.name} --nodes {nodes}")
 
 
 def _patch(site: Site, run: ClusterRun, nodes: int) -> None:
@@ -63,30 +73,32 @@ def _patch(site: Site, run: ClusterRun, nodes: int) -> None:
                    fieldManager="playrunner-scale")
 
 
-def _refuse_if_short(site: Site, run: ClusterRun, more: int) -> None:
-    if more <= 0:
-        return
-    profile = profile_of(str(run.summary["profile"]), tuple(run.summary.get("overrides", ())))
-    wish = Wish(more, more, int(run.summary["processes"]))
-    offered = [offer for offer in look(site.kube) if not any(holder.startswith(run.run_id) for holder in offer.holders)]
-    try:
-        share_of(profile, offered, site.ground, wish)
-    except LaunchRefused as short:
-        raise LaunchRefused(f"{run.name} would get {more} more: {short}; the node group first: raise its desired size"
-                            " (eks_nodegroups, then invoke eks.create; gke: invoke gke.create)") from None
-
-
 def _how(run: ClusterRun) -> str:
     return " (launch.min_nodes makes one elastic)" if run.kind.replicas else " (pytorchjob and elasticjob can be elastic)"
 
 
-def _say(options: Options, run: ClusterRun, before: int, nodes: int) -> int:
+def _say(options: Options, run: ClusterRun, before: int, nodes: int, growth: Growth) -> int:
     changed = before != nodes
     if options.json:
-        print_json({"name": run.name, "run_id": run.run_id, "changed": changed, "nodes": nodes, "before": before})
-    elif changed:
-        print(f"{run.name}: {before} -> {nodes} nodes; they meet again and go on from a checkpoint:"
-              f" invoke train.logs --name {run.name} --follow")
-    else:
+        told = {"group": {"name": growth.group.name, "size": growth.size, "before": growth.group.size}} if growth.group else {}
+        print_json({"name": run.name, "run_id": run.run_id, "changed": changed, "nodes": nodes, "before": before, **told})
+        return 0
+    if growth.text:
+        print(f"{run.name}: {growth.text}")
+    if not changed:
         print(f"{run.name} has {nodes} node{'s' * (nodes != 1)} already: nothing changed")
+    elif options.check:
+        print(f"{run.name}: {before} -> {nodes} nodes would follow")
+    else:
+        print(f"{run.name}: {before} -> {nodes} nodes; they meet again and go on from a checkpoint:"
+              f" invoke train.logs --name {run.name} --follow{_kept_size(growth)}")
     return 0
+
+
+def _kept_size(growth: Growth) -> str:
+    """A size that the inventory fixes is what the next run of the role goes back to."""
+    if growth.group is None or not growth.grows:
+        return ""
+    word, role = ("desired_size", "eks") if growth.group.cloud == "aws" else ("nodes", "gke")
+    return (f"\n{growth.group.text} stays at {growth.size}: where the inventory gives it a {word}, say {growth.size} there before"
+            f" the next invoke {role}.create")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from roles.training.cluster.ground import Ground
@@ -26,13 +26,14 @@ class Wish:
     nodes: int  # now
     most: int  # an elastic run's largest number
     processes: int = 0  # per node, where the user insists
+    growth: Callable[[Sequence[Offer]], int] = lambda likes: 0  # nodes that the group of these may still be given
 
 
 def share_of(profile: Profile, offered: Sequence[Offer], ground: Ground, wish: Wish) -> Share:
     """One pod's part of one node; all pods of a run are alike."""
     device = _device(profile, offered, ground)
     name = {"cuda": GPU, "neuron": NEURON}.get(device, "")
-    fitting = [offer for offer in offered if _may_run(offer, ground, PASSED_TAINTS[device]) and (not name or offer.has.get(name))]
+    fitting = [offer for offer in offered if may_run(offer, ground, PASSED_TAINTS[device]) and (not name or offer.has.get(name))]
     kinds = sorted({offer.instance_type for offer in fitting}, key=lambda kind: -_free_nodes(fitting, kind, name))
     likes = [offer for offer in fitting if offer.instance_type == kinds[0]] if kinds else []
     share = _share(device, name, likes, ground, profile, wish.processes)
@@ -95,9 +96,10 @@ def _refuse_if_short(share: Share, offered: Sequence[Offer], likes: Sequence[Off
         fewer = f"use --nodes {len(room) + to_come}, " if room or to_come else ""
         raise LaunchRefused(f"{wish.nodes} node{'s' * (wish.nodes != 1)} with {each} free are wanted, and the cluster has"
                             f" {len(room)}: {shown}; {fewer}end what holds them (invoke train.status), or add nodes first")
-    if wish.most > len(likes) + to_come:
-        raise LaunchRefused(f"launch.max_nodes is {wish.most}, and the cluster has {len(likes) + to_come} nodes with {each}:"
-                            f" a job that may grow beyond them would wait for ever; set launch.max_nodes={len(likes) + to_come}")
+    most = len(likes) + to_come
+    if wish.most > most and wish.most > (most := max(most, len(likes) + wish.growth(likes))):
+        raise LaunchRefused(f"launch.max_nodes is {wish.most}, and the cluster has {most} nodes with {each}:"
+                            f" a job that may grow beyond them would wait for ever; set launch.max_nodes={most}")
 
 
 def _told(offer: Offer, alike: bool, ground: Ground, share: Share, asked: dict[str, str]) -> str:
@@ -113,7 +115,7 @@ def _told(offer: Offer, alike: bool, ground: Ground, share: Share, asked: dict[s
     return f"{offer.name} has {' and '.join(parts)}{held}"
 
 
-def _may_run(offer: Offer, ground: Ground, passed: Sequence[str]) -> bool:
+def may_run(offer: Offer, ground: Ground, passed: Sequence[str]) -> bool:
     if not offer.usable or any(offer.labels.get(key) != value for key, value in ground.node_selector.items()):
         return False
     given = [str(one.get("key") or "") for one in ground.tolerations]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from typing import Any
 
+from playrunner import kube_quarantine
 from playrunner.cli import print_json
 from playrunner.errors import HostUnreachable
 from playrunner.options import Options
+from roles.training.cluster.bad_nodes import Suspect, suspects
 from roles.training.cluster.found import ClusterRun, events_of, find
 from roles.training.cluster.ground import Site, open_site
 from roles.training.cluster.pod import CONTAINER
@@ -31,10 +34,11 @@ def show_one(options: Options, name: str) -> int:
     events = events_of(site.kube, run) if run.job else []
     pods = [pod_row(pod, first) for pod in run.pods]
     meeting = newest_meeting(logs.get(first, ()))
+    bad = free_suspects(site, run)
     if options.json:
         print_json({**as_json(run.shown(metrics)), "phase": run.status.phase, "namespace": run.namespace, "pods": pods,
                     "replicas": run.replicas, "met": int(meeting.size or 0) if meeting else 0, "rank0": first,
-                     "event": told(events[-1]) if events else None})
+                    "event": told(events[-1]) if events else None, "suspects": [asdict(one) for one in bad]})
         return exit_code(run.state)
     print(table([run.shown(metrics)]))
     print(f"  {run.kind.resource[1]} {run.namespace}/{run.run_id}: {run.status.phase or run.state}"
@@ -46,6 +50,8 @@ def show_one(options: Options, name: str) -> int:
               f" on {pod['node'] or 'no node yet'}{mark}, image {pod['image']}")
     if events:
         print(f"  last event: {told(events[-1])}")
+    for one in bad:
+        print(f"  {one.advice(run)}")
     return exit_code(run.state)
 
 
@@ -74,6 +80,13 @@ def cluster_runs(site: Site) -> tuple[list[Run], dict[str, str]]:
         return [run.shown(metrics_of(site.kube, run, logs_of(site.kube, run, LISTED_LINES))) for run in runs], {}
     except HostUnreachable as error:
         return [], {"the cluster": str(error)}
+
+
+def free_suspects(site: Site, run: ClusterRun) -> list[Suspect]:
+    """Nodes that fail again and again and are still used: whoever follows a run puts them aside, a detached one has nobody."""
+    found = suspects(run.pods)
+    marked = kube_quarantine.entries(site.kube) if found else {}
+    return [one for one in found if one.node not in marked]
 
 
 def pod_row(pod: dict[str, Any], first: str) -> dict[str, Any]:

@@ -54,6 +54,10 @@ class Tails:
     def _follow(self, one: Instance) -> None:
         place = _Place()
         while not self.over.is_set():
+            # Asked first: only what is read after a container's end is read to the end, whatever broke off before.
+            stage = self._stage(one)
+            if stage == "gone":
+                return
             try:
                 stream = self.kube.cluster.transport.stream(
                     f"{PODS.path(self.namespace, one[0])}/log",
@@ -68,21 +72,23 @@ class Tails:
                     text = place.new(raw.decode(errors="replace"))
                     if text is not None:
                         self.lines.put((one[0], text))
+                if stage == "ended":
+                    return
             else:
                 stream.close()
-            if self._ended(one):
-                return
             self.over.wait(AGAIN_SECONDS)
 
-    def _ended(self, one: Instance) -> bool:
-        """Whether there is nothing more to come from this run of the container."""
+    def _stage(self, one: Instance) -> str:
+        """Whether this run of the container goes on, has ended, or is gone: with its pod, or because another took its place."""
         fresh = Kube(self.kube.cluster)
         fresh.refresh()
         try:
             pod = fresh.get(PODS, self.namespace, one[0])
         except (KubeError, HostUnreachable):
-            return False
-        return pod is None or instance_of(pod) != one or "running" not in _state(pod)
+            return "unknown"
+        if pod is None or instance_of(pod) != one:
+            return "gone"
+        return "running" if "running" in _state(pod) else "ended"
 
 
 @dataclass

@@ -1,10 +1,12 @@
-"""A gate's result as plain text: all-reduce per size, then each pair of nodes; and how a rate or a size is written."""
+"""A gate's result as plain text: all-reduce per size, then each pair of nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
+
+from trainer.gate_text import rate_text, size_text, time_text
 
 _MATRIX_NODES = 8  # eight columns of figures are what a hundred columns of text hold
 _WORST = 10
@@ -22,21 +24,6 @@ def table(result: Mapping[str, Any]) -> str:
     if pairs:
         lines += _matrix(nodes, pairs) if len(nodes) <= _MATRIX_NODES else _worst(pairs)
     return "\n".join(lines) + "\n"
-
-
-def rate_text(gbps: float) -> str:
-    return f"{gbps:.1f} Gbit/s" if gbps >= 10 else f"{gbps:.2f} Gbit/s" if gbps >= 0.1 else f"{gbps * 1000:.1f} Mbit/s"
-
-
-def time_text(microseconds: float) -> str:
-    return f"{microseconds:.0f} us" if microseconds < 1000 else f"{microseconds / 1000:.1f} ms"
-
-
-def size_text(size: int) -> str:
-    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if size >= unit:
-            return f"{size / unit:g} {name}" if size % unit == 0 else f"{size / unit:.1f} {name}"
-    return f"{size} B"
 
 
 def _heading(result: Mapping[str, Any], nodes: Sequence[str]) -> str:

@@ -62,9 +62,6 @@ class Record:
             path.unlink()
         self._add(path, text)
 
-    def write_gate(self, result: dict[str, Any]) -> None:
-        (self.folder / "gate.json").write_text(json.dumps(result, indent=1) + "\n")
-
     def metrics(self) -> list[dict[str, Any]]:
         path = self.folder / "metrics.jsonl"
         return parse_metrics(path.read_text()) if path.exists() else []

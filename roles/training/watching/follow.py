@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from playrunner.connection import Channel
 from playrunner.errors import PlayrunnerError
 from playrunner.fleet import Fleet
+from roles.training.network.keeping import keep_gate
 from roles.training.network.verdict import Expected, Verdict, judge
 from roles.training.planning.job import LEASE_SECONDS
 from roles.training.planning.shell import node_command
@@ -59,7 +60,7 @@ class Keeping:
 
     def gate(self, result: dict[str, Any]) -> bool:
         verdict = judge(result, self.expected)
-        self.record.write_gate(result)
+        keep_gate(self.record.folder, result, verdict)
         if not verdict.ok:
             raise GateClosed(verdict, list(result.get("nodes", ())))
         for text in verdict.lines:

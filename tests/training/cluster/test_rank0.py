@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from roles.training.cluster.follow import curve, metrics_in
-from roles.training.cluster.rank0 import first_of, newest_meeting
+from roles.training.cluster.rank0 import first_of, has_met_only, newest_meeting
 from roles.training.cluster.tails import _Place, instance_of
 
 
@@ -35,6 +35,11 @@ def test_a_log_that_was_cut_off_is_made_up_for_by_the_master_s_address() -> None
 def test_a_message_that_merely_speaks_of_rank_0_is_not_taken_for_it() -> None:
     assert first_of({"run-0": ["waiting for rank 0", "rank 0 is elsewhere"]}, {"run-0": "10.0.0.1"}) == ""
     assert newest_meeting(["group_rank=0"]) is None
+
+
+def test_ranks_are_only_starting_until_one_of_them_has_said_something_since_the_pods_met() -> None:
+    assert has_met_only(met(0)) and has_met_only([*met(0), "[0] step 1", *met(1)])
+    assert not has_met_only([*met(0), "[0] step 1"]) and not has_met_only(["pod: waiting"]) and not has_met_only([])
 
 
 def test_metrics_are_read_from_rank_0_s_lines_alone() -> None:

@@ -100,7 +100,7 @@ def test_a_pytorch_job_has_one_master_and_the_rest_are_workers() -> None:
     assert "elasticPolicy" not in spec
     pod = replicas["Master"]["template"]
     assert container(pod)["name"] == "pytorch"
-    assert container(pod)["ports"] == [{"name": "pytorchjob-port", "containerPort": 29500}]
+    assert container(pod)["ports"] == [{"name": "pytorchjob-port", "containerPort": 29500, "protocol": "TCP"}]
     said = flags(pod)
     assert (said["nnodes"], said["nproc_per_node"], said["rdzv_backend"]) == ("2", "2", "c10d")
     assert (said["rdzv_endpoint"], said["rdzv_id"]) == (f"{ID}-master-0:29500", ID)

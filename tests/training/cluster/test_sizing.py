@@ -102,3 +102,10 @@ def test_ids_are_unique_and_fit_every_name_that_is_made_of_them() -> None:
     for each in made:
         assert len(f"{each}-role1-1023-0") <= 63
         assert each == each.lower() and "_" not in each and each[0].isalpha()
+
+
+def test_a_run_may_grow_as_far_as_the_group_of_its_nodes() -> None:
+    offered = [node("a", "m5.large", cpu=2.0)]
+    assert share_of(CPU, offered, GROUND, Wish(1, 3, growth=lambda likes: 3 - len(likes))).processes == 1
+    with pytest.raises(LaunchRefused, match=r"the cluster has 2 nodes .* set launch\.max_nodes=2"):
+        share_of(CPU, offered, GROUND, Wish(1, 3, growth=lambda likes: 1))

@@ -126,6 +126,14 @@ def test_a_run_that_gets_on_is_left_in_peace() -> None:
     assert likeliest(facts(state="running", metrics=metrics)).title.startswith("nothing is wrong: it gets on")
 
 
+def test_ranks_that_were_asked_to_meet_again_have_not_refused_anything() -> None:
+    metrics = [{"step": at, "loss": 1.0, "time": NOW - 40 + 2 * at, "step_seconds": 2.0} for at in range(1, 21)]
+    said = {"run-hpz-0": ["[0] trainer: asked to end at step 12 by somebody other than the run's keeper: saved, and not done"]}
+    assert likeliest(facts(state="running", metrics=metrics, logs=said)).title.startswith("nothing is wrong")
+    refused = {"run-hpz-0": ["[0] trainer: train.batch_size is 7"]}
+    assert likeliest(facts(state="running", metrics=metrics, logs=refused)).title == "the trainer refused to go on"
+
+
 def test_waiting_for_data_is_told_from_a_slow_network() -> None:
     metrics = [{"step": at, "loss": 1.0, "time": NOW - 60 + 2 * at, "step_seconds": 2.0, "data_wait_seconds": 1.2}
                for at in range(1, 31)]

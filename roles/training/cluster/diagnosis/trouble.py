@@ -8,7 +8,9 @@ from itertools import pairwise
 from statistics import median
 
 from playrunner import reasons
+from roles.training.cluster.bad_nodes import suspects
 from roles.training.cluster.diagnosis.facts import Facts
+from roles.training.cluster.outlook import UNHEARD, UNKEPT
 from roles.training.cluster.selection import GOING_ON
 from roles.training.diagnosis.evidence import Cause
 
@@ -24,9 +26,11 @@ _LOST = ("NodeLost", "NodeNotReady", "NodeShutdown", "TaintManagerEviction", "Ev
 def troubles(facts: Facts) -> Iterator[Cause]:
     yield from _on_purpose(facts)
     yield from _gone(facts)
+    yield from _given_up(facts)
     yield from _crashes(facts)
     yield from _refused(facts)
     yield from _lost_nodes(facts)
+    yield from _bad_nodes(facts)
     yield from _meeting(facts)
     yield from _standstill(facts)
     yield from _slow(facts)
@@ -40,6 +44,11 @@ def _on_purpose(facts: Facts) -> Iterator[Cause]:
 def _gone(facts: Facts) -> Iterator[Cause]:
     if facts.run.state == "lost":
         yield Cause(90, "its job was deleted by somebody else", (facts.run.status.reason,), facts.resume)
+
+
+def _given_up(facts: Facts) -> Iterator[Cause]:
+    if facts.run.state == "failed" and facts.run.status.phase in (UNHEARD, UNKEPT):
+        yield Cause(94, facts.run.status.reason, (), f"{facts.resume}, once that is mended")
 
 
 def _crashes(facts: Facts) -> Iterator[Cause]:
@@ -57,7 +66,7 @@ def _crashes(facts: Facts) -> Iterator[Cause]:
 
 def _refused(facts: Facts) -> Iterator[Cause]:
     """What the trainer itself says it cannot do."""
-    said = [line for lines in facts.logs.values() for line in lines if re.search(r"^(\[\d+\] )?trainer: ", line)]
+    said = [line for lines in facts.logs.values() for line in lines if re.search(r"^(\[\d+\] )?trainer: (?!asked to end)", line)]
     if said and facts.run.state in ("failed", *GOING_ON):
         loss = any("the loss is" in line for line in said)
         what = "the loss is no longer a number" if loss else "the trainer refused to go on"
@@ -78,6 +87,12 @@ def _lost_nodes(facts: Facts) -> Iterator[Cause]:
         score = 70 if facts.run.state in GOING_ON else 88
         yield Cause(score, "a node was lost, or its pods were driven off it", tuple(lines),
                     f"kubectl get nodes; its pods come back elsewhere where there is room; else: {facts.resume} --nodes N")
+
+
+def _bad_nodes(facts: Facts) -> Iterator[Cause]:
+    for one in suspects(facts.run.pods):
+        yield Cause(84, f"it failed {one.times} times on node {one.node}, last: {one.why}", (),
+                    f"invoke nodes.quarantine {one.node}; kubectl delete pod -n {facts.run.namespace} {one.pod}")
 
 
 def _meeting(facts: Facts) -> Iterator[Cause]:

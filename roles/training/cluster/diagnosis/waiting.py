@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from playrunner import reasons
 from roles.training.cluster.diagnosis.facts import Facts
+from roles.training.cluster.outlook import unheard
 from roles.training.diagnosis.evidence import Cause
 
 SLOW_OPERATOR_SECONDS = 20.0
@@ -25,14 +26,18 @@ def waits(facts: Facts) -> Iterator[Cause]:
 
 
 def _no_operator(facts: Facts) -> Iterator[Cause]:
-    """A job that nobody looks at has neither status nor pods."""
+    """A job that nobody looks at has neither status nor pods, or does not say that its pods have ended."""
     job = facts.run.job
-    if job is None or job.get("status") or facts.run.pods or facts.age < SLOW_OPERATOR_SECONDS:
+    if job is None or facts.age < SLOW_OPERATOR_SECONDS:
         return
     namespace, role = _CONTROLLERS[facts.run.kind.name]
-    more = f"; invoke {role}.check" if role else ""
-    yield Cause(92, f"nobody has looked at {facts.run.kind.resource[1]} {facts.run.run_id} since it was submitted: its operator"
-                    " does not run", (f"{facts.age:.0f} s old, no status, no pods",), f"kubectl get pods -n {namespace}{more}")
+    command = f"kubectl get pods -n {namespace}" + (f"; invoke {role}.check" if role else "")
+    if not job.get("status") and not facts.run.pods:
+        what = f"{facts.run.kind.resource[1]} {facts.run.run_id}"
+        yield Cause(92, f"nobody has looked at {what} since it was submitted: its operator"
+                        " does not run", (f"{facts.age:.0f} s old, no status, no pods",), command)
+    elif facts.run.pods and (seen := unheard(facts.run, job, facts.run.pods)):
+        yield Cause(92, seen.reason, (f"the job says {facts.run.status.phase}",), command)
 
 
 def _gang(facts: Facts) -> Iterator[Cause]:

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import log10
 
-from roles.training.bandwidth.perf_table import Row
-from roles.training.network.verdict_table import size_text
+from trainer.gate_text import size_text
 
 WIDTH, HEIGHT = 720, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 20, 34, 40
@@ -23,26 +22,25 @@ _DOTS = {
     "K": (5, 5, 6, 5, 5), "M": (5, 7, 7, 5, 5), "i": (2, 0, 2, 2, 2), "s": (3, 4, 2, 1, 6)}
 
 
-def picture(rows: Sequence[Row], reference_gbytes: float | None = None) -> bytes:
-    """The PNG's bytes: sizes from left to right, each ten times the last as wide; the reference as a red line."""
+def picture(rates: Sequence[tuple[int, float]], reference_gbytes: float | None = None) -> bytes:
+    """The PNG's bytes, of (bytes, GB/s): sizes from left to right, by their logarithm; the reference as a red line."""
     canvas = _Canvas()
-    most = max([row.bus_gbytes for row in rows] + [reference_gbytes or 0.0, 1e-9]) * 1.1
-    first, last = log10(rows[0].bytes), log10(max(rows[-1].bytes, rows[0].bytes + 1))
+    most = max([rate for _, rate in rates] + [reference_gbytes or 0.0, 1e-9]) * 1.1
+    first, last = log10(rates[0][0]), log10(max(rates[-1][0], rates[0][0] + 1))
 
-    def place(row: Row) -> tuple[int, int]:
-        x = _LEFT + (log10(row.bytes) - first) / (last - first) * (WIDTH - _LEFT - _RIGHT)
-        return round(x), _height(row.bus_gbytes, most)
+    def place(size: int, rate: float) -> tuple[int, int]:
+        return round(_LEFT + (log10(size) - first) / (last - first) * (WIDTH - _LEFT - _RIGHT)), _height(rate, most)
 
     for number in range(5):
         value = most * number / 4
         canvas.line((_LEFT, _height(value, most)), (WIDTH - _RIGHT, _height(value, most)), _GREY)
         canvas.text(4, _height(value, most) - 5, f"{value:.3g}", _BLACK)
     canvas.text(4, 4, "GB/s", _BLACK)
-    for row in rows[::max(1, len(rows) // 5)]:
-        canvas.text(min(place(row)[0] - 12, WIDTH - 70), HEIGHT - _BOTTOM + 12, size_text(row.bytes), _BLACK)
+    for size, rate in rates[::max(1, len(rates) // 5)]:
+        canvas.text(min(place(size, rate)[0] - 12, WIDTH - 70), HEIGHT - _BOTTOM + 12, size_text(size), _BLACK)
     if reference_gbytes:
         canvas.line((_LEFT, _height(reference_gbytes, most)), (WIDTH - _RIGHT, _height(reference_gbytes, most)), _RED)
-    points = [place(row) for row in rows]
+    points = [place(size, rate) for size, rate in rates]
     for one, other in pairwise(points):
         canvas.line(one, other, _BLUE)
     for x, y in points:
