@@ -41,6 +41,7 @@ class _Settling:
     def __init__(self, module: CloudModule, ctx: Any, in_use_seconds: float | None = None) -> None:
         self.module, self.ctx, self.in_use_seconds = module, ctx, in_use_seconds
         self.started = time.monotonic()
+        self.held = ""  # what keeps it from going, as the last attempt was told
 
     def to_declared(self) -> dict[str, Any]:
         module, ctx = self.module, self.ctx
@@ -61,6 +62,8 @@ class _Settling:
                 raise Failed(reason or f"still not as declared after {applied} attempts: {_differing(change)}")
             applied += 1
             self._apply(change)
+            if self.held:
+                self._rest(self.held)
             found = self._until_seen(change)
 
     def to_nothing(self) -> dict[str, Any]:
@@ -77,7 +80,7 @@ class _Settling:
         while found is not None:
             if not asked or not module.moving(found):
                 asked = self._apply(Change.between(found, None))
-            self._rest(module.moving(found) or "going")
+            self._rest(module.moving(found) or self.held or "going")
             found = module.observe(ctx)
         return self._result(first, None)
 
@@ -91,6 +94,7 @@ class _Settling:
 
     def _apply(self, change: Change) -> bool:
         """Ask for it; False when it is not known to be under way, so that the asking may have to be repeated."""
+        self.held = ""
         try:
             self.module.apply(self.ctx, change)
         except Unanswered:
@@ -100,7 +104,7 @@ class _Settling:
             if change.removes and refusal.in_use:
                 if self.in_use_seconds is not None and time.monotonic() - self.started > self.in_use_seconds:
                     raise StillInUse(f"still in use: {refusal}") from None
-                self._rest(f"still in use: {refusal}")
+                self.held = f"still in use: {refusal}"
                 return False
             if not ((change.creates and refusal.already) or (change.removes and refusal.not_found)):
                 raise

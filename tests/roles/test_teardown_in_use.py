@@ -54,5 +54,6 @@ def test_where_no_sweep_follows_it_is_waited_for_as_long_as_a_network_may_take(
     monkeypatch.setattr(Vpc, "settle_seconds", 1.0)
     assert delete_roles(["network"], shared_network, "network.delete", with_kept=True) == 2
     told = capsys.readouterr()
-    assert "waits   network : network vpc" in told.out and "later" not in told.out
+    assert "waits   network : network vpc  still in use" in told.out and "later" not in told.out
+    assert "network vpc  going" not in told.out
     assert "not settled within 1 seconds: still in use" in told.out + told.err
