@@ -13,4 +13,4 @@ from playrunner.verbs import namespace  # noqa: E402
 
 refuse_unknown_words()
 
-ns = namespace(Path(__file__).parent / "roles")
+ns = namespace(Path(__file__).parent / "roles", sys.argv[1:])

@@ -52,6 +52,12 @@ def test_every_verb_is_listed_with_what_it_does(tmp_path: Path) -> None:
         assert f"  {name} " in shown.out
 
 
+def test_several_verbs_of_different_groups_stand_on_one_line(tmp_path: Path) -> None:
+    both = invoke("runs.list", "modules.list", state=tmp_path)
+    assert both.code == 0 and "k8s.manifest" in both.out, both.text
+    assert invoke("runs.list", "eks.creat", state=tmp_path).code == 5
+
+
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_start_compiles_what_changed_once_and_not_each_time(tmp_path: Path, kept: bool) -> None:
     for part in ("playrunner", "roles"):
