@@ -104,7 +104,7 @@ def free_port(address: str) -> int:
 
 
 def _asking(line: bytes) -> int:
-    """The rank of a caller that has proved to be of this run; 0 for anybody else."""
+    """The rank of a caller that has proved to be of this run; 0 for others."""
     knock, _, rest = line.strip().partition(b" ")
     rank, _, proof = rest.partition(b" ")
     if knock != _KNOCK or len(rank) > 9 or not rank.isdigit() or not same(proof, _proof(_KNOCK, int(rank))):

@@ -43,7 +43,7 @@ def one(train: Any, place: Any, folder: Path) -> dict[str, Any]:
     before = files(folder)
     after_save = [step(strategy, first, number) for number in (3, 4)]
     write()
-    (folder / "state.json").write_text(json.dumps({"world_size": 1}))
+    (folder / "state.json").write_text(json.dumps({"step": 2, "world_size": 1}))
     second = strategy.wrap(train, place)
     strategy.load(second, folder)
     second.taken = 2

@@ -166,7 +166,7 @@ class Centre:
             self._refuse(peer, "it does not hold this run's token")
 
     def _proved(self, peer: Peer, lines: list[bytes]) -> str:
-        """The name of a node that has proved to hold the token; nothing for anybody else."""
+        """The name of a node that has proved to hold the token; nothing for others."""
         nonce, _, rest = lines[0].partition(b" ")
         given, _, name = rest.partition(b" ")
         if len(lines) > 1 or not same(given, mac(self.token, b"node", peer.nonce, nonce, name)):
