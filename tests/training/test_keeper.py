@@ -234,7 +234,8 @@ def test_a_program_that_is_not_there_is_said_so(nodes: Nodes) -> None:
 
 
 def test_a_stranger_at_the_link_port_is_refused_once_and_the_run_goes_on(nodes: Nodes) -> None:
-    nodes.start("sleep 3", "sleep 3")
+    until_told = "until [ -e over ]; do sleep 0.1; done"
+    nodes.start(until_told, until_told)
     nodes.await_line("node1", "node2 has joined")
     for said in (b'{"node":"x","proof":"\\u00e9"}\n', b"[" * 60_000 + b"\n", b"\xff\n", b"a" * 100_000):
         with socket.create_connection(("127.0.0.1", nodes.port), 5) as stranger:
@@ -245,6 +246,7 @@ def test_a_stranger_at_the_link_port_is_refused_once_and_the_run_goes_on(nodes: 
                     pass
             except ConnectionError:
                 pass
+    (nodes.run / "over").touch()
     assert nodes.ended("node1")["state"] == "finished"
     assert nodes.ended("node2")["state"] == "finished"
     assert nodes.log("node1").count("a connection from 127.0.0.1 to the link port was refused") == 1
