@@ -71,7 +71,7 @@ def role_nodes(role: Role, place: Place, around: Surroundings, tasks_from: str =
         if tasks_from != "main":
             raise BadInput(f'role "{role.name}" has no tasks/{tasks_from}', place)
         return ()
-    return load_step_file(file, replace(around, role=role))
+    return load_step_file(file, replace(around, role=role), place)
 
 
 def role_handlers(role: Role, around: Surroundings, handlers_from: str = "main") -> tuple[Node, ...]:
