@@ -56,11 +56,11 @@ def parse_yaml_all(text: str, file: str, plain: bool = False) -> list[Any]:
     return [value for value, _ in _documents(text, file, plain)]
 
 
-def parse_json(text: str | bytes, file: str) -> Any:
-    """The value of a JSON text, within the limits that hold for YAML."""
+def parse_json(text: str | bytes, file: str, **options: Any) -> Any:
+    """The value of a JSON text, within the limits that hold for YAML; `options` are those of json.loads."""
     text = checked_text(text, file)
     try:
-        value = json.loads(text)
+        value = json.loads(text, **options)
     except json.JSONDecodeError as error:
         raise BadInput(f"not valid JSON: {error.msg} (column {error.colno})", Place(file, error.lineno)) from None
     except RecursionError:
@@ -95,16 +95,18 @@ def refuse_control_characters(text: str, file: str) -> None:
                        Place(file, text.count("\n", 0, found.start()) + 1))
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, encoding: str = "utf-8") -> str:
     """The text of a file the user named; a missing or unreadable one is bad input."""
     try:
-        with path.open(encoding="utf-8") as file:
+        with path.open(encoding=encoding) as file:
             # A device or a pipe tells no size and may have no end.
             return checked_text(file.read(MOST_CHARACTERS + 1), str(path))
     except FileNotFoundError:
         raise BadInput("no such file", Place(str(path))) from None
     except UnicodeDecodeError as error:
         raise _not_utf8(error, str(path)) from None
+    except LookupError:
+        raise BadInput(f'there is no encoding "{encoding}"', Place(str(path))) from None
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror}", Place(str(path))) from None
     except ValueError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -58,7 +59,7 @@ def _imported(entry: Located, word: str, path: Path, outer: Keywords, chain: tup
     if not isinstance(name, str) or is_template(name):
         raise BadInput("import_playbook takes the plain name of a playbook", entry.place(word))
     target = path.parent / name
-    if not target.is_file():
+    if not os.path.isfile(target):
         raise BadInput(f'there is no playbook "{target}"', entry.place(word))
     if target.resolve() in (chain := (*chain, path.resolve())):
         raise BadInput(f"playbooks import each other in a circle: {words.circle(chain, target)}", entry.place(word))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -281,6 +282,6 @@ def find_step_file(file: str, place: Place, around: Surroundings) -> Path:
         folders = [around.role.path / kind, around.directory, around.role.path, around.play_directory]
     folders += [folder / "tasks" for folder in (around.directory, around.play_directory)]
     for folder in folders:
-        if (folder / file).is_file():
+        if os.path.isfile(folder / file):
             return folder / file
     raise BadInput(f'there is no task file "{file}"; looked in {", ".join(dict.fromkeys(map(str, folders)))}', place)
