@@ -28,8 +28,15 @@ class BadInput(PlayrunnerError):
     exit_code = 5
 
     def __init__(self, message: str, place: Place | None = None) -> None:
-        self.message, self.place = message, place
-        super().__init__(f"{place}: {message}" if place else message)
+        self.message, self.place = _in_one_line(message), place
+        super().__init__(f"{_in_one_line(str(place))}: {self.message}" if place else self.message)
+
+
+def _in_one_line(text: str) -> str:
+    """What is refused may be part of the message: line ends and what a terminal would obey are shown as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 class StepFailed(PlayrunnerError):

@@ -26,6 +26,8 @@ __all__ = ["MISSING", "Scope", "Templar", "is_template"]
 
 # What an expression can fail with for want of a fitting value; anything else is a defect.
 _CAUGHT = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, OSError, jinja2.TemplateError)
+# What compiling a text can fail with beyond its syntax: nesting or numbers past the interpreter's limits.
+_TOO_MUCH = (RecursionError, MemoryError, ValueError, OverflowError, SyntaxError)
 _HEADER = "#jinja2:"
 
 
@@ -151,7 +153,7 @@ class Templar:
     def _text(self, text: str, scope: Scope) -> Any:
         template = self._templates.get(text)
         if template is None:
-            template = self._templates[text] = substitution(text) or self._strings.make(self._parse(text))
+            template = self._templates[text] = substitution(text) or self._compiled(self._parse(text), text)
             self._parsed.pop(text, None)
         return _with_newlines(text, self._run(template, text, scope))
 
@@ -206,6 +208,8 @@ class Templar:
                 tree = self._strings.parse(text)
             except jinja2.TemplateSyntaxError as error:
                 raise BadInput(f"template syntax, line {error.lineno}: {error.message}, in `{_short(text)}`") from None
+            except _TOO_MUCH as error:
+                raise _beyond_limits(error, text) from None
             self._check_names(tree, text)
             self._parsed[text] = tree
         return tree
@@ -223,7 +227,13 @@ class Templar:
 
     def _make(self, tree: nodes.Template, text: str) -> ScopeTemplate:
         self._check_names(tree, text)
-        return self._strings.make(tree)
+        return self._compiled(tree, text)
+
+    def _compiled(self, tree: nodes.Template, text: str) -> ScopeTemplate:
+        try:
+            return self._strings.make(tree)
+        except _TOO_MUCH as error:
+            raise _beyond_limits(error, text) from None
 
     def _parse_expression(self, text: str) -> nodes.Template:
         try:
@@ -233,6 +243,8 @@ class Templar:
                 parser.fail(f"unexpected {parser.stream.current.value!r} after the expression")
         except jinja2.TemplateSyntaxError as error:
             raise BadInput(f"expression syntax: {error.message}, in `{_short(text)}`") from None
+        except _TOO_MUCH as error:
+            raise _beyond_limits(error, text) from None
         tree = nodes.Template([nodes.Output([expression], lineno=1)], lineno=1)
         tree.set_environment(self._strings)
         return tree
@@ -276,6 +288,11 @@ def _with_newlines(source: str, value: Any) -> Any:
         there = len(value) - len(value.rstrip("\n"))
         return value + "\n" * (wanted - there)
     return value
+
+
+def _beyond_limits(error: Exception, text: str) -> BadInput:
+    problem = "nested too deep" if isinstance(error, RecursionError | MemoryError) else " ".join(str(error).split())
+    return BadInput(f"template syntax: {problem}, in `{_short(text)}`")
 
 
 def _read_header(header: str, name: str) -> dict[str, Any]:

@@ -27,6 +27,7 @@ _RESOLVERS: dict[Any, list[tuple[str, Any]]] = yaml.resolver.Resolver.yaml_impli
 
 Tag = Callable[[str, int], Any]  # the scalar's text and its line to the value it stands for
 NewMapping = Callable[[int], dict[Any, Any]]  # the line to an empty mapping; one with key_lines is told each key's
+NewText = Callable[[str], Any]  # a text, which is no key of a mapping, to the value it is kept as
 
 
 class Unreadable(ValueError):
@@ -37,7 +38,7 @@ class Unreadable(ValueError):
         super().__init__(problem)
 
 
-def documents(text: str, new_mapping: NewMapping, tags: Mapping[str, Tag]) -> Iterator[Any]:
+def documents(text: str, new_mapping: NewMapping, tags: Mapping[str, Tag], new_text: NewText | None = None) -> Iterator[Any]:
     """The value of each document in a text, with the line it starts on."""
     line = 1
     try:
@@ -46,7 +47,7 @@ def documents(text: str, new_mapping: NewMapping, tags: Mapping[str, Tag]) -> It
             kind = type(event)
             line = event.start_mark.line + 1
             if kind is yaml.DocumentStartEvent:
-                builder = _Builder(new_mapping, tags)
+                builder = _Builder(new_mapping, tags, new_text)
             elif kind is yaml.DocumentEndEvent:
                 assert builder is not None  # a document ends after it has begun
                 yield builder.root, line
@@ -92,9 +93,9 @@ class _Open:
 class _Builder:
     """One document while its events come in."""
 
-    def __init__(self, new_mapping: NewMapping, tags: Mapping[str, Tag]) -> None:
+    def __init__(self, new_mapping: NewMapping, tags: Mapping[str, Tag], new_text: NewText | None) -> None:
         self.root: Any = None
-        self._new_mapping, self._tags = new_mapping, tags
+        self._new_mapping, self._tags, self._new_text = new_mapping, tags, new_text
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, int] | None] = {}  # value and size; None while it is open
         self._size = self._written = 0  # values with and without what aliases repeat
@@ -104,6 +105,8 @@ class _Builder:
             self._size += 1 + len(event.value) // _TEXT_PER_VALUE
             self._written += 1
             value = self._scalar(event, line)
+            if self._new_text is not None and type(value) is str and not self._awaits_key():
+                value = self._new_text(value)
             if event.anchor:
                 self._name(event.anchor, line)
                 self._anchors[event.anchor] = (value, 1 + len(event.value) // _TEXT_PER_VALUE)
@@ -125,9 +128,12 @@ class _Builder:
             tag = _implicit_tag(text)
             if tag is None:
                 return text
-            if tag == _PREFIX + "merge" and self._open and self._open[-1].is_mapping and self._open[-1].key is _NO_KEY:
+            if tag == _PREFIX + "merge" and self._awaits_key():
                 return _MERGE
         return self._converted(tag, text, line)
+
+    def _awaits_key(self) -> bool:
+        return bool(self._open) and self._open[-1].is_mapping and self._open[-1].key is _NO_KEY
 
     def _converted(self, tag: str, text: str, line: int) -> Any:
         if tag in self._tags:

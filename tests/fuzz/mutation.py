@@ -11,16 +11,25 @@ import yaml
 
 _ODD_NUMBERS: list[Any] = [0, -1, 1, 65536, 2**31, 2**63, 10**30, 10**4400, 0.5, -0.0, 1e308, float("inf"), float("nan")]
 _ODD_TEXTS = [
-    "", " ", "\n", "\t", "\0", "\x1b[31m", "\x7f", "\ufeff", "\u2028", "é", "😀", "²", "٣", "a" * 300, "a" * 5000, "/", "..", "~", "~nobody-here/x",
-    "*", "&a", "!", "!!bool maybe", "%", "@", "`", "{{ x }}", "{{", "}}", "{% if %}", "{{ x | nofilter }}", "{{ lookup('env') }}", "{#",
-    "=", "a=b", "a=b c", "'", '"', "\\", "$(true)", "; true", "-", "--", "---", "...", "<<", "null", "yes", "no", "1d", "soon", "1:30", "1e999",
-    "2001-99-99", "0x", "0o9", "[", "]", "{", "}", "[1:3]", "a[1:99999999]", "x[", "[::1]:abc", "user@", "@host", "all", "localhost", "|1|", "|1|a|b|c",
-    "-----BEGIN CERTIFICATE-----", "AAAA", "====", "http://", "https://[", "https://a:b", "file:///etc/passwd", "\ud800"]
-_ODD_VALUES: list[Any] = [None, True, False, [], {}, [[]], [{}], {"": ""}, {None: None}, {1: 2}, [None], {"a": {"b": {"c": []}}}]
+    "", " ", "\n", "\t", "\0", "\x1b[31m", "\x7f", "\ufeff", "\u2028", "é", "😀", "²", "٣",
+    "a" * 300, "a" * 5000, "/", "..", "~", "~nobody-here/x",
+    "*", "&a", "!", "!!bool maybe", "%", "@", "`", "{{ x }}", "{{", "}}", "{% if %}",
+    "{{ x | nofilter }}", "{{ lookup('env') }}", "{#",
+    "=", "a=b", "a=b c", "'", '"', "\\", "$(true)", "; true", "-", "--", "---", "...", "<<",
+    "null", "yes", "no", "1d", "soon", "1:30", "1e999",
+    "2001-99-99", "0x", "0o9", "[", "]", "{", "}", "[1:3]", "a[1:99999999]", "x[", "[::1]:abc",
+    "user@", "@host", "all", "localhost", "|1|", "|1|a|b|c",
+    "-----BEGIN CERTIFICATE-----", "AAAA", "====", "http://", "https://[", "https://a:b",
+    "file:///etc/passwd", "\ud800"]
+_ODD_VALUES: list[Any] = [None, True, False, [], {}, [[]], [{}], {"": ""}, {None: None}, {1: 2},
+    [None], {"a": {"b": {"c": []}}}]
 _ODD_PIECES = [
-    b"\0", b"\xff", b"\xff\xfe", b"\xc3", b"\xed\xa0\x80", b"\x1b", b"\r", b"\r\n", b"\n", b"\n\n", b"\t", b" ", b":", b": ", b"- ", b"-", b"#", b"{", b"}",
-    b"[", b"]", b"{{", b"}}", b"{%", b"'", b'"', b"\\", b"|", b">", b"&a ", b"*a", b"!!int ", b"!!binary ", b"!x ", b"? ", b"<<: ", b"%YAML 9.9\n",
-    b"--- ", b"... ", b"=", b",", b"@", b"~", b"$", b"`", b";", b"9" * 4400, b"[" * 3000, b"{a: " * 500, b"1e999", b"NaN", b"\\ud800", b"null", b"true"]
+    b"\0", b"\xff", b"\xff\xfe", b"\xc3", b"\xed\xa0\x80", b"\x1b", b"\r", b"\r\n", b"\n",
+    b"\n\n", b"\t", b" ", b":", b": ", b"- ", b"-", b"#", b"{", b"}",
+    b"[", b"]", b"{{", b"}}", b"{%", b"'", b'"', b"\\", b"|", b">", b"&a ", b"*a", b"!!int ",
+    b"!!binary ", b"!x ", b"? ", b"<<: ", b"%YAML 9.9\n",
+    b"--- ", b"... ", b"=", b",", b"@", b"~", b"$", b"`", b";", b"9" * 4400, b"[" * 3000,
+    b"{a: " * 500, b"1e999", b"NaN", b"\\ud800", b"null", b"true"]
 
 
 def mutated(random: Random, seed: str, steps: int, structured: bool) -> str:
@@ -41,7 +50,10 @@ _SEEN: dict[str, Any] = {}
 
 def _parsed(seed: str) -> Any:
     if seed not in _SEEN:
-        _SEEN[seed] = yaml.safe_load(seed)
+        try:
+            _SEEN[seed] = yaml.safe_load(seed)
+        except yaml.YAMLError:  # one of several ways to write the same thing
+            _SEEN[seed] = seed
     return _SEEN[seed]
 
 

@@ -12,7 +12,8 @@ from tests.fuzz.surface import as_bytes, fuzzed
 
 kube_answers: Any = pytest.importorskip("playrunner.kube_answers")
 
-META = {"name": "n", "namespace": "d", "uid": "u", "resourceVersion": "1", "labels": {"a": "b"}, "ownerReferences": [{"kind": "Job"}]}
+META = {"name": "n", "namespace": "d", "uid": "u", "resourceVersion": "1", "labels": {"a": "b"},
+    "ownerReferences": [{"kind": "Job"}]}
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": META, "spec": {"containers": [{"name": "c", "image": "i"}]},
        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
 SEEDS = [json.dumps(value) for value in (

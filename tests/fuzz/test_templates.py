@@ -12,14 +12,31 @@ from playrunner.world import World
 from tests.fuzz.surface import fuzzed
 
 SEEDS = [
-    "{{ a | default('x') | upper }}", "{{ m.k['b'] | to_json }} {{ l | map('int') | sum }}", "{% for i in l %}{{ i }}{% endfor %}",
-    "{% if a == 1 and 'x' in l %}yes{% else %}no{% endif %}", "{{ l | selectattr('x', 'defined') | list | length > 0 }}",
-    "{{ text | from_yaml }}", "{{ text | from_json }}", "{{ text | from_yaml_all | list }}", "{{ m | to_nice_yaml(indent=2) }}",
-    "a == 1 or (m.k is defined and l | length > 2)", "text is match('^a.*') and not a", "{{ lookup('env', 'HOME') }}",
-    "{{ l | zip(l) | list | flatten | unique | join(',') }}", "{{ '%s-%d' | format('a', 5) }}", "{{ text | regex_replace('a(.)', '\\\\1') }}",
-    "{{ '2020-01-01' | to_datetime('%Y-%m-%d') }}", "{{ 7 | random(seed=1) }}", "{{ text | b64encode | b64decode | hash('sha1') }}",
-    "{{ m | dict2items | items2dict | combine({'z': 1}, recursive=true) }}", "{{ query('sequence', 'start=1 end=3') }}",
-    "{{ '10.0.0.1' is version('1.2', '>=') }}", "{{ l[1:] + [a] }}", "{{ a if text else omit }}", "{{ hostvars['n1']['a'] }}"]
+    "{{ a | default('x') | upper }}",
+    "{{ m.k['b'] | to_json }} {{ l | map('int') | sum }}",
+    "{% for i in l %}{{ i }}{% endfor %}",
+    "{% if a == 1 and 'x' in l %}yes{% else %}no{% endif %}",
+    "{{ l | selectattr('x', 'defined') | list | length > 0 }}",
+    "{{ text | from_yaml }}",
+    "{{ text | from_json }}",
+    "{{ text | from_yaml_all | list }}",
+    "{{ m | to_nice_yaml(indent=2) }}",
+    "a == 1 or (m.k is defined and l | length > 2)",
+    "text is match('^a.*') and not a",
+    "{{ lookup('env', 'HOME') }}",
+    "{{ l | zip(l) | list | flatten | unique | join(',') }}",
+    "{{ '%s-%d' | format('a', 5) }}",
+    "{{ text | regex_replace('a(.)', '\\\\1') }}",
+    "{{ '2020-01-01' | to_datetime('%Y-%m-%d') }}",
+    "{{ 7 | random(seed=1) }}",
+    "{{ text | b64encode | b64decode | hash('sha1') }}",
+    "{{ m | dict2items | items2dict | combine({'z': 1}, recursive=true) }}",
+    "{{ query('sequence', 'start=1 end=3') }}",
+    "{{ '10.0.0.1' is version('1.2', '>=') }}",
+    "{{ l[1:] + [a] }}",
+    "{{ a if text else omit }}",
+    "{{ hostvars['n1']['a'] }}",
+]
 
 
 @cache

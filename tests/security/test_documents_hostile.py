@@ -13,11 +13,6 @@ import yaml
 
 from playrunner.documents import MOST_NESTED, parse_json, parse_yaml, parse_yaml_all, read_text, read_yaml
 from playrunner.errors import BadInput
-from playrunner.inventory import read_inventory
-from playrunner.targets import target_of
-from playrunner.templating import Templar
-from playrunner.variables import Scope
-from playrunner.world import World
 
 ALIAS_BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 13))
@@ -176,21 +171,5 @@ def test_dates_are_dates() -> None:
     assert parse_yaml("2020-01-02", "f") == datetime.date(2020, 1, 2)
 
 
-@pytest.mark.parametrize(("name", "text", "line"), [
-    ("i.yaml", "all:\n  hosts:\n    n1:\n      ansible_port: x\n", 4),
-    ("i.yaml", "all:\n  hosts:\n    n1:\n      ansible_connection: telepathy\n", 4),
-    ("i.yaml", "all:\n  vars:\n    ansible_ssh_common_args: '-Z'\n  hosts:\n    n1:\n", 3),
-    ("i.yaml", "all:\n  hosts:\n    n1:\n      a: 1\n      ansible_ssh_common_args: \"-o 'x\"\n", 5),
-    ("i.yaml", "all:\n  hosts:\n    n1:\n      a: 1\n      via: n1\n", 5),
-    ("i.ini", "# c\nn1 ansible_port=x\n", 2),
-    ("i.ini", "n1\n[all:vars]\nansible_connection=telepathy\n", 3),
-    ("i.ini", "n1\n[all:vars]\nansible_ssh_common_args=-Z\n", 3),
-    ("i.ini", "n1\n[all:vars]\nansible_ssh_common_args=-Jn1\n", 3),
-])
-def test_an_error_about_a_connection_setting_names_file_and_line(tmp_path: Path, name: str, text: str, line: int) -> None:
-    file = tmp_path / name
-    file.write_text(text)
-    scope = Scope(World(read_inventory([file]), Templar(), {}, {}), "n1")
-    with pytest.raises(BadInput) as caught:
-        target_of(scope)
-    assert str(caught.value.place) == f"{file}:{line}"
+def test_text_that_is_refused_is_shown_in_one_line_that_a_terminal_does_not_obey() -> None:
+    assert str(BadInput("there is no role \"a\nb\x1b[31m\ud800\"")) == 'there is no role "a\\nb\\x1b[31m\\ud800"'
