@@ -75,6 +75,15 @@ def parse_json(text: str | bytes, file: str, **options: Any) -> Any:
     return value
 
 
+def json_object(text: str | bytes) -> dict[str, Any] | None:
+    """The JSON object that a program on a host or in a pod printed; None for anything else."""
+    try:
+        found = parse_json(text, "")
+    except BadInput:
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def checked_text(text: str | bytes, file: str) -> str:
     """Text of a size that can be read, without its byte order mark; bytes have to be UTF-8."""
     if len(text) > MOST_CHARACTERS:
@@ -118,6 +127,14 @@ def read_yaml(path: Path, plain: bool = False) -> Any:
     if text.startswith("$ANSIBLE_VAULT"):
         raise BadInput(VAULT_REMEDY, Place(str(path), 1))
     return parse_yaml(text, str(path), plain)
+
+
+def read_json_object(path: Path) -> dict[str, Any]:
+    """The object in a JSON file, such as a record of our own that a crash may have cut short."""
+    found = parse_json(read_text(path), str(path))
+    if not isinstance(found, dict):
+        raise BadInput("a JSON object is expected", Place(str(path), 1))
+    return found
 
 
 def _documents(text: str, file: str, plain: bool) -> list[tuple[Any, int]]:

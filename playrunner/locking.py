@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playrunner.errors import LockHeld
+from playrunner.documents import read_json_object
+from playrunner.errors import BadInput, LockHeld
 from playrunner.ledger import state_directory
 
 
@@ -48,8 +49,8 @@ def inventory_lock(files: tuple[Path, ...], command: str, wait: bool, say: Calla
 def _started_us(note: Path) -> bool:
     """Whether we are a step of the run that holds the lock: it waits for us, so we work under its lock."""
     try:
-        held = json.loads(note.read_text())
-    except (OSError, ValueError):
+        held = read_json_object(note)
+    except BadInput:
         return False
     pid = os.getpid() if held.get("host") == socket.gethostname() else 0
     while pid > 1 and pid != held.get("pid"):
@@ -70,8 +71,8 @@ def _parent(pid: int) -> int:
 
 def _holder(note: Path) -> str:
     try:
-        held = json.loads(note.read_text())
+        held = read_json_object(note)
         age = int(time.time() - held["since"])
         return f"{held['user']}@{held['host']} pid {held['pid']}, since {age}s: {held['command']}"
-    except (OSError, ValueError, KeyError):
+    except (BadInput, ValueError, KeyError, TypeError):
         return "its holder left no note"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.doctor import probe
+from playrunner.documents import json_object
 from playrunner.errors import HostUnreachable
 from playrunner.fleet import Fleet
 
@@ -56,7 +57,11 @@ def far_machine(fleet: Fleet, host: str, asked: Asked) -> Machine:
         channel.close()
     if code:
         raise HostUnreachable(f"{host}: cannot be looked at: {complaint.splitlines()[-1] if complaint else f'code {code}'}")
-    return _machine(json.loads(parts))
+    try:
+        return _machine(json_object(parts) or {})
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise HostUnreachable(f"{host}: cannot be looked at: what it answered is not what was asked for;"
+                              " check what runs as python3 on that host") from None
 
 
 def _machine(said: dict[str, Any]) -> Machine:

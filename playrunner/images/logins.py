@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from playrunner.documents import parse_json, read_json_object
+from playrunner.errors import BadInput
 from playrunner.module import Failed
 
 _HUB_KEY = "https://index.docker.io/v1/"  # what docker calls Docker Hub in its file
@@ -73,21 +75,22 @@ def _key(registry: str) -> str:
 
 def _config(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_text() or "{}")
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise Failed(f"{file} cannot be read as docker's configuration: {error}; mend it, or set image_auth_file") from None
-    if not isinstance(found, dict):
-        raise Failed(f"{file} does not hold a mapping, as docker's configuration does; mend it, or set image_auth_file")
-    return found
+        return read_json_object(file) if file.exists() and file.stat().st_size else {}
+    except BadInput as error:
+        raise Failed(f"{file} cannot be read as docker's configuration: {error.message}; correct it, or set"
+                     " image_auth_file") from None
 
 
 def _asked(helper: str, key: str) -> Login | None:
     said = _told(helper, "get", key, missing=True)
     if not said:
         return None
-    found = json.loads(said)
+    try:
+        found = parse_json(said, helper)
+    except BadInput:
+        found = None
+    if not isinstance(found, dict):
+        raise Failed(f"docker-credential-{helper} did not answer with a JSON object; run it yourself to see why")
     user = str(found.get("Username") or "")
     return Login("" if user == _NO_USER else user, str(found.get("Secret") or ""))
 

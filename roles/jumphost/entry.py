@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from playrunner.errors import BadInput
+from playrunner.documents import read_yaml
+from playrunner.errors import BadInput, Place
 from playrunner.extra_vars import read_extra_vars
 from playrunner.inventory import Inventory, read_inventory
 from playrunner.ledger import state_directory
@@ -47,4 +46,8 @@ def find_entry(inventories: Sequence[str], extra_vars: Sequence[str]) -> Entry:
     file = state_directory() / "jumphost" / str(cluster) / "inventory.yaml"
     if not file.is_file():
         raise BadInput(f'this machine knows no jump host of "{cluster}" ({file} is not there); run "invoke jumphost.create"')
-    return Entry(file, yaml.safe_load(file.read_text()), read_inventory([*map(str, own.files), str(file)]), extra)
+    content = read_yaml(file, plain=True)
+    inventory = read_inventory([*map(str, own.files), str(file)])  # which refuses anything but groups with hosts
+    if not isinstance(content, dict) or not (content.get("all") or {}).get("hosts"):
+        raise BadInput('names no jump host; remove the file and run "invoke jumphost.create"', Place(str(file), 1))
+    return Entry(file, content, inventory, extra)

@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 import yaml
 
-from playrunner.documents import MOST_NESTED, parse_json, parse_yaml, parse_yaml_all, read_text, read_yaml
+from playrunner.documents import (
+    MOST_NESTED,
+    json_object,
+    parse_json,
+    parse_yaml,
+    parse_yaml_all,
+    read_json_object,
+    read_text,
+    read_yaml,
+)
 from playrunner.errors import BadInput
 
 ALIAS_BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -173,3 +182,18 @@ def test_dates_are_dates() -> None:
 
 def test_text_that_is_refused_is_shown_in_one_line_that_a_terminal_does_not_obey() -> None:
     assert str(BadInput("there is no role \"a\nb\x1b[31m\ud800\"")) == 'there is no role "a\\nb\\x1b[31m\\ud800"'
+
+
+@pytest.mark.parametrize("said", ["", "5", "[]", "null", "{", '{"a": \x01}', "[" * 200_000, b"\xff", '{"a": "\\ud800"}'])
+def test_what_a_program_printed_is_an_object_or_nothing(said: str | bytes) -> None:
+    assert json_object(said) is None
+    assert json_object('{"a": 1}') == {"a": 1}
+
+
+@pytest.mark.parametrize("content", ["", "5", "{", "[" * 200_000])
+def test_a_record_that_was_cut_short_is_refused_with_its_file(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "record.json"
+    file.write_text(content)
+    with pytest.raises(BadInput) as caught:
+        read_json_object(file)
+    assert caught.value.place is not None and caught.value.place.file == str(file)

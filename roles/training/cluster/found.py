@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from playrunner.documents import json_object
 from playrunner.kube import Kube
 from playrunner.kube_resource import Resource
 from playrunner.kube_why import EVENTS, PODS
@@ -120,7 +120,7 @@ def _there(kube: Kube, namespace: str, selector: str) -> list[ClusterRun]:
         resource = resource_of(kube, kind)
         for job in kube.listing(resource, namespace, selector).items if resource else ():
             told = (job["metadata"].get("annotations") or {}).get(SUMMARY)
-            summary = json.loads(told) if told else {}
+            summary = json_object(told or "{}") or {}
             if summary.get("launcher") == kind.name:  # one resource may be several launchers'
                 run = ClusterRun({**summary, **_ending(summary["name"], summary["run_id"])}, kind.read(job), job)
                 found.append(ClusterRun(run.summary, _status(run), job, tuple(pods_of(kube, run))))

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import IO, Any
 
+from playrunner.documents import parse_json, read_json_object
+from playrunner.errors import BadInput
 from playrunner.ledger import state_directory
 
 
@@ -73,10 +75,9 @@ class Record:
 
     def _read(self, name: str) -> dict[str, Any]:
         try:
-            found = json.loads((self.folder / name).read_text())
-        except (OSError, ValueError):
+            return read_json_object(self.folder / name)
+        except BadInput:
             return {}
-        return found if isinstance(found, dict) else {}
 
     def _add(self, path: Path, text: str) -> None:
         if str(path) not in self._files:
@@ -96,8 +97,8 @@ def parse_metrics(text: str) -> list[dict[str, Any]]:
     found = []
     for line in text.splitlines():
         try:
-            record = json.loads(line)
-        except ValueError:
+            record = parse_json(line, "metrics")
+        except BadInput:
             continue
         if isinstance(record, dict) and record.get("loss") is not None:
             found.append(record)
