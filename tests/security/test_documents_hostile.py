@@ -22,6 +22,10 @@ from playrunner.documents import (
     read_yaml,
 )
 from playrunner.errors import BadInput
+from playrunner.inventory import read_inventory
+from playrunner.templating import Templar
+from playrunner.variables import Scope
+from playrunner.world import World
 
 ALIAS_BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 13))
@@ -197,3 +201,15 @@ def test_a_record_that_was_cut_short_is_refused_with_its_file(tmp_path: Path, co
     with pytest.raises(BadInput) as caught:
         read_json_object(file)
     assert caught.value.place is not None and caught.value.place.file == str(file)
+
+
+@pytest.mark.parametrize(("name", "text", "line"), [
+    ("i.yaml", "all:\n  hosts:\n    n1:\n      x: 1\n      a: '{{ x | nofilter }}'\n", 5),
+    ("i.ini", "n1\n[all:vars]\na={{ x\n", 3),
+])
+def test_a_bad_template_of_an_inventory_is_refused_with_its_line(tmp_path: Path, name: str, text: str, line: int) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    with pytest.raises(BadInput) as caught:
+        Scope(World(read_inventory([file]), Templar(), {}, {}), "n1").lookup("a")
+    assert str(caught.value.place) == f"{file}:{line}"
