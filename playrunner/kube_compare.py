@@ -83,7 +83,7 @@ def shown(thing: Mapping[str, Any], as_text: bool) -> str:
         return fingerprint(essence(thing))
     import yaml
 
-    return str(yaml.dump(essence(thing), Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=True))
+    return str(yaml.dump(plain(essence(thing)), Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=True))
 
 
 def _without_run(declared: Mapping[str, Any]) -> dict[str, Any]:
