@@ -33,7 +33,7 @@ def checked(client: Any, operation: str, answer: Any, *, reads: bool) -> Any:
 def unreadable(service: str, operation: str, error: Exception) -> BadAnswer:
     """botocore could make nothing of an answer."""
     said = " ".join(str(error).split())[:160]
-    return BadAnswer(f"AWS ({service}.{operation}) answered what cannot be read: {said.encode('ascii', 'replace').decode()}; {_HINT}")
+    return BadAnswer(f"AWS ({service}.{operation}) answered what cannot be read: {ascii(said)[1:-1]}; {_HINT}")
 
 
 def bounded(client: Any) -> Any:
@@ -63,8 +63,9 @@ def _structure(value: Any, shape: Any, source: str, path: str) -> Answer:
     if not isinstance(value, dict):
         raise _misfit(source, path, value, "a mapping")
     members = shape.members
-    made = Answer((name, _value(one, members[name], source, f"{path}.{name}".lstrip(".")) if name in members else one)
-                  for name, one in value.items())
+    # Of a field that no page has, botocore's paginators say None.
+    made = Answer((name, one if one is None or name not in members else
+                   _value(one, members[name], source, f"{path}.{name}".lstrip("."))) for name, one in value.items())
     made.source = source
     return made
 

@@ -75,6 +75,10 @@ class Account:
         key = service, operation, json.dumps(arguments, sort_keys=True, default=str)
         return self._reads.read(key, service, not_before, lambda: self._pages(service, operation, arguments))
 
+    def change(self, service: str, operation: str, arguments: Mapping[str, Any]) -> Any:
+        client = self.client(service)
+        return _answered(client, operation, False, lambda: getattr(client, operation)(**arguments))
+
     def changed(self, service: str) -> None:
         """What was read of a service before is not believed any more."""
         self._reads.changed([service])
@@ -174,8 +178,7 @@ class Aws:
     def _send(self, service: str, operation: str, arguments: Mapping[str, Any], repeatable: bool) -> Any:
         for attempt in range(ATTEMPTS):
             try:
-                client = self.account_session.client(service)
-                return _answered(client, operation, False, lambda: getattr(client, operation)(**arguments))
+                return self.account_session.change(service, operation, arguments)
             except _boto_errors() as error:
                 problem = _problem(error, service, operation)
                 may_repeat = isinstance(problem, (_Throttled, _NotReached)) or (repeatable and isinstance(problem, Unanswered))
@@ -237,9 +240,9 @@ def _answered(client: Any, operation: str, reads: bool, call: Callable[[], Any])
     """Where every call passes: what botocore stumbles over in an answer is the answer's fault."""
     try:
         answer = call()
-    except (*_boto_errors(), PlayrunnerError):
-        raise
     except Exception as error:
+        if isinstance(error, (*_boto_errors(), PlayrunnerError)):
+            raise
         raise unreadable(client.meta.service_model.service_name, operation, error) from error
     return checked(client, operation, answer, reads=reads)
 

@@ -10,6 +10,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from playrunner.answers import plain
+
 DECLARED, RUN = "playrunner.io/declared", "playrunner.io/run"  # annotations: what was declared, and by which run
 CLUSTER, SET = "playrunner.io/cluster", "playrunner.io/set"  # labels: whose it is
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from playrunner.answers import plain
 from playrunner.documents import Plain
 from playrunner.errors import PlayrunnerError, StepFailed
 from playrunner.kube_resource import Resource
