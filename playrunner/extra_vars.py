@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ def _read(text: str) -> dict[str, Any]:
     if not text:
         return {}
     if text.startswith("@"):
-        value = read_yaml(Path(text[1:]).expanduser())
+        value = read_yaml(Path(os.path.expanduser(text[1:])))
     elif text[0] in "{[":
         value = parse_yaml(text, "--extra-vars")
     else:

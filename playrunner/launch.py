@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from playrunner import catalogue
+from playrunner import catalogue, keyword_values
 from playrunner.agents import Seat
 from playrunner.background import side_by_side
 from playrunner.batch import Batch
@@ -104,7 +104,7 @@ class Launcher:
         if step.loop is None:
             return iter([Turn(scope)])
         try:
-            return iter(turns_of(step.loop, scope, self.batch.sleep))
+            return iter(turns_of(step.loop, scope, step.place, self.batch.sleep))
         except UndefinedVariable:
             # A loop over something that is only there when `when` holds must not fail when it does not.
             if step.keywords.when and not self.condition_holds(step, scope):
@@ -118,7 +118,11 @@ class Launcher:
         if not self.is_awaited(step):
             self._attempt(flight, turn)
             return
-        limit = int(turn.scope.world.templar.render(step.keywords.throttle or 0, turn.scope))
+        try:
+            limit = keyword_values.whole("throttle", step.keywords.throttle or 0, turn.scope, step.place)
+        except PlayrunnerError as error:
+            turn.values = {**self._problem(error, step, turn.scope), **turn.local}
+            return
         if limit:
             with self.batch.throttled(step.position, limit):
                 self._until_judged(flight, turn)
@@ -126,9 +130,15 @@ class Launcher:
             self._until_judged(flight, turn)
 
     def _until_judged(self, flight: Flight, turn: Turn) -> None:
+        try:
+            self._attempts(flight, turn)
+        except StepFailed as error:  # retries, delay, async or poll is a template that gave no number
+            turn.parcel, turn.values = None, {**self._problem(error, flight.step, turn.scope), **turn.local}
+
+    def _attempts(self, flight: Flight, turn: Turn) -> None:
         """Attempts until the result is what `until` asks for, each judged before the next."""
-        step, templar = flight.step, turn.scope.world.templar
-        most = int(templar.render(step.retries, turn.scope)) if step.retries is not None else 3
+        step = flight.step
+        most = 3 if step.retries is None else keyword_values.whole("retries", step.retries, turn.scope, step.place)
         repeats = step.until is not None or step.retries is not None
         for number in range(1, (most + 1 if repeats else 1) + 1):
             turn.attempts, turn.values, turn.parcel = number, None, None
@@ -137,9 +147,9 @@ class Launcher:
             if satisfied(flight, turn) or not repeats:
                 return
             if number <= most:
-                delay = float(templar.render(step.delay, turn.scope))
+                delay = keyword_values.number("delay", step.delay, turn.scope, step.place)
                 self.shared.report.output(self.host, f"{flight.title}: attempt {number} of {most + 1}\n")
-                self.batch.sleep(min(max(delay, 0), MOST_DELAY_SECONDS))
+                self.batch.sleep(min(delay, MOST_DELAY_SECONDS))
         assert turn.values is not None
         turn.attempts = most
         turn.values["failed"] = True
@@ -155,12 +165,12 @@ class Launcher:
             turn.values.update(turn.local)
 
     def _poll(self, flight: Flight, turn: Turn) -> None:
-        step, render = flight.step, turn.scope.world.templar.render
-        poll = float(render(step.poll, turn.scope))
+        step = flight.step
+        poll = keyword_values.number("poll", step.poll, turn.scope, step.place)
         if poll <= 0 or not turn.values:
             return
         job, waited = turn.values["ansible_job_id"], 0.0
-        limit = float(render(step.async_seconds, turn.scope))
+        limit = keyword_values.number("async", step.async_seconds, turn.scope, step.place)
         seat = self.requests.seat_of(step, turn.scope)
         while not turn.values.get("finished"):
             if waited > limit + poll:

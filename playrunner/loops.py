@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from playrunner.errors import StepFailed
+from playrunner import keyword_values
+from playrunner.errors import Place, StepFailed
 from playrunner.flight import Turn
 from playrunner.model import Loop
 from playrunner.variables import Scope
 
 
-def turns_of(loop: Loop, scope: Scope, sleep: Callable[[float], None]) -> Iterator[Turn]:
+def turns_of(loop: Loop, scope: Scope, place: Place, sleep: Callable[[float], None]) -> Iterator[Turn]:
     items = items_of(loop, scope)
-    pause = float(scope.world.templar.render(loop.pause_seconds or 0, scope))
+    pause = keyword_values.number("pause", loop.pause_seconds or 0, scope, place)
     return _turns(loop, scope, items, pause, sleep)
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from playrunner import arguments, catalogue
+from playrunner import arguments, catalogue, keyword_values
 from playrunner.agents import Seat
 from playrunner.errors import BadInput, StepFailed
 from playrunner.flight import Flight
@@ -64,9 +64,9 @@ class Requests:
         if environment:
             request["env"] = environment
         if words.timeout:
-            request["timeout"] = float(scope.world.templar.render(words.timeout, scope))
+            request["timeout"] = keyword_values.number("timeout", words.timeout, scope, step.place)
         if step.async_seconds:
-            request["async"] = int(scope.world.templar.render(step.async_seconds, scope))
+            request["async"] = keyword_values.whole("async", step.async_seconds, scope, step.place)
             if request["async"] <= 0 or request.get("check"):
                 del request["async"]
         return request

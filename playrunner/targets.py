@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from playrunner.errors import BadInput, Place
 from playrunner.hostkeys import SYSTEM_FILES, USER_FILES
+from playrunner.setting_places import place_of_setting
 from playrunner.templating import MISSING
 from playrunner.variables import Scope
 
@@ -62,6 +63,13 @@ class Become:
 
 def target_of(scope: Scope, chain: tuple[str, ...] = (), words: Any = None) -> Target:
     """How to reach the scope's host, from its variables, its play's keywords, and ~/.ssh/config."""
+    try:
+        return _target_of(scope, chain, words)
+    except BadInput as error:
+        raise error if error.place else BadInput(error.message, place_of_setting(scope, error.message)) from None
+
+
+def _target_of(scope: Scope, chain: tuple[str, ...], words: Any) -> Target:
     host = scope.host
     if host in chain or len(chain) > MOST_HOPS:
         raise BadInput(f"jump hosts lead in a circle: {' -> '.join([*chain, host])}")

@@ -100,9 +100,9 @@ class Scope:
 
     def find(self, path: str, folder: str) -> Path:
         """A file on the controller, looked for in the role, beside the task file, and beside the playbook."""
-        wanted = Path(path).expanduser()
+        wanted = Path(os.path.expanduser(path))
         if wanted.is_absolute():
-            if not wanted.exists():
+            if not os.path.exists(wanted):  # which takes any text, a name too long or with a NUL in it, too
                 raise BadInput(f'there is no file "{wanted}" on this machine')
             return wanted
         key = (path, folder, self.step.role.path if self.step and self.step.role else None,
@@ -111,7 +111,7 @@ class Scope:
             return self.world.files[key]
         tried = [place / wanted for place in self.search_path(folder)]
         for candidate in tried:
-            if candidate.exists():
+            if os.path.exists(candidate):
                 self.world.files[key] = candidate
                 return candidate
         raise BadInput(f'there is no file "{path}"; looked for {", ".join(map(str, tried))}')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import CodeType
@@ -209,7 +210,7 @@ class ScopeLoader(jinja2.BaseLoader):
 
     def _find(self, name: str) -> Path:
         for folder in self._folders:
-            if (folder / name).is_file():
+            if os.path.isfile(folder / name):
                 return folder / name
         try:
             return self._scope.find(name, "templates")

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from playrunner.documents import read_text, refuse_control_characters
 from playrunner.errors import BadInput
 from playrunner.filters.lookup_scope import LookupScope
 
 
 def file(terms: list[Any], scope: LookupScope, lstrip: bool = False, rstrip: bool = True) -> list[str]:
     """The text of files, without the white space at the end."""
-    return [_stripped(scope.find(str(term), "files").read_text(encoding="utf-8"), lstrip, rstrip) for term in terms]
+    return [_stripped(read_text(scope.find(str(term), "files")), lstrip, rstrip) for term in terms]
 
 
 def fileglob(terms: list[Any], scope: LookupScope) -> list[str]:
@@ -79,7 +80,9 @@ def ini(
         parser = configparser.ConfigParser(interpolation=None)
         if case_sensitive:
             parser.optionxform = str  # type: ignore[method-assign, assignment]
-        text = scope.find(given.get("file", file), "files").read_text(encoding=given.get("encoding", encoding))
+        path = scope.find(given.get("file", file), "files")
+        text = read_text(path, given.get("encoding", encoding))
+        refuse_control_characters(text, str(path))
         where = given.get("section", section)
         if given.get("type", type) == "properties":
             where, text = "properties", f"[properties]\n{text}"

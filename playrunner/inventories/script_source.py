@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from playrunner.documents import parse_json
 from playrunner.errors import BadInput, Place
 from playrunner.inventories.graph import Graph
 from playrunner.inventories.value import values_of
@@ -71,7 +72,6 @@ def _names(body: dict[str, Any], key: str, group: str, place: Place) -> list[str
 
 def _ask(path: Path, *arguments: str) -> dict[str, Any]:
     """What the script prints for these arguments."""
-    import json
     import subprocess
 
     asked = " ".join(arguments)
@@ -89,9 +89,9 @@ def _ask(path: Path, *arguments: str) -> dict[str, Any]:
         raise BadInput(f"the script ended with {done.returncode} for {asked}: {reason}; run it yourself to see more",
                        place)
     try:
-        answer = json.loads(done.stdout.decode() or "{}")
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"the script's answer to {asked} is not JSON ({error}); it must print one JSON object and"
+        answer = parse_json(done.stdout or b"{}", f"answer to {asked}")
+    except BadInput as error:
+        raise BadInput(f"the script's answer to {asked} is not JSON ({error.message}); it must print one JSON object and"
                        " nothing else", place) from None
     if not isinstance(answer, dict):
         raise BadInput(f"the script's answer to {asked} must be a JSON object", place)
