@@ -72,6 +72,11 @@ def mapping(data: bytes, source: str, content_type: str = "") -> dict[str, Any]:
     return found
 
 
+def version(data: bytes, source: str, content_type: str = "") -> dict[str, Any]:
+    """Which version a server is of."""
+    return dict(fitting(document(data, source, content_type), {"gitVersion!": str}, source))
+
+
 def thing(found: dict[str, Any], source: str) -> dict[str, Any]:
     """One object."""
     fitting(found, _OBJECT, source)

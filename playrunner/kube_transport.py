@@ -20,7 +20,7 @@ from urllib.parse import urlencode, urlsplit
 
 from playrunner import answers
 from playrunner.answers import BadAnswer
-from playrunner.errors import BadInput, HostUnreachable
+from playrunner.errors import BadInput, HostUnreachable, Place
 from playrunner.kube_config import Access
 from playrunner.kube_wire import Connection, Response
 
@@ -231,9 +231,10 @@ def _tls(access: Access) -> ssl.SSLContext:
             with tempfile.TemporaryDirectory(prefix="playrunner-") as folder:  # for its owner's eyes only
                 file = Path(folder) / "client.pem"
                 file.write_bytes(certificate + b"\n" + key)
-                context.load_cert_chain(file)
+                context.load_cert_chain(file, password="")  # one is never asked for at the terminal
     except (ssl.SSLError, ValueError) as error:
-        raise BadInput(f"the certificates of the context {access.name} cannot be used: {error}") from None
+        raise BadInput(f"the certificates of the context {access.name} cannot be used: {error}",
+                       Place(access.file) if access.file else None) from None
     return context
 
 
