@@ -131,7 +131,8 @@ def test_a_token_does_not_follow_where_a_server_of_streams_leads() -> None:
 
 
 @pytest.mark.parametrize("head", [b"hello\r\n\r\n", b"HTTP/1.1 abc\r\n\r\n", b"\xff" * 1000 + b"\r\n\r\n",
-                                  b"HTTP/1.1 101 Yes\r\nhello\r\n\r\n", b"HTTP/1.1 101 Yes\r\n\r\n", b"", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"])
+                                  b"HTTP/1.1 101 Yes\r\nhello\r\n\r\n",
+                                  b"HTTP/1.1 101 Yes\r\n\r\n", b"", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"])
 def test_a_handshake_that_is_none_is_a_server_that_cannot_be_reached(head: bytes) -> None:
     from playrunner.kube_errors import KubeError
 

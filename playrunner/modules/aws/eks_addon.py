@@ -69,6 +69,6 @@ def _configuration(addon: State) -> Any:
     text = addon.get("configurationValues")
     if not text:
         return {}
-    import yaml
+    from playrunner.documents import parse_yaml
 
-    return yaml.safe_load(text)
+    return parse_yaml(str(text), "the settings of the addon in AWS", plain=True)
