@@ -7,8 +7,6 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -94,45 +92,6 @@ def _log_text(result: Result) -> str:
             if values.get(stream):
                 lines += [f"    {line}" for line in str(values[stream]).splitlines()]
     return "\n".join(lines) + "\n"
-
-
-@dataclass(frozen=True)
-class RunRecord:
-    """A finished or interrupted run, read back."""
-
-    run_id: str
-    folder: Path
-    command: str
-    started: float
-    recap: Mapping[str, Any]  # empty when the run never came to its end
-
-
-def runs(directory: Path | None = None) -> list[RunRecord]:
-    """Every recorded run, newest first."""
-    root = (directory or state_directory()) / "runs"
-    if not root.is_dir():
-        return []
-    folders = sorted((path for path in root.iterdir() if path.is_dir() and not path.is_symlink()), reverse=True)
-    return [_read(folder) for folder in folders]
-
-
-def events(folder: Path) -> Iterator[dict[str, Any]]:
-    """A run's events; a line cut off by a crash is passed over."""
-    file = folder / "events.jsonl"
-    for line in file.read_text(errors="replace").splitlines() if file.is_file() else []:
-        try:
-            yield json.loads(line)
-        except ValueError:
-            continue
-
-
-def _read(folder: Path) -> RunRecord:
-    first = next(events(folder), {})
-    try:
-        recap = json.loads((folder / "recap.json").read_text())
-    except (OSError, ValueError):
-        recap = {}
-    return RunRecord(folder.name, folder, str(first.get("command", "")), float(first.get("at", 0)), recap)
 
 
 def _forget_old(root: Path) -> None:

@@ -70,4 +70,6 @@ def _configuration(addon: State) -> Any:
     text = addon.get("configurationValues")
     if not text:
         return {}
-    return parse_yaml(text, f"configuration of the add-on {addon.get('addonName', '')}", plain=True)
+    from playrunner.documents import parse_yaml
+
+    return parse_yaml(str(text), "the settings of the addon in AWS", plain=True)
