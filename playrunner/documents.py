@@ -9,6 +9,9 @@ from typing import Any
 import yaml
 
 from playrunner.errors import BadInput, Place
+from playrunner.written import Plain, TemplateText, Written, written
+
+__all__ = ["MOST_NESTED", "VAULT_REMEDY", "Located", "Plain", "parse_yaml", "read_text", "read_yaml"]
 
 # The C parser reads a playbook about ten times faster; the pure one is there on every machine.
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -42,6 +45,8 @@ class _Loader(_Base):  # type: ignore[misc]
         self.flatten_mapping(node)
         for key_node, value_node in node.value:
             key = self.construct_object(key_node, deep=True)
+            if type(key) is Written:
+                key = str(key)  # names are looked up often, which costs less for plain text
             line = key_node.start_mark.line + 1
             if not isinstance(key, Hashable):
                 raise BadInput("a mapping key must be a plain value, not a list or mapping; quote it if it holds {{ }}",
@@ -52,23 +57,22 @@ class _Loader(_Base):  # type: ignore[misc]
     def refuse_vault(self, node: yaml.Node) -> Any:
         raise BadInput(VAULT_REMEDY, Place(self.file_name, node.start_mark.line + 1))
 
+    def written_text(self, node: yaml.Node) -> Any:
+        # What is read here is the author's own: never use this loader for text from a host or a service.
+        return written(self.construct_scalar(node))
+
     def unsafe_text(self, node: yaml.Node) -> Any:
-        # !unsafe marks text that must not be rendered; the wrapper travels through the templates untouched.
-        return Unsafe(self.construct_scalar(node))
-
-
-class Unsafe(str):
-    """Text marked `!unsafe`: never treated as a template."""
-
-
-class Plain(dict[str, Any]):
-    """A mapping that a verb made: data through and through, never looked through for templates."""
+        # !unsafe marks text that must not be rendered.
+        return Written(self.construct_scalar(node))
 
 
 _Loader.add_constructor("tag:yaml.org,2002:map", _Loader.construct_yaml_map)
+_Loader.add_constructor("tag:yaml.org,2002:str", _Loader.written_text)
 _Loader.add_constructor("!vault", _Loader.refuse_vault)
 _Loader.add_constructor("!vault-encrypted", _Loader.refuse_vault)
 _Loader.add_constructor("!unsafe", _Loader.unsafe_text)
+for _kind in (Written, TemplateText):  # PyYAML writes no subclass of str by itself
+    yaml.representer.SafeRepresenter.add_representer(_kind, lambda dumper, text: dumper.represent_str(str(text)))
 
 
 def parse_yaml(text: str, file: str) -> Any:

@@ -9,6 +9,7 @@ from playrunner.errors import StepFailed
 from playrunner.flight import Turn
 from playrunner.model import Loop
 from playrunner.variables import Scope
+from playrunner.written import authored
 
 
 def turns_of(loop: Loop, scope: Scope, sleep: Callable[[float], None]) -> Iterator[Turn]:
@@ -18,6 +19,12 @@ def turns_of(loop: Loop, scope: Scope, sleep: Callable[[float], None]) -> Iterat
 
 
 def items_of(loop: Loop, scope: Scope) -> list[Any]:
+    traced = scope.traced()
+    items = _items(loop, traced)
+    return items if traced.foreign else authored(items)
+
+
+def _items(loop: Loop, scope: Scope) -> list[Any]:
     value = scope.world.templar.render(loop.source, scope)
     if loop.lookup is None:
         if not isinstance(value, (list, tuple)):

@@ -9,6 +9,7 @@ from typing import Any
 from playrunner.documents import read_text, read_yaml
 from playrunner.errors import BadInput, Place
 from playrunner.inventories.value import Values, values_of
+from playrunner.written import all_written
 
 # In this order; the first that exists is the one that counts.
 ENDINGS = ("", ".yml", ".yaml", ".json")
@@ -89,7 +90,7 @@ def _parse(path: Path) -> Any:
         import json
 
         try:
-            data: Any = json.loads(read_text(path))
+            data: Any = all_written(json.loads(read_text(path)))
         except (ValueError, RecursionError):
             data = None
         if data is None:
