@@ -116,7 +116,7 @@ class Requests:
                     raise StepFailed("script needs the name of a file on this machine")
                 given["script"] = shipments.of(scope.find(unquoted(first[0][0]), "files"))
             elif "://" not in name:
-                given[cls.ships] = shipments.of(scope.find(name, "files"), name.endswith("/"))
+                given[cls.ships] = shipments.of(scope.find(name, "files"), name.endswith("/"), given.get("decrypt") is False)
         return given
 
     def _target(self, step: Step, scope: Scope, other: str | None) -> Target:

@@ -21,6 +21,7 @@ from playrunner.filters.overlay import Overlay
 from playrunner.filters.plain import plain
 from playrunner.filters.substitution import Substitution, substitution
 from playrunner.filters.unknown import unknown_name
+from playrunner.vault import refuse_vault
 from playrunner.written import TemplateText, Written, is_template
 
 __all__ = ["MISSING", "Scope", "Templar", "is_template"]
@@ -187,6 +188,7 @@ class Templar:
 
     def _file(self, text: str, scope: Scope, name: str, options: dict[str, Any], folders: Sequence[Path]) -> Any:
         """What a template file gives, in its own type."""
+        refuse_vault(text, name)
         if text.startswith(_HEADER):
             header, _, text = text.partition("\n")
             options = {**options, **_read_header(header, name)}

@@ -56,7 +56,7 @@ def from_yaml(text: Any) -> Any:
     if not isinstance(text, str):
         return text
     try:
-        return yaml.load(text, Loader=_loader())
+        return yaml.load(str(text), Loader=_loader())
     except yaml.YAMLError as error:
         raise StepFailed(f"filter 'from_yaml': not valid YAML: {_one_line(error)}") from None
 
@@ -68,7 +68,7 @@ def from_yaml_all(text: Any) -> Any:
     if not isinstance(text, str):
         return text
     try:
-        return list(yaml.load_all(text, Loader=_loader()))
+        return list(yaml.load_all(str(text), Loader=_loader()))
     except yaml.YAMLError as error:
         raise StepFailed(f"filter 'from_yaml_all': not valid YAML: {_one_line(error)}") from None
 

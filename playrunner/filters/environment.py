@@ -26,6 +26,7 @@ from playrunner.filters.missing import MISSING, Missing, Pending
 from playrunner.filters.plain import plain
 from playrunner.filters.reach import attribute as reach
 from playrunner.filters.reach import item
+from playrunner.vault import refuse_vault
 
 
 class Names(dict[str, Any]):
@@ -209,6 +210,7 @@ class ScopeLoader(jinja2.BaseLoader):
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise StepFailed(f"{path}: {error}") from None
+        refuse_vault(text, path)
         found: jinja2.Template = environment.from_text(text, name)
         return found
 
