@@ -1,4 +1,4 @@
-"""How a host is reached and who works there: settings that are the author's to give, and no host's.
+"""How hosts and clouds are reached and who works there: settings that are the author's to give, and no host's.
 
 Facts with the name of such a setting are not taken. An author may pass on what a host or a service said (the address
 of a new machine, say), but only for settings where a plain word can do no harm, and only as a plain word.
@@ -20,6 +20,8 @@ PLAIN_WORD = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.:%@\[\]-]*")
 _PASSED_ON = frozenset({
     "ansible_host", "ansible_port", "ansible_ssh_port", "ansible_user", "ansible_ssh_user", "ansible_become_user",
     "ansible_timeout", "ansible_ssh_timeout", "ansible_become", "via"})
+# Among the settings of clouds: a kubeconfig names programs to run, an endpoint gets credentials.
+_FILES_AND_SERVICES = ("kubeconfig", "_file", "_url", "_path", "_args")
 _SECRETS = frozenset({"ansible_password", "ansible_ssh_pass", "ansible_become_password", "ansible_become_pass"})
 
 # Names of settings by their class, so that one which a later version reads is already among them.
@@ -69,7 +71,7 @@ def _checked(name: str, value: Any, foreign: list[str], host: str) -> Any:
     if not foreign or value is MISSING or value is None or isinstance(value, bool) or value == "" or name in _SECRETS:
         return value
     source = f'host {host}: {name} is made of "{foreign[0]}", which no playbook, inventory or command line wrote'
-    if name not in _PASSED_ON:
+    if name not in _PASSED_ON and (name.startswith("ansible_") or name.endswith(_FILES_AND_SERVICES)):
         raise BadInput(f"{source}: a host or a service could choose what runs here; write the value itself")
     if not PLAIN_WORD.fullmatch(str(value)):
         raise BadInput(f"{source}; it may only be a plain word such as an address or a name, not {value!r:.80}")
