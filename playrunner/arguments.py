@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, get_args, get_origin
 from playrunner.documents import parse_json
 from playrunner.errors import BadInput, Place
 from playrunner.module import Module
-from playrunner.templating import is_template
+from playrunner.written import is_template
 
 _REQUIRED = object()
 _YES = frozenset({"yes", "on", "1", "true", "t", "y"})

@@ -17,6 +17,7 @@ from playrunner.request import Requests
 from playrunner.settle import settle
 from playrunner.shared import Shared
 from playrunner.variables import Waiter
+from playrunner.written import authored
 
 Sleep = Callable[[float], None]
 
@@ -43,6 +44,8 @@ class Controller:
             values = self._brought(flight, turn, module, ctx) if cls.in_background else perform(module, ctx)
         except Failed as failure:
             return {"changed": False, "failed": True, "msg": str(failure), **failure.values}
+        if cls.of_the_controller:
+            values = {name: authored(value) for name, value in values.items()}
         if ctx.warnings:
             values["warnings"] = ctx.warnings
         if step.module == "play.set_fact" and not flight.facts_for:

@@ -8,8 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from playrunner import yaml_values
 from playrunner.errors import BadInput, Place
+from playrunner.written import Plain, TemplateText, Written, written
 from playrunner.yaml_values import MOST_NESTED, Unreadable
 
 MOST_CHARACTERS = 50_000_000  # a playbook of 100,000 tasks has about 10 million; values take 20 times their text
@@ -32,14 +35,6 @@ class Located(dict[Any, Any]):
 
     def place(self, key: object = None) -> Place:
         return Place(self.file, self.key_lines.get(key, self.line))
-
-
-class Unsafe(str):
-    """Text marked `!unsafe`: never treated as a template."""
-
-
-class Plain(dict[str, Any]):
-    """A mapping that a verb made: data through and through, never looked through for templates."""
 
 
 def parse_yaml(text: str, file: str, plain: bool = False) -> Any:
@@ -141,7 +136,10 @@ def _documents(text: str, file: str, plain: bool) -> list[tuple[Any, int]]:
     text = checked_text(text, file)
     tags = {name: partial(made, file) for name, made in _TAGS.items()}
     try:
-        return list(yaml_values.documents(text, _plain_mapping if plain else partial(_located, file), tags))
+        if plain:
+            return list(yaml_values.documents(text, _plain_mapping, tags))
+        # The author's own text: never read what a host or a service gave in this way.
+        return list(yaml_values.documents(text, partial(_located, file), tags, written))
     except Unreadable as error:
         raise BadInput(error.problem, Place(file, error.line)) from None
 
@@ -160,12 +158,13 @@ def _refuse_vault(file: str, _text: str, line: int) -> Any:
     raise BadInput(VAULT_REMEDY, Place(file, line))
 
 
-def _unsafe(_file: str, text: str, _line: int) -> Unsafe:
-    # !unsafe marks text that must not be rendered; the wrapper travels through the templates untouched.
-    return Unsafe(text)
+def _unsafe(_file: str, text: str, _line: int) -> Written:
+    return Written(text)  # !unsafe marks text that must not be rendered
 
 
 _TAGS = {"!vault": _refuse_vault, "!vault-encrypted": _refuse_vault, "!unsafe": _unsafe}
+for _kind in (Written, TemplateText):  # PyYAML writes no subclass of str by itself
+    yaml.representer.SafeRepresenter.add_representer(_kind, lambda dumper, text: dumper.represent_str(str(text)))
 
 
 def _deeper_than(levels: int, value: Any) -> bool:

@@ -17,6 +17,7 @@ from playrunner.shared import Shared
 from playrunner.strand import Strand
 from playrunner.variables import Scope
 from playrunner.world import PlayVariables
+from playrunner.written import Written, written
 
 
 class Execution:
@@ -79,7 +80,8 @@ class Execution:
             name = str(prompt["name"])
             if name not in self.shared.world.extra:
                 shown = self.shared.report.ask(str(prompt.get("prompt") or name), not prompt.get("private", True))
-                answers[name] = shown or prompt.get("default", "")
+                made = Written if prompt.get("unsafe") else written
+                answers[name] = made(shown) if shown else prompt.get("default", "")
         return answers
 
     def _most_failed(self, play: Play) -> float | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from playrunner.documents import parse_yaml, read_yaml
 from playrunner.errors import BadInput
+from playrunner.written import written
 
 
 def read_extra_vars(given: tuple[str, ...]) -> dict[str, Any]:
@@ -44,5 +45,5 @@ def _pairs(text: str) -> dict[str, Any]:
         name, equals, value = word.partition("=")
         if not equals or not name.strip():
             raise BadInput(f"--extra-vars takes name=value, JSON, or @file; {word!r} is none of them")
-        found[name.strip()] = value
+        found[name.strip()] = written(value)
     return found

@@ -13,6 +13,7 @@ from playrunner.inventories.graph import Graph, View
 from playrunner.inventories.sources import add_source, is_host_list
 from playrunner.inventories.value import Value, Values, values_of
 from playrunner.inventories.vars_files import VarsDirectory
+from playrunner.written import authored
 
 __all__ = ["LOCALHOST_NAMES", "Host", "Inventory", "Value", "read_inventory"]
 
@@ -180,4 +181,4 @@ def _implicit_localhost() -> Values:
     import sys
 
     said = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-    return values_of(said, "host localhost", Place("implicit localhost"))
+    return values_of(authored(said), "host localhost", Place("implicit localhost"))

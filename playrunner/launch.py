@@ -22,6 +22,7 @@ from playrunner.survey import PASSED_OVER
 from playrunner.targets import CONNECTION_NAMES
 from playrunner.templating import MISSING
 from playrunner.variables import Scope, Waiter
+from playrunner.written import is_template
 
 SKIPPED = {"changed": False, "skipped": True, "skip_reason": "Conditional result was False"}
 MOST_DELAY_SECONDS = 3600.0
@@ -250,7 +251,7 @@ class Launcher:
 
 
 def _title(step: Step, scope: Scope) -> str:
-    if "{" not in step.title:
+    if not is_template(step.title):
         return step.title
     try:
         return str(scope.world.templar.render(step.title, scope))

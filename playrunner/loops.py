@@ -10,6 +10,7 @@ from playrunner.errors import Place, StepFailed
 from playrunner.flight import Turn
 from playrunner.model import Loop
 from playrunner.variables import Scope
+from playrunner.written import authored
 
 
 def turns_of(loop: Loop, scope: Scope, place: Place, sleep: Callable[[float], None]) -> Iterator[Turn]:
@@ -19,6 +20,12 @@ def turns_of(loop: Loop, scope: Scope, place: Place, sleep: Callable[[float], No
 
 
 def items_of(loop: Loop, scope: Scope) -> list[Any]:
+    traced = scope.traced()
+    items = _items(loop, traced)
+    return items if traced.foreign else authored(items)
+
+
+def _items(loop: Loop, scope: Scope) -> list[Any]:
     value = scope.world.templar.render(loop.source, scope)
     if loop.lookup is None:
         if not isinstance(value, (list, tuple)):

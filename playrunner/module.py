@@ -49,6 +49,8 @@ class Module:
     once_for_all: ClassVar[bool] = False
     # Values it returns go into the host's variables (facts).
     gives_facts: ClassVar[bool] = False
+    # What it returns is the controller's own, such as the path of a file it keeps, and trusted as what is written there.
+    of_the_controller: ClassVar[bool] = False
 
     def __init__(self, **arguments: Any) -> None:
         self.__dict__.update(arguments)

@@ -24,6 +24,7 @@ from playrunner.plan import Plan, make_plan
 from playrunner.pool import Pool
 from playrunner.results import Recap
 from playrunner.stage import set_cloud_stage, set_stage
+from playrunner.written import authored
 
 if TYPE_CHECKING:
     from playrunner.shared import Shared
@@ -52,7 +53,7 @@ def run_plays(plays: Sequence[Play], options: Options, command: str, *, inventor
             set_stage(inventory)
     # A kubeconfig of the command line is taken with its own current context, unless one is named beside it.
     named = {"kubeconfig": options.kubeconfig, "kube_context": ""} if options.kubeconfig else {}
-    extra = {**named, **read_extra_vars(options.extra_vars), **(extra or {})}
+    extra = {**authored(named), **read_extra_vars(options.extra_vars), **authored(extra or {})}
     plan = make_plan(plays, options.tags, options.skip_tags, options.start_at_task)
     _check_limit(inventory, options)
     if agents is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import shlex
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from playrunner.errors import BadInput, Place
 from playrunner.hostkeys import SYSTEM_FILES, USER_FILES
+from playrunner.origins import keyword, setting
 from playrunner.templating import MISSING
 from playrunner.variables import Scope
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from paramiko import SSHConfig
 
 CONNECTION_NAMES = ("ansible_connection", "ansible_host", "ansible_port", "ansible_user", "ansible_python_interpreter")
+_NOT_IN_A_WORD = re.compile(r"""[\s\x00-\x1f\x7f'"`$;&<>|(){}]|\\$""")
 MOST_HOPS = 8  # a longer chain of jump hosts is a circle
 
 
@@ -66,11 +69,11 @@ def target_of(scope: Scope, chain: tuple[str, ...] = (), words: Any = None) -> T
     if host in chain or len(chain) > MOST_HOPS:
         raise BadInput(f"jump hosts lead in a circle: {' -> '.join([*chain, host])}")
 
-    def value(name: str, keyword: str = "", default: Any = "") -> Any:
-        found = scope.lookup(f"ansible_{name}")
-        if found is MISSING and words is not None and keyword:
-            found = getattr(words, keyword, None)
-            found = MISSING if found is None else scope.world.templar.render(found, scope)
+    def value(name: str, word: str = "", default: Any = "") -> Any:
+        found = setting(scope, f"ansible_{name}")
+        if found is MISSING and words is not None and word:
+            found = getattr(words, word, None)
+            found = MISSING if found is None else keyword(scope, f"ansible_{name}", found)
         return default if found is MISSING or found is None else found
 
     # Only a localhost that the inventory does not describe is this machine by itself.
@@ -88,8 +91,17 @@ def target_of(scope: Scope, chain: tuple[str, ...] = (), words: Any = None) -> T
         keys=(os.path.expanduser(key_file),) if key_file else (), password=str(value("password") or value("ssh_pass")),
         connect_seconds=float(value("ssh_timeout", default=value("timeout", default=10))),
         python="" if python.startswith("auto") else python)
+    _check_words(base)
     options = _Options.read(" ".join(str(value(name)) for name in ("ssh_common_args", "ssh_extra_args", "ssh_args")), host)
     return _resolved(base, options, scope, (*chain, host))
+
+
+def _check_words(target: Target) -> None:
+    """Addresses and users are put into ssh's configuration and commands, so they are refused as OpenSSH refuses them."""
+    for name, word in (("ansible_host", target.address), ("ansible_user", target.user)):
+        if word.startswith("-") or _NOT_IN_A_WORD.search(word):
+            raise BadInput(f"host {target.name!r:.80}: {name} cannot be {word!r:.80};"
+                           " it holds no white space, quotes or other signs of a shell, and does not begin with -")
 
 
 def _port(value: Any, host: str) -> int:
@@ -150,7 +162,7 @@ def _resolved(base: Target, options: _Options, scope: Scope, chain: tuple[str, .
         identities_only=str(settings.get("identitiesonly", "no")).lower() == "yes",
         connect_seconds=float(settings.get("connecttimeout", base.connect_seconds)),
         alive_seconds=int(settings.get("serveraliveinterval", base.alive_seconds)))
-    via = scope.lookup("via")
+    via = setting(scope, "via")
     if via is not MISSING and via:
         return replace(target, via=_jump(str(via), scope, options, chain))
     jump = options.jump or str(settings.get("proxyjump", ""))
@@ -185,6 +197,7 @@ def _jump(name: str, scope: Scope, options: _Options, chain: tuple[str, ...]) ->
     own = ("proxyjump", "proxycommand", "hostname", "port", "user")
     kept = {key: text for key, text in options.settings.items() if key not in own}
     base = Target(name, address, port=port, user=user)
+    _check_words(base)
     return _resolved(base, _Options(options.config_file, "", kept), Scope(scope.world, "localhost"), (*chain, name))
 
 

@@ -15,6 +15,7 @@ from playrunner.flight import Flight, Turn
 from playrunner.handlers import Handlers
 from playrunner.judge import judge
 from playrunner.model import Position
+from playrunner.origins import without_settings
 from playrunner.results import CENSORED, Item, Result, status_of
 from playrunner.rollback import Undo
 from playrunner.shared import Shared
@@ -22,6 +23,7 @@ from playrunner.variables import Waiter
 from playrunner.world import UnknownValues
 
 BEFORE_ALL: Position = (-1,)
+_OWN_FACTS = ("play.set_fact", "play.include_vars")  # the playbook's own words
 
 
 class StepStopped(Exception):
@@ -167,11 +169,19 @@ class UnderWay(Waiter):
                     memory.facts.update(facts)
 
     def _name_facts(self, flight: Flight, turn: Turn) -> None:
-        """Facts a host gives carry the prefix that playbooks know them by."""
+        """Facts carry the prefix that playbooks know them by; none is a setting of the runner or of a connection."""
         facts = (turn.values or {}).get("ansible_facts")
-        if turn.values and isinstance(facts, dict) and catalogue.runs_on_host(flight.step.module):
-            turn.values["ansible_facts"] = {name if name.startswith("ansible_") else f"ansible_{name}": value
-                                            for name, value in facts.items()}
+        if not turn.values or not isinstance(facts, dict) or flight.step.module in _OWN_FACTS:
+            return
+        if catalogue.runs_on_host(flight.step.module):
+            facts = {name if name.startswith("ansible_") else f"ansible_{name}": value for name, value in facts.items()}
+        turn.values["ansible_facts"], refused = without_settings(facts)
+        if refused:
+            said = turn.values.get("warnings")
+            shown = f"{', '.join(refused[:5])}{', ...' if len(refused) > 5 else ''}"
+            turn.values["warnings"] = [*(said if isinstance(said, list) else ()), (
+                f"facts of {flight.delegated_to or self.host} are not taken, since they name settings that only a"
+                f" playbook or inventory gives: {shown}")]
 
     def _notify(self, flight: Flight) -> None:
         if not flight.step.notify:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from playrunner.documents import Plain, Unsafe
 from playrunner.errors import BadInput, Place, StepFailed
 from playrunner.inventory import Inventory
 from playrunner.model import Role, Step
-from playrunner.templating import MISSING, is_template
+from playrunner.templating import MISSING
 from playrunner.views import HostVars, View
 from playrunner.world import OMIT, PlayVariables, World
+from playrunner.written import Plain, TemplateText, is_authored
 
 
 class Waiter:
@@ -63,6 +63,10 @@ class Scope:
         if self.waiter and host != self.host:
             self.waiter.wait_for_host(host)
         return Scope(self.world, host, waiter=self.waiter if host == self.host else None)
+
+    def traced(self) -> TracedScope:
+        """The same, for a value of which it matters where it came from."""
+        return TracedScope(self, [])
 
     # What templates ask for.
 
@@ -196,6 +200,23 @@ class Scope:
             yield from self.play.settings
 
 
+class TracedScope(Scope):
+    """A scope that notes each name it reads whose value is not its author's: results, facts, what was made of them."""
+
+    def __init__(self, scope: Scope, foreign: list[str]) -> None:
+        self.__dict__.update(scope.__dict__)
+        self._seen, self._rendering, self.foreign = {}, [], foreign
+
+    def beside(self, host: str) -> TracedScope:
+        return TracedScope(super().beside(host), self.foreign)
+
+    def _raw(self, name: str) -> tuple[Any, bool]:
+        raw, is_data = super()._raw(name)
+        if not is_authored(raw) and (name in self.local or name not in self._magic_names() or name == "ansible_facts"):
+            self.foreign.append(name)
+        return raw, is_data
+
+
 class _Values(Mapping[str, Any]):
     """The inventory's variables of a host without their origins."""
 
@@ -220,7 +241,7 @@ class _Values(Mapping[str, Any]):
 
 def contains_template(value: Any) -> bool:
     if isinstance(value, str):
-        return not isinstance(value, Unsafe) and is_template(value)
+        return isinstance(value, TemplateText)
     if isinstance(value, Plain):
         return False
     if isinstance(value, dict):
@@ -257,6 +278,9 @@ _MAGIC: dict[str, Callable[[Scope], Any]] = {
     "ansible_play_name": lambda scope: scope.play.play.name if scope.play else MISSING,
     "ansible_search_path": lambda scope: [str(path) for path in scope.search_path("")],
 }
+
+
+MAGIC_NAMES = frozenset(_MAGIC)
 
 
 def _facts(scope: Scope) -> dict[str, Any]:

@@ -10,11 +10,12 @@ from typing import Any
 from playrunner.documents import read_text, refuse_control_characters
 from playrunner.errors import BadInput
 from playrunner.filters.lookup_scope import LookupScope
+from playrunner.vault import refuse_vault
 
 
 def file(terms: list[Any], scope: LookupScope, lstrip: bool = False, rstrip: bool = True) -> list[str]:
     """The text of files, without the white space at the end."""
-    return [_stripped(read_text(scope.find(str(term), "files")), lstrip, rstrip) for term in terms]
+    return [_stripped(_text(scope.find(str(term), "files")), lstrip, rstrip) for term in terms]
 
 
 def fileglob(terms: list[Any], scope: LookupScope) -> list[str]:
@@ -81,7 +82,7 @@ def ini(
         if case_sensitive:
             parser.optionxform = str  # type: ignore[method-assign, assignment]
         path = scope.find(given.get("file", file), "files")
-        text = read_text(path, given.get("encoding", encoding))
+        text = _text(path, given.get("encoding", encoding))
         refuse_control_characters(text, str(path))
         where = given.get("section", section)
         if given.get("type", type) == "properties":
@@ -95,6 +96,12 @@ def ini(
         else:
             found.append(parser.get(where, key, fallback=given.get("default", default)))
     return found
+
+
+def _text(path: Path, encoding: str = "utf-8") -> str:
+    text = read_text(path, encoding)
+    refuse_vault(text, path)
+    return text
 
 
 def _stripped(text: str, left: bool, right: bool) -> str:

@@ -11,6 +11,7 @@ from playrunner.inventories.graph import Graph
 from playrunner.inventories.nearest import did_you_mean
 from playrunner.inventories.ranges import expand
 from playrunner.inventories.value import Value, Values
+from playrunner.written import all_written
 
 SECTION_KINDS = ("hosts", "vars", "children")
 
@@ -83,7 +84,7 @@ class _Reader:
         name, equals, written = line.partition("=")
         if not equals or not name.strip():
             raise BadInput(f"[{self.group}:vars] expects name=value, got {line!r}", place)
-        self.block[name.strip()] = Value(literal(written.strip()), place, f"group {self.group}")
+        self.block[name.strip()] = Value(all_written(literal(written.strip())), place, f"group {self.group}")
 
     def _read_child(self, line: str, place: Place) -> None:
         found = _GROUP_NAME.fullmatch(line)
@@ -106,7 +107,7 @@ class _Reader:
             if not equals or not name:
                 raise BadInput(f'host "{words[0]}" expects name=value, got {word!r}; leave no spaces around = and put'
                                " quotes around a value with spaces", place)
-            settings[name] = literal(written)
+            settings[name] = all_written(literal(written))
         names, port = expand(words[0], place)
         if port is not None:
             settings.setdefault("ansible_port", port)

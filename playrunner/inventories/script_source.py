@@ -9,6 +9,7 @@ from playrunner.documents import parse_json
 from playrunner.errors import BadInput, Place
 from playrunner.inventories.graph import Graph
 from playrunner.inventories.value import values_of
+from playrunner.written import all_written
 
 GROUP_KEYS = ("hosts", "children", "vars")
 
@@ -95,7 +96,7 @@ def _ask(path: Path, *arguments: str) -> dict[str, Any]:
                        " nothing else", place) from None
     if not isinstance(answer, dict):
         raise BadInput(f"the script's answer to {asked} must be a JSON object", place)
-    return answer
+    return {name: all_written(value) for name, value in answer.items()}
 
 
 def starts_with_shebang(path: Path) -> bool:

@@ -16,7 +16,7 @@ from playrunner.load import words
 from playrunner.load.roles import RoleList, bring_role
 from playrunner.load.steps import Imported, Surroundings, load_nodes
 from playrunner.model import Keywords, Play
-from playrunner.templating import is_template
+from playrunner.written import is_template
 
 _IMPORT_WORDS = frozenset({"import_playbook", "ansible.builtin.import_playbook", "name", "vars", "tags", "when"})
 _SECTIONS = ("pre_tasks", "tasks", "post_tasks")
@@ -109,7 +109,7 @@ def _serial(entry: Located) -> tuple[Any, ...]:
     sizes = tuple(words.as_list(entry.get("serial")))
     for size in sizes:
         text = str(size)
-        if not is_template(text) and not (text.removesuffix("%").isdecimal()):
+        if not is_template(size) and not (text.removesuffix("%").isdecimal()):
             raise BadInput(f"serial takes a number of hosts or a percentage, not {size!r}", entry.place("serial"))
     return sizes
 

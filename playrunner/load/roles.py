@@ -14,7 +14,7 @@ from playrunner.errors import BadInput, Place
 from playrunner.load import words
 from playrunner.load.steps import Surroundings, load_step_file
 from playrunner.model import Keywords, Node, Role
-from playrunner.templating import is_template
+from playrunner.written import is_template
 
 _ROLE_WORDS = words.SHARED | {"role", "name"}
 _PLUGIN_FOLDERS = ("library", "filter_plugins", "lookup_plugins", "module_utils", "action_plugins")

@@ -17,7 +17,7 @@ from playrunner.load import words
 from playrunner.load.freeform import command_and_pairs, pairs
 from playrunner.load.looping import read_loop
 from playrunner.model import NONE, Block, Keywords, Node, Position, Role, Step
-from playrunner.templating import is_template
+from playrunner.written import all_written, is_template, written
 
 IMPORTS = ("import_tasks", "import_role")
 INCLUDES = ("include_tasks", "include_role")
@@ -149,7 +149,7 @@ def _given_arguments(task: Located, word: str, module: str) -> dict[str, Any]:
         raise BadInput("args must be written out as a mapping, not taken from a template", task.place("args"))
     if not isinstance(extra, dict):
         raise BadInput("args takes a mapping of arguments", task.place("args"))
-    given = _one_line(value, cls, module, place) if isinstance(value, str) else value
+    given = all_written(_one_line(value, cls, module, place)) if isinstance(value, str) else value
     if given is None:
         given = {}
     if isinstance(given, list) and cls.free_form:
@@ -200,7 +200,7 @@ def _load_step(task: Located, module: str, given: Mapping[str, Any], around: Sur
 def _look_inside(module: str, given: Mapping[str, Any], place: Place, around: Surroundings) -> None:
     """Find what is wrong in a plainly named include before a host is touched; a missing one may never be reached."""
     name = str(given["file" if module == "play.include_tasks" else "name"])
-    if is_template(name) or (module, name) in around.inside or any(map(is_template, map(str, given.values()))):
+    if (module, name) in around.inside or not all(map(_literal, given.values())):
         return
     apart = replace(around, inside=around.inside | {(module, name)}, counter=count(), imported=None, importing=())
     if module == "play.include_tasks":
@@ -242,7 +242,7 @@ def _name(task: Located) -> str:
     name = task.get("name")
     if isinstance(name, (dict, list)):
         raise BadInput("a task's name is plain text", task.place("name"))
-    return "" if name is None else str(name)
+    return "" if name is None else written(str(name))
 
 
 def _register(task: Located) -> str | None:
@@ -268,7 +268,7 @@ def _import(task: Located, module: str, given: dict[str, Any], around: Surroundi
         assert around.bring_role
         return around.bring_role(named, task.place(), inside)
     file = str(named["file"])
-    if is_template(file):
+    if is_template(named["file"]):
         raise BadInput('an imported file needs a plain name; use "include_tasks" for a name from a template',
                        task.place())
     return load_step_file(find_step_file(file, task.place(), around), inside, task.place())

@@ -11,7 +11,8 @@ from playrunner.documents import Located
 from playrunner.errors import BadInput, Place
 from playrunner.keyword_values import check
 from playrunner.model import Keywords
-from playrunner.templating import Templar, is_template
+from playrunner.templating import Templar
+from playrunner.written import is_template
 
 SHARED = frozenset(field.name for field in fields(Keywords))
 PLAY = SHARED - {"delegate_to", "delegate_facts"} | {

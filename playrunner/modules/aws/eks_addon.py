@@ -70,6 +70,4 @@ def _configuration(addon: State) -> Any:
     text = addon.get("configurationValues")
     if not text:
         return {}
-    from playrunner.documents import parse_yaml
-
     return parse_yaml(str(text), "the settings of the addon in AWS", plain=True)

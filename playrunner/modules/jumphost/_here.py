@@ -17,6 +17,7 @@ class HereModule(CloudModule):
 
     identity: ClassVar[tuple[str, ...]] = ()
     settle_seconds: ClassVar[float] = 30
+    of_the_controller = True
 
     def ours(self, ctx: Any, state: State) -> bool:
         return True

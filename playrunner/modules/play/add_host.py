@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from playrunner.context import Context
+from playrunner.inventory import Inventory
 from playrunner.module import Failed, Probe
+from playrunner.origins import PLAIN_WORD
+from playrunner.written import Written
 
 
 class AddHost(Probe):
@@ -23,9 +26,19 @@ class AddHost(Probe):
         for word in ("groups", "group", "groupname"):
             value = given.pop(word, None)
             groups += value if isinstance(value, list) else [part.strip() for part in str(value).split(",")] if value else []
+        _check_names(name, groups, ctx.inventory)
         known = ctx.inventory.hosts.get(str(name))
         new = known is None or any(str(name) not in ctx.inventory.groups.get(group, ()) for group in groups) or any(
             ctx.inventory.variables(str(name)).get(key) is None or ctx.inventory.variables(str(name))[key].value != value
             for key, value in given.items())
         ctx.inventory.add_host(str(name), groups, given)
         return {"changed": new, "add_host": {"host_name": str(name), "groups": groups, "host_vars": given}}
+
+
+def _check_names(name: Any, groups: list[Any], inventory: Inventory) -> None:
+    """A name that no playbook wrote is a plain word; otherwise it could be a pattern that selects other hosts."""
+    for word in (name, *groups):
+        if isinstance(word, str) and not isinstance(word, Written) and not PLAIN_WORD.fullmatch(word):
+            raise Failed(f"{word!r:.80} cannot be the name of a host or group: letters, digits, and . _ - : only")
+    if not isinstance(name, Written) and str(name) in inventory.groups and str(name) not in inventory.hosts:
+        raise Failed(f"there is a group {str(name)!r}, so no host can be given that name")
