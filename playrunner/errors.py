@@ -32,6 +32,10 @@ class BadInput(PlayrunnerError):
         super().__init__(f"{place}: {message}" if place else message)
 
 
+class BadSetting(BadInput):
+    """A connection setting that can never be used, whatever steps do before: refused before the first one."""
+
+
 class StepFailed(PlayrunnerError):
     """A step did not do what it says; carries what the module returned."""
 

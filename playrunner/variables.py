@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.documents import Plain, Unsafe
-from playrunner.errors import BadInput, StepFailed
+from playrunner.errors import BadInput, Place, StepFailed
 from playrunner.inventory import Inventory
 from playrunner.model import Role, Step
 from playrunner.templating import MISSING, is_template
@@ -84,6 +84,11 @@ class Scope:
         if value is not MISSING:
             self._seen[name] = value
         return value
+
+    def origin(self, name: str) -> Place | None:
+        """The file and line that gave a variable, when it is the inventory's value that wins."""
+        layer = next((layer for layer, *_ in self._layers() if name in layer), None)
+        return layer.place(name) if isinstance(layer, _Values) else None
 
     def names(self) -> Iterator[str]:
         seen: set[str] = set()
@@ -200,6 +205,9 @@ class _Values(Mapping[str, Any]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._values
+
+    def place(self, name: str) -> Place:
+        return self._values[name].place
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
