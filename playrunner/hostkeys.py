@@ -62,14 +62,16 @@ def label(address: str, port: int) -> str:
 def judge(files: Iterable[str], names: Iterable[str], key: PKey) -> Verdict:
     """What the files say of a key; each further name is asked only while the key is unknown.
 
-    OpenSSH looks up a host on another port than 22 under its plain name too, where only a match counts.
+    OpenSSH looks up a host on another port than 22 under its plain name too, where only a match counts. A key that is
+    revoked there is refused as well, which OpenSSH does not do.
     """
     files, offered = tuple(files), key.asbytes()
     first, *others = names
     verdict = _judged(files, first, offered)
     for name in others if verdict.word == "unknown" else ():
-        if _judged(files, name, offered).word in ("known", "revoked"):
-            return _judged(files, name, offered)
+        other = _judged(files, name, offered)
+        if other.word in ("known", "revoked"):
+            return other
     return verdict
 
 
@@ -99,7 +101,6 @@ def record(file: Path, name: str, key: PKey) -> None:
         before = out.read() or b""
         if line not in before.splitlines(keepends=True):
             out.write(b"\n" * (before[-1:] not in (b"", b"\n")) + line)
-    _index.cache_clear()
 
 
 def _judged(files: tuple[str, ...], name: str, offered: bytes) -> Verdict:
@@ -154,14 +155,24 @@ def _lines_about(files: tuple[str, ...], name: str) -> Iterator[Line]:
         yield from (line for line in index.others if _is_about(line.patterns, name))
 
 
-@cache
+_Stamp = tuple[int, int, int]
+_read: dict[str, tuple[_Stamp, _Index]] = {}  # files as they were when they were last read
+
+
 def _index(file: str) -> _Index:
     """The file's lines that OpenSSH would accept; it passes over the others, and so do we."""
-    index = _Index()
     try:
-        text = Path(file).read_text(errors="replace")
+        found = os.stat(file)
+        stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+        if file not in _read or _read[file][0] != stamp:
+            _read[file] = stamp, _indexed(file, Path(file).read_text(errors="replace"))
     except (OSError, ValueError):  # ValueError: a name that no file can have
-        return index
+        return _Index()
+    return _read[file][1]
+
+
+def _indexed(file: str, text: str) -> _Index:
+    index = _Index()
     for number, written in enumerate(text.split("\n"), 1):
         line = _parsed(file, number, written)
         if line:
