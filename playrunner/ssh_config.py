@@ -31,7 +31,7 @@ def configured(file: str, host: str) -> dict[str, Any]:
     try:
         return dict(config.lookup(host))
     except Exception as error:  # paramiko leaves what it finds in values to whatever they raise
-        raise BadSetting(f'cannot be applied to the host "{host}": {error or type(error).__name__}',
+        raise BadSetting(f'cannot be applied to the host "{host}": {str(error)[:200] or type(error).__name__}',
                        Place(config_path(file))) from None
 
 

@@ -95,5 +95,4 @@ def filled(text: str, tokens: Mapping[str, str]) -> str:
 
 
 def _shown(value: Any) -> str:
-    # repr(): what a terminal would obey is shown; a long value by its beginning.
-    return f'"{repr(str(value))[1:-1][:80]}"'
+    return f'"{str(value)[:80]}"'
