@@ -20,7 +20,7 @@ from playrunner.errors import HostUnreachable
 from playrunner.host_key_check import notices
 from playrunner.ssh_session import opened
 from playrunner.targets import Target
-from tests.runner import Outcome, Stage
+from tests.runner import REPOSITORY, Outcome, Stage
 from tests.sshd import NodeSet, SshNode
 
 WHO = "- {hosts: target, gather_facts: false, tasks: [{name: who, command: 'true'}]}\n"
@@ -311,3 +311,31 @@ def test_a_host_certificate_is_said_to_be_unsupported(inventory: Inventory) -> N
     inventory.known.write_text(f"@cert-authority * {new_key()}\n")
     done = inventory.play()
     assert done.code == 4 and "@cert-authority" in done.err and "not supported" in done.err
+
+
+def test_workers_of_an_image_are_known_by_its_own_keys_and_no_other_host_is_accepted(tmp_path: Path, nodes: NodeSet,
+                                                                                    sshd_program: str) -> None:
+    """The image's own lines, run in a folder of ours: its sshd is accepted under a worker's name, another host is not."""
+    rendered = (REPOSITORY / "tests/images/rendered/current/nccl-build.Dockerfile").read_text()
+    assert "StrictHostKeyChecking" not in rendered
+    lines = rendered[rendered.index("RUN mkdir -p /var/run/sshd"):].split("\n\n")[0].removeprefix("RUN ")
+    ours = lines.replace("/etc/ssh", f"{tmp_path}/etc/ssh").replace("/var/run", str(tmp_path))
+    (tmp_path / "etc/ssh").mkdir(parents=True)
+    subprocess.run(["bash", "-ec", ours.replace("ssh-keygen -A", f"ssh-keygen -A -f {tmp_path}")], check=True,
+                   capture_output=True)
+    worker, node = tmp_path / "sshd_config", nodes["node1"]
+    worker.write_text(f"HostKey {tmp_path}/etc/ssh/ssh_host_ed25519_key\nAuthorizedKeysFile {node.key_file}.pub\n"
+                      "StrictModes no\nUsePAM no\nPidFile none\n")
+
+    def reached(name: str, *way: str) -> bool:
+        options = ["UserKnownHostsFile=none", f"GlobalKnownHostsFile={tmp_path}/etc/ssh/ssh_known_hosts", "BatchMode=yes",
+                   f"HostKeyAlias={name}", *way]
+        words = ["ssh", "-F", "none", "-i", str(node.key_file), *(word for one in options for word in ("-o", one))]
+        done = subprocess.run([*words, f"{node.user}@{node.address}", "true"], check=False, capture_output=True, text=True)
+        assert done.returncode == 0 or "verification failed" in done.stderr, done.stderr
+        return done.returncode == 0
+
+    through = f"ProxyCommand={sshd_program} -i -f {worker}"
+    assert reached("bench-worker-0.bench.training.svc", through)
+    assert not reached("github.com", through)
+    assert not reached("bench-worker-0.bench.training.svc", f"Port={node.port}")
