@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from playrunner.errors import BadSetting
 from playrunner.ssh_values import Given
@@ -24,29 +24,26 @@ class Options:
 
     @classmethod
     def read(cls, arguments: Iterable[Given]) -> Options:
-        """All arguments together; of a setting that is given twice the last one counts."""
-        made = cls()
-        for given in arguments:
-            if given.value:
-                for flag, argument in _flags(given):
-                    made = made._with(flag, replace(given, value=argument))
-        return made
+        """All arguments together; of a setting that is given twice the last one counts, of keys the first."""
+        config_file, jump, settings = "", None, dict[str, Given]()
+        for written in arguments:
+            for flag, argument in _flags(written) if written.value else ():
+                given = written._replace(value=argument)
+                if flag == "-F":
+                    config_file = argument
+                elif flag == "-J":
+                    jump = given._replace(called=f"{given.called}: -J")
+                elif flag == "-i":
+                    settings.setdefault("identityfile", given._replace(called=f"{given.called}: -i"))
+                else:
+                    name, value = _named(given)
+                    settings[name.lower()] = Given(value, f"{given.called}: {name}", given.where)
+        return cls(config_file, jump, settings)
 
     def for_jump_host(self) -> Options:
         """What also holds for a jump host that is given by its address."""
         kept = {key: given for key, given in self.settings.items() if key not in _OF_ONE_HOST}
         return Options(self.config_file, None, kept)
-
-    def _with(self, flag: str, given: Given) -> Options:
-        if flag == "-F":
-            return replace(self, config_file=given.text())
-        if flag == "-J":
-            return replace(self, jump=replace(given, called=f"{given.called}: -J"))
-        name, value = ("IdentityFile", given.text()) if flag == "-i" else _named(given)
-        setting = replace(given, value=value, called=f"{given.called}: {name}")
-        if flag == "-i" and "identityfile" in self.settings:
-            return self  # the first key is the one that counts
-        return replace(self, settings={**self.settings, name.lower(): setting})
 
 
 def _flags(given: Given) -> Iterator[tuple[str, str]]:

@@ -6,8 +6,8 @@ import math
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from functools import cache
+from typing import Any, NamedTuple, NoReturn
 
 from playrunner.errors import BadSetting, Place
 
@@ -20,8 +20,7 @@ _IN_NO_ADDRESS = re.compile(r"""^-|['`"$\\;&<>|(){}\s\x00-\x1f\x7f-\x9f]""")
 _IN_NO_USER = re.compile(r"""^-|['`";&<>|(){}\x00-\x1f\x7f-\x9f]|\s-|\\$""")
 
 
-@dataclass(frozen=True)
-class Given:
+class Given(NamedTuple):
     """A value, what it is called in messages, and where it was written; the place is looked for only to complain."""
 
     value: Any
@@ -77,7 +76,7 @@ class Given:
         """Its words, separated and quoted as in a shell."""
         try:
             return [word for item in (self.value if isinstance(self.value, list) else [self.value])
-                    for word in shlex.split(str(item))]
+                    for word in _split(str(item))]
         except ValueError as error:
             raise BadSetting(f"{self.called} cannot be read: {str(error).lower()} in {_shown(self.value)}",
                            self.where()) from None
@@ -89,9 +88,15 @@ class Given:
         return text
 
 
+@cache
+def _split(text: str) -> tuple[str, ...]:
+    """Hosts share their settings, so that most are split once."""
+    return tuple(shlex.split(text))
+
+
 def filled(text: str, tokens: Mapping[str, str]) -> str:
     """The text with ssh's %-tokens replaced once: what a token stands for is not looked through again."""
-    return _TOKEN.sub(lambda found: tokens.get(found[1], found[0]), text)
+    return text if "%" not in text else _TOKEN.sub(lambda found: tokens.get(found[1], found[0]), text)
 
 
 def _shown(value: Any) -> str:

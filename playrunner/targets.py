@@ -89,8 +89,11 @@ def target_of(scope: Scope, chain: tuple[str, ...] = (), words: Any = None) -> T
 
     def first(*names: str, keyword: str = "") -> Given:
         """The first of several names for one setting that says something."""
-        found = [given(name, keyword if name == names[0] else "") for name in names]
-        return next((one for one in found if one.value not in ("", None)), found[0])
+        for name in names:
+            found = given(name, keyword if name == names[0] else "")
+            if found.value != "":
+                return found
+        return found
 
     # Only a localhost that the inventory does not describe is this machine by itself.
     own = "local" if host == "localhost" and host not in scope.world.inventory.hosts else "ssh"
@@ -103,7 +106,7 @@ def target_of(scope: Scope, chain: tuple[str, ...] = (), words: Any = None) -> T
         connection.refuse("must be ssh or local")
     key_file = first("ssh_private_key_file", "private_key_file").text()
     base = Target(
-        host, _address(value("host"), given("host"), scope),
+        host, _address(given("host"), scope),
         port=first("port", "ssh_port", keyword="port").port(), user=first("user", "ssh_user", keyword="remote_user").user(),
         keys=(os.path.expanduser(key_file),) if key_file else (), password=first("password", "ssh_pass").text(),
         connect_seconds=_seconds(first("ssh_timeout", "timeout"), CONNECT_SECONDS),
@@ -114,9 +117,9 @@ def target_of(scope: Scope, chain: tuple[str, ...] = (), words: Any = None) -> T
     return _resolved(base, options, scope, (*chain, host), through)
 
 
-def _address(written: Any, given: Given, scope: Scope) -> str:
+def _address(given: Given, scope: Scope) -> str:
     """Where the host is: what ansible_host says, or else its name."""
-    if written is not None and written != "":
+    if given.value != "":
         return given.address()
     source = scope.world.inventory.host(scope.host).source
     return Given(scope.host, f"host {scope.host!r}: its name, which is its address without ansible_host,",
@@ -163,20 +166,21 @@ def _resolved(base: Target, options: Options, scope: Scope, chain: tuple[str, ..
     settings = _Settings(base, options)
     address = settings["HostName"]
     checking = settings["StrictHostKeyChecking"]
+    where = address.address() if address.value and address.value != base.address else base.address
+    port = base.port or settings["Port"].port() or 22
+    user = base.user or settings["User"].user() or getpass.getuser()
+    tokens = {"%": "%", "h": where, "n": base.address, "p": str(port), "r": user, "d": os.path.expanduser("~"),
+              "u": getpass.getuser()}
+    own = settings.files("UserKnownHostsFile", USER_FILES, tokens)
     target = replace(
-        base, address=address.address() if address.value else base.address,
-        port=base.port or settings["Port"].port() or 22,
-        user=base.user or settings["User"].user() or getpass.getuser(), keys=base.keys or settings.keys(),
+        base, address=where, port=port, user=user, keys=base.keys or settings.keys(),
+        known_hosts=(*own, *settings.files("GlobalKnownHostsFile", SYSTEM_FILES, tokens)),
+        record_file=own[0] if own else "",
         host_key_name=settings.text("HostKeyAlias"),
         checking=checking.choice(*CHECKING) if checking.value else base.checking,
         identities_only=settings.text("IdentitiesOnly").lower() in ("yes", "true"),
         connect_seconds=_seconds(settings["ConnectTimeout"], base.connect_seconds),
         alive_seconds=int(_seconds(settings["ServerAliveInterval"], base.alive_seconds)))
-    tokens = {"%": "%", "h": target.address, "n": base.address, "p": str(target.port), "r": target.user,
-              "d": os.path.expanduser("~"), "u": getpass.getuser()}
-    own = settings.files("UserKnownHostsFile", USER_FILES, tokens)
-    target = replace(target, known_hosts=(*own, *settings.files("GlobalKnownHostsFile", SYSTEM_FILES, tokens)),
-                     record_file=own[0] if own else "")
     if via.value:
         return replace(target, via=_jump(via, via.text(), scope, options, chain))
     jump = options.jump or settings["ProxyJump"]
