@@ -12,7 +12,7 @@ import yaml
 
 from playrunner import yaml_values
 from playrunner.errors import BadInput, Place
-from playrunner.written import Plain, TemplateText, Written, written
+from playrunner.written import TemplateText, Written, written
 from playrunner.yaml_values import MOST_NESTED, Unreadable
 
 MOST_CHARACTERS = 50_000_000  # a playbook of 100,000 tasks has about 10 million; values take 20 times their text

@@ -39,6 +39,14 @@ def _in_one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
+class BadSetting(BadInput):
+    """A connection setting that can never be used, whatever steps do before: refused before the first one."""
+
+    def __init__(self, message: str, place: Place | None = None) -> None:
+        # What a terminal would obey is shown: such text may be part of what is refused.
+        super().__init__("".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in message), place)
+
+
 class StepFailed(PlayrunnerError):
     """A step did not do what it says; carries what the module returned."""
 

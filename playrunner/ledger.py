@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput
+from playrunner.inside import file_name
 from playrunner.results import Recap, Result
 
 KEPT_RUNS = 200  # older run folders are removed
@@ -63,8 +64,7 @@ class Ledger:
         """A host's full output, in its own file."""
         with self._lock:
             if host not in self._logs:
-                name = host.replace("/", "_").lstrip(".") or "_"
-                self._logs[host] = os.open(self.folder / "hosts" / f"{name}.log",
+                self._logs[host] = os.open(self.folder / "hosts" / f"{file_name(host)}.log",
                                            os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.write(self._logs[host], text.encode(errors="replace"))
 

@@ -59,8 +59,7 @@ def run_plays(plays: Sequence[Play], options: Options, command: str, *, inventor
     if agents is not None:
         return _run(plays, inventory, extra, plan, agents, options, command, survey, then, lent=True)
     agents = Agents(Pool())
-    if plays:
-        call_ahead(agents, inventory, plays[0], extra, options)
+    call_ahead(agents, inventory, plays, extra, options)
     return _run(plays, inventory, extra, plan, agents, options, command, survey, then)
 
 

@@ -112,7 +112,7 @@ class _Reader:
         if port is not None:
             settings.setdefault("ansible_port", port)
         for name in names:
-            self.graph.add_host(name, self.group, self.file)
+            self.graph.add_host(name, self.group, place)
             layer = f"host {name}"
             self.graph.set_host_values(name, {key: Value(value, place, layer) for key, value in settings.items()})
 

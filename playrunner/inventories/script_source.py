@@ -54,7 +54,7 @@ def _add_group(name: str, body: Any, place: Place, graph: Graph) -> list[str]:
     graph.add_group(name)
     hosts = _names(body, "hosts", name, place)
     for host in hosts:
-        graph.add_host(host, name, place.file)
+        graph.add_host(host, name, place)
     for child in _names(body, "children", name, place):
         graph.add_child(name, child, place)
     variables = body.get("vars") or {}

@@ -55,7 +55,7 @@ def _add_list(text: str, graph: Graph) -> None:
     place = Place("command line")
     for written in filter(None, (part.strip() for part in text.split(","))):
         name, port = split_port(written)
-        graph.add_host(name, "ungrouped", text)
+        graph.add_host(name, "ungrouped", place)
         if port is not None:
             graph.set_host_values(name, {"ansible_port": Value(port, place, f"host {name}")})
 

@@ -11,7 +11,6 @@ from typing import Any
 import yaml
 
 from playrunner.answers import plain
-from playrunner.documents import Plain
 from playrunner.errors import PlayrunnerError, StepFailed
 from playrunner.kube_resource import Resource
 from playrunner.kube_watch import Collection, Objects, watch_until
@@ -22,6 +21,7 @@ from playrunner.options import Options
 from playrunner.removal import Gone, removable, remove
 from playrunner.run import run_plays
 from playrunner.survey import Survey
+from playrunner.written import Plain
 from roles.training.cluster.cacheset import release
 from roles.training.cluster.follow import Follower, Keeping, curve
 from roles.training.cluster.found import ClusterRun, again, events_of

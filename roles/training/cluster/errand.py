@@ -13,7 +13,7 @@ from typing import Any
 
 import trainer.pod
 from playrunner.cli import print_json
-from playrunner.documents import Plain, json_object
+from playrunner.documents import json_object
 from playrunner.errors import BadInput, StepFailed
 from playrunner.kube_compare import CLUSTER
 from playrunner.load.playbook import role_play
@@ -21,6 +21,7 @@ from playrunner.options import Options
 from playrunner.removal import Gone, removable, remove
 from playrunner.run import run_plays
 from playrunner.survey import Survey
+from playrunner.written import Plain
 from roles.training.cluster.command import CODE, FILES, START
 from roles.training.cluster.ending import await_gone
 from roles.training.cluster.follow import Follower

@@ -8,6 +8,7 @@ from typing import IO, Any
 
 from playrunner.documents import parse_json, read_json_object
 from playrunner.errors import BadInput
+from playrunner.inside import file_name
 from playrunner.ledger import state_directory
 
 
@@ -16,7 +17,7 @@ class Record:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.folder = state_directory() / "training" / "runs" / name
+        self.folder = state_directory() / "training" / "runs" / file_name(name)  # a host may have named it
         self._files: dict[str, IO[str]] = {}
 
     def begin(self, job: dict[str, Any], past: bool = False) -> None:
@@ -52,7 +53,7 @@ class Record:
         self.log(host).unlink(missing_ok=True)
 
     def log(self, host: str) -> Path:
-        return self.folder / "hosts" / f"{host}.log"
+        return self.folder / "hosts" / f"{file_name(host)}.log"
 
     def write_log(self, host: str, text: str) -> None:
         self._add(self.log(host), text)
