@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import select
+import signal
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 from playrunner.errors import HostUnreachable
 from playrunner.ssh_session import opened, place, reason
@@ -17,15 +21,19 @@ if TYPE_CHECKING:
     import paramiko
 
 READ_BYTES = 1 << 16
+COMPLAINT_BYTES = 1 << 24  # of standard error; more than `raw` returns to anyone
+LOOK_SECONDS = 2.0  # between two looks at standard error while a program says nothing
+STILL_RUNNING = -1
 
 
 class Channel(Protocol):
     """One program at the other end: bytes in, bytes out."""
 
-    def send(self, data: bytes) -> None: ...
-    def receive(self) -> bytes: ...  # empty at the end
-    def complaints(self) -> str: ...  # what it wrote to standard error so far
-    def status(self) -> int: ...  # its exit status, once it has ended
+    # With `seconds`, TimeoutError is raised when the other end takes or gives nothing for so long.
+    def send(self, data: bytes, seconds: float | None = None) -> None: ...
+    def receive(self, seconds: float | None = None) -> bytes: ...  # empty at the end
+    def complaints(self) -> str: ...  # what it wrote to standard error so far, the last of it where that is long
+    def status(self, seconds: float | None = None) -> int: ...  # its exit status once it has ended; -1 when it has not
     def close(self) -> None: ...
 
 
@@ -82,22 +90,29 @@ class LocalChannel:
         self._process = subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                          stderr=self._complaints, bufsize=0, start_new_session=True)
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes, seconds: float | None = None) -> None:
         assert self._process.stdin
         view = memoryview(data)
         while view:
-            view = view[self._process.stdin.write(view):]
+            _await(self._process.stdin, select.POLLOUT, seconds)
+            # No more than a pipe takes at once when it is ready, so that a writer never waits without end.
+            view = view[self._process.stdin.write(view[:select.PIPE_BUF] if seconds else view):]
 
-    def receive(self) -> bytes:
+    def receive(self, seconds: float | None = None) -> bytes:
         assert self._process.stdout
+        _await(self._process.stdout, select.POLLIN, seconds)
         return self._process.stdout.read(READ_BYTES) or b""
 
     def complaints(self) -> str:
-        self._complaints.seek(0)
-        return self._complaints.read().decode(errors="replace")
+        length = os.fstat(self._complaints.fileno()).st_size
+        # Read at a position of its own: the child writes at the one it shares with us.
+        return os.pread(self._complaints.fileno(), COMPLAINT_BYTES, max(0, length - COMPLAINT_BYTES)).decode(errors="replace")
 
-    def status(self) -> int:
-        return self._process.wait()
+    def status(self, seconds: float | None = None) -> int:
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return STILL_RUNNING
 
     def close(self) -> None:
         assert self._process.stdin and self._process.stdout
@@ -107,7 +122,7 @@ class LocalChannel:
         try:
             self._process.wait(5)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            os.killpg(self._process.pid, signal.SIGKILL)  # it leads a session of its own
             self._process.wait()
 
 
@@ -153,23 +168,49 @@ class SshChannel:
         self._session, self._connection = session, connection
         self._heard = bytearray()
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes, seconds: float | None = None) -> None:
+        self._session.settimeout(seconds)
         self._session.sendall(data)
 
-    def receive(self) -> bytes:
-        return self._session.recv(READ_BYTES)
+    def receive(self, seconds: float | None = None) -> bytes:
+        if seconds is None:
+            self._session.settimeout(None)
+            return self._session.recv(READ_BYTES)
+        deadline = time.monotonic() + seconds
+        while True:
+            self._session.settimeout(min(LOOK_SECONDS, seconds))
+            try:
+                return self._session.recv(READ_BYTES)
+            except TimeoutError:
+                self._hear_complaints()  # both streams share a window: one that is not read stops the other
+                if time.monotonic() > deadline:
+                    raise
 
     def complaints(self) -> str:
-        while self._session.recv_stderr_ready():
-            self._heard += self._session.recv_stderr(READ_BYTES)
+        self._hear_complaints()
         return self._heard.decode(errors="replace")
 
-    def status(self) -> int:
+    def status(self, seconds: float | None = None) -> int:
+        if not self._session.status_event.wait(seconds):
+            return STILL_RUNNING
         return self._session.recv_exit_status()
 
     def close(self) -> None:
         with _quietly():
             self._session.close()
+
+    def _hear_complaints(self) -> None:
+        while self._session.recv_stderr_ready():
+            self._heard += self._session.recv_stderr(READ_BYTES)
+            del self._heard[:-COMPLAINT_BYTES]
+
+
+def _await(stream: IO[bytes], event: int, seconds: float | None) -> None:
+    if seconds is not None:
+        poll = select.poll()
+        poll.register(stream, event)
+        if not poll.poll(seconds * 1000):
+            raise TimeoutError
 
 
 @contextmanager

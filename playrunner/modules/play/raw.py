@@ -6,6 +6,7 @@ import shlex
 from typing import Any
 
 from playrunner.context import Context
+from playrunner.limits import limits
 from playrunner.module import Action, Failed
 
 
@@ -20,9 +21,13 @@ class Raw(Action):
     def act(self, ctx: Context) -> dict[str, Any]:
         line = f"{self.executable} -c {shlex.quote(self.cmd)}" if self.executable else self.cmd
         channel = ctx.connection().start(line)
-        out = bytearray()
+        out, most, left_out = bytearray(), limits().output_bytes, 0
         while data := channel.receive():
-            out += data
+            out += (kept := data[:most - len(out)])
+            left_out += len(data) - len(kept)
+        if left_out:
+            ctx.warnings.append(f"the command wrote {left_out} bytes more than the {most} that are kept;"
+                                " write to a file, or set PLAYRUNNER_OUTPUT_MB")
         status, errors = channel.status(), channel.complaints()
         channel.close()
         text = out.decode(errors="replace")
