@@ -43,9 +43,9 @@ class Agent:
             self._outgoing += code_frame(path, frozenset(self._loaded))
             self._loaded.update(name for name, _ in catalogue.sources(path))
         self._next += 1
-        name = catalogue.module_class(module).__name__
-        self._outstanding.add(Asked(self._next, self.epoch, request))
-        self.send({"op": "run", "id": self._next, "module": path, "class": name, "epoch": self.epoch, **request})
+        cls = catalogue.module_class(module)
+        self._outstanding.add(Asked(self._next, self.epoch, request, cls.answers))
+        self.send({"op": "run", "id": self._next, "module": path, "class": cls.__name__, "epoch": self.epoch, **request})
         return self._next
 
     def send(self, frame: dict[str, Any], body: bytes = b"") -> None:

@@ -91,8 +91,8 @@ def _log_text(result: Result) -> str:
     lines = [f"[{time.strftime('%H:%M:%S')}] {result.status}: {result.step}"]
     for values in [item.values for item in result.items] or [result.values]:
         for stream in ("stdout", "stderr", "msg"):
-            if values.get(stream):  # not cut into lines: it may be very long
-                lines.append("    " + str(values[stream]).rstrip("\n").replace("\n", "\n    "))
+            if values.get(stream):
+                lines += [f"    {line}" for line in str(values[stream]).splitlines()]
     return "\n".join(lines) + "\n"
 
 

@@ -14,6 +14,7 @@ from playrunner.limits import BEATS, DEPTH, NESTED_VALUES, SHOWN_ALLOWANCE, TEXT
 
 _KINDS = ("alive", "need", "out", "passed", "result")
 _FLAGS = ("changed", "failed", "skipped", "unreachable", "unknown")  # of a result
+_NO_ANSWER = ("failed", "skipped", "unreachable", "unknown")  # a result with one of these says no more
 _TEXTS = ("msg", "exception", "ansible_job_id")
 _MOST_SECONDS = 1e9  # 31 years
 
@@ -41,6 +42,7 @@ class Asked:
     number: int
     epoch: int
     request: Mapping[str, Any]
+    answers: Mapping[str, Any] = field(default_factory=dict)  # what its module's results hold
     at: float = field(default_factory=time.monotonic)
 
 
@@ -91,6 +93,8 @@ class Outstanding:
             epoch, failed_group = self._halted
             if asked.epoch > epoch or (group is not None and group == failed_group):
                 raise NotAReply("it passes over a step though none before it failed")
+        elif not any(reply.values.get(flag) for flag in _NO_ANSWER):
+            _expect_shape(reply.values, asked.answers)
         elif reply.values.get("failed") and asked.request.get("halt", True):
             self._halted = asked.epoch, group
         self._asked.popleft()
@@ -192,6 +196,20 @@ def _with_long_texts(values: dict[str, Any], parts: Any, body: bytes | bytearray
             values[f"{name}_lines"] = text.splitlines()
         start += size
     return bytes(memoryview(body)[start:])
+
+
+def _expect_shape(values: Mapping[str, Any], shape: Mapping[str, Any]) -> None:
+    for name, wanted in shape.items():
+        if not _fits(values.get(name), wanted):
+            raise NotAReply(f'"{name}" is not what this step gives')
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict):
+        return isinstance(value, dict) and all(_fits(value.get(name), inner) for name, inner in wanted.items())
+    if isinstance(wanted, list):
+        return isinstance(value, list) and all(_fits(inner, wanted[0]) for inner in value)
+    return type(value) is wanted or (wanted is float and type(value) is int)
 
 
 def _expect(values: Mapping[str, Any], name: str, kind: type, words: str) -> Any:

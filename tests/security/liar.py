@@ -66,6 +66,12 @@ def at_the_file(do):
     return lambda request: do(request) if "sha1" in str(request["args"]) else honest(request)
 
 
+def at(module, do):
+    """Honest until a certain module is asked for; a file to fetch is there."""
+    there = values(stat={"exists": True, "checksum": "0" * 40})
+    return lambda request: (do if request["class"] == module else there if request["class"] == "Stat" else honest)(request)
+
+
 def need_twice(request):
     for _ in range(2):
         frame(id=request["id"], need=request["args"]["src"]["sha1"])
@@ -146,6 +152,9 @@ LIES = {
     "surrogates": values(failed=True, msg="\ud800 \udfff", stdout="\udc80"),
     "long-message": values(failed=True, msg="m" * MIB, warnings=["w" * MIB] * 3),
     "long-exception": values(failed=True, msg="no", exception="e" * (4 * MIB)),
+    "stat-is-number": at("Stat", values(stat=5)),
+    "no-stat": at("Stat", values(changed=False)),
+    "no-content": at("Slurp", values(changed=False)),
     "results-of-a-loop": values(failed=True, msg="no", results=[1, "x", None]),
     "includes": values(failed=True, include={"file": "/etc/passwd"}),
     "registers-nothing": sent(b'{"id": ID, "result": {"failed": true}}'),

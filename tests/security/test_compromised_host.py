@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import secrets
 import shutil
@@ -28,6 +29,7 @@ PLAYBOOK = """
     - {{name: first, command: echo one, register: first}}
     - {{name: file, copy: {{src: {file}, dest: "{{{{ scratch }}}}/copied"}}, diff: true}}
     - {{name: items, ping: , loop: [1, 2, 3], register: items}}
+    - {{name: fetched, fetch: {{src: "{{{{ scratch }}}}/copied", dest: "{fetched}/"}}}}
     - {{name: last, command: "echo {{{{ first.stdout }}}} {{{{ items.results | length }}}}"}}
 """
 
@@ -46,7 +48,7 @@ class Run:
         return [found for found in self.outcome.data["results"] if found["host"] == host]
 
 
-def run_beside(lies: set[str], folder: Path, nodes: NodeSet, **environment: str) -> Run:
+def run_beside(lies: set[str], folder: Path, nodes: NodeSet, as_json: bool = True, **environment: str) -> Run:
     canary = folder / "canary"
     canary.mkdir()
     (canary / "key").write_text("a file of the controller")
@@ -63,8 +65,8 @@ def run_beside(lies: set[str], folder: Path, nodes: NodeSet, **environment: str)
     inventory.write_text(yaml.safe_dump(listed))
     token = secrets.token_hex(8)
     before, started = _digest(canary), time.monotonic()
-    outcome = Stage(folder, inventory).play(PLAYBOOK.format(file=folder / "file"), "--forks", "8", "--diff", COMPROMISED_RUN=token,
-                                            **environment)
+    outcome = Stage(folder, inventory).play(PLAYBOOK.format(file=folder / "file", fetched=folder / "fetched"), "--forks", "8", "--diff",
+                                            as_json=as_json, COMPROMISED_RUN=token, **environment)
     return Run(outcome, time.monotonic() - started, (before, _digest(canary)), _processes_with(token), folder)
 
 
@@ -99,7 +101,7 @@ def check_the_rest(run: Run) -> None:
     """The good host has done everything, and the controller is as it was."""
     assert run.outcome.code in (2, 4), run.outcome.text
     counts = run.outcome.counts("node1")
-    assert counts["ok"] == 4 and counts["failed"] == counts["unreachable"] == 0, run.outcome.text
+    assert counts["ok"] == 5 and counts["failed"] == counts["unreachable"] == 0, run.outcome.text
     assert (run.scratch / "copied").read_bytes() == (run.scratch / "file").read_bytes()
     assert run.canary[0] == run.canary[1]
     assert run.left_over == []
@@ -131,7 +133,17 @@ def test_a_failure_told_in_an_odd_way_is_a_failure_of_that_host(liars: Run, lie:
     results = liars.results(f"host-{lie}")
 
     assert [result["status"] for result in results] == ["failed"], results
-    assert len(json_text(results)) < 500_000
+    assert len(json.dumps(results)) < 500_000
+
+
+def test_what_they_say_is_printed_within_bounds(tmp_path: Path, nodes: NodeSet) -> None:
+    run = run_beside(POSSIBLE | {"warnings-is-number", "endless-output"}, tmp_path, nodes, as_json=False,
+                     PLAYRUNNER_SHOWN_MB="0.1")
+
+    assert run.outcome.code in (2, 4)
+    assert "Traceback" not in run.outcome.text and "defect" not in run.outcome.text
+    assert next(line for line in run.outcome.out.splitlines() if line.split()[:2] == ["node1", "ok=5"])
+    assert len(run.outcome.text) < 3_000_000
 
 
 @pytest.mark.parametrize("lie", sorted(QUIET))
@@ -140,9 +152,3 @@ def test_a_host_that_falls_silent_is_given_up(silent: Run, lie: str) -> None:
 
     assert [result["status"] for result in results] == ["unreachable"], results
     assert "no sign of life" in results[0]["values"]["msg"] and "PLAYRUNNER_SILENT_SECONDS" in results[0]["values"]["msg"]
-
-
-def json_text(results: list[dict[str, Any]]) -> str:
-    import json
-
-    return json.dumps(results)
