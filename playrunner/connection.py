@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ READ_BYTES = 1 << 16
 COMPLAINT_BYTES = 1 << 24  # of standard error; more than `raw` returns to anyone
 LOOK_SECONDS = 2.0  # between two looks at standard error while a program says nothing
 STILL_RUNNING = -1
+START_SECONDS = 60.0  # for a server to say that it runs a command; a loaded one forks slowly
 
 
 class Channel(Protocol):
@@ -59,6 +61,16 @@ class Connection(Protocol):
 def connect(target: Target) -> Connection:
     """An open connection, or HostUnreachable with what to do about it."""
     return Local(target) if target.kind == "local" else Ssh(target)
+
+
+def read_all(channel: Channel, most: int) -> tuple[bytes, int]:
+    """What a program writes until it ends, no more than so many bytes, and how many more there were."""
+    kept, left_out = bytearray(), 0
+    while data := channel.receive():
+        taken = data[:most - len(kept)]
+        kept += taken
+        left_out += len(data) - len(taken)
+    return bytes(kept), left_out
 
 
 class Local:
@@ -138,7 +150,14 @@ class Ssh:
 
         try:
             session = self._fabric.transport.open_session(timeout=self.target.connect_seconds)
-            session.exec_command(command)
+            # A server that never says whether it runs the command would be waited for without end.
+            giving_up = threading.Timer(max(self.target.connect_seconds, START_SECONDS), session.close)
+            giving_up.daemon = True
+            giving_up.start()
+            try:
+                session.exec_command(command)
+            finally:
+                giving_up.cancel()
         except paramiko.ChannelException:
             # The server allows so many sessions on one connection (MaxSessions); another connection has room again.
             return Ssh(self.target).start(command)

@@ -13,6 +13,7 @@ MIB = 1 << 20
 LINE_BYTES = 32 * MIB  # of one reply as JSON: `find` with 80,000 files; long texts travel beside it, as raw bytes
 NESTED_VALUES = 1_000_000  # lists and mappings in one reply; an empty one is 3 bytes to send and 64 to hold
 DEPTH = 100  # nested levels; real documents have 40 at most, and code that walks a value has 1,000 calls to spend
+ANSWER_BYTES = 16 * MIB  # of a small program that is asked something: what it prints is a few lines
 GREETING_BYTES = MIB  # what a login shell may print before the agent starts
 TEXT_CHARACTERS = 1 << 16  # of a message, a warning or an exception; a longer one is cut
 WARNINGS = 100  # of one step; later ones are cut

@@ -55,6 +55,7 @@ class Outstanding:
         self._sent_files: set[str] = set()
         self._shown = 0  # characters, of the request that is answered next
         self._beats = 0  # signs of life, of the same
+        self._free_at = 0.0  # when the agent answered last, and could begin the next
         self._halted: tuple[int, Any] = (-1, None)  # epoch and loop of a failure that stops what was sent ahead
 
     def add(self, asked: Asked) -> None:
@@ -77,8 +78,10 @@ class Outstanding:
             self._beats += 1
             if self._beats > BEATS + 2 * (time.monotonic() - asked.at) / self._limits.beat_seconds:
                 raise NotAReply("it says that it is alive more often than it was told to")
-        else:
+        if reply.kind in ("passed", "result"):
             self._accept_answer(reply, asked)
+        else:
+            self._expect_in_time(asked)
 
     def _accept_need(self, name: str, asked: Asked) -> None:
         if name in self._sent_files:
@@ -86,6 +89,12 @@ class Outstanding:
         if name not in _offered(asked.request.get("args")):
             raise NotAReply("it asks for a file that the step does not offer")
         self._sent_files.add(name)
+
+    def _expect_in_time(self, asked: Asked) -> None:
+        """The agent ends a step at its timeout; one that goes on says what it likes about the step."""
+        timeout = asked.request.get("timeout")
+        if timeout and time.monotonic() > max(asked.at, self._free_at) + timeout + self._limits.silent_seconds:
+            raise NotAReply(f"it goes on with a step whose timeout is {timeout:g} seconds")
 
     def _accept_answer(self, reply: Reply, asked: Asked) -> None:
         group = asked.request.get("group")
@@ -98,6 +107,7 @@ class Outstanding:
         elif reply.values.get("failed") and asked.request.get("halt", True):
             self._halted = asked.epoch, group
         self._asked.popleft()
+        self._free_at = time.monotonic()
         self._shown = self._beats = 0
 
 

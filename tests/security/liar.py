@@ -86,6 +86,12 @@ def silence(request):
     time.sleep(60)
 
 
+def goes_on(request):
+    while True:
+        frame(id=request["id"], alive=True)
+        time.sleep(1)
+
+
 def ends(request):
     os._exit(0)
 
@@ -158,6 +164,7 @@ LIES = {
     "results-of-a-loop": values(failed=True, msg="no", results=[1, "x", None]),
     "includes": values(failed=True, include={"file": "/etc/passwd"}),
     "registers-nothing": sent(b'{"id": ID, "result": {"failed": true}}'),
+    "goes-on-after-its-timeout": goes_on,
     "silence": silence,
     "half-a-line": lambda request: (write(b'{"id": '), silence(request)),
     "half-a-body": lambda request: (write(b'{"id": 1, "result": {}, "body": 100}\nabc'), silence(request)),

@@ -19,14 +19,15 @@ from tests.runner import Outcome, Stage
 from tests.security import liar
 from tests.sshd import NodeSet
 
-QUIET = {"silence", "half-a-line", "half-a-body"}  # these are found by waiting
+SILENT = {"silence", "half-a-line", "half-a-body"}
+QUIET = {*SILENT, "goes-on-after-its-timeout"}  # these are found by waiting
 # Things a host may truly say, though no honest one would: its own step fails, and nothing else happens.
 POSSIBLE = {"surrogates", "long-message", "long-exception", "results-of-a-loop", "includes", "registers-nothing"}
 PLAYBOOK = """
 - hosts: all
   gather_facts: false
   tasks:
-    - {{name: first, command: echo one, register: first}}
+    - {{name: first, command: echo one, register: first, timeout: 5}}
     - {{name: file, copy: {{src: {file}, dest: "{{{{ scratch }}}}/copied"}}, diff: true}}
     - {{name: items, ping: , loop: [1, 2, 3], register: items}}
     - {{name: fetched, fetch: {{src: "{{{{ scratch }}}}/copied", dest: "{fetched}/"}}}}
@@ -147,7 +148,14 @@ def test_what_they_say_is_printed_within_bounds(tmp_path: Path, nodes: NodeSet) 
     assert len(run.outcome.text) < 3_000_000
 
 
-@pytest.mark.parametrize("lie", sorted(QUIET))
+def test_a_host_that_does_not_end_a_step_at_its_timeout_is_given_up(silent: Run) -> None:
+    results = silent.results("host-goes-on-after-its-timeout")
+
+    assert [result["status"] for result in results] == ["unreachable"], results
+    assert "whose timeout is 5 seconds" in results[0]["values"]["msg"]
+
+
+@pytest.mark.parametrize("lie", sorted(SILENT))
 def test_a_host_that_falls_silent_is_given_up(silent: Run, lie: str) -> None:
     results = silent.results(f"host-{lie}")
 
