@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
+import time
 from typing import Any
 
 from playrunner import catalogue, replies
@@ -44,7 +45,7 @@ class Agent:
             self._loaded.update(name for name, _ in catalogue.sources(path))
         self._next += 1
         cls = catalogue.module_class(module)
-        self._outstanding.add(Asked(self._next, self.epoch, request, cls.answers))
+        self._outstanding.add(Asked(self._next, self.epoch, request, cls.answers, time.monotonic()))
         self.send({"op": "run", "id": self._next, "module": path, "class": cls.__name__, "epoch": self.epoch, **request})
         return self._next
 

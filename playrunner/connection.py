@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from playrunner.errors import HostUnreachable
 from playrunner.ssh_session import opened, place, reason
@@ -101,18 +101,25 @@ class LocalChannel:
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  a file never fills up and stops its writer, as a pipe would
         self._process = subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                          stderr=self._complaints, bufsize=0, start_new_session=True)
+        assert self._process.stdin and self._process.stdout
+        os.set_blocking(self._process.stdin.fileno(), False)
+        self._takes, self._gives = select.poll(), select.poll()
+        self._takes.register(self._process.stdin, select.POLLOUT)
+        self._gives.register(self._process.stdout, select.POLLIN)
 
     def send(self, data: bytes, seconds: float | None = None) -> None:
         assert self._process.stdin
         view = memoryview(data)
         while view:
-            _await(self._process.stdin, select.POLLOUT, seconds)
-            # No more than a pipe takes at once when it is ready, so that a writer never waits without end.
-            view = view[self._process.stdin.write(view[:select.PIPE_BUF] if seconds else view):]
+            written = self._process.stdin.write(view)
+            if written is None:  # the pipe is full
+                _await(self._takes, seconds)
+            else:
+                view = view[written:]
 
     def receive(self, seconds: float | None = None) -> bytes:
         assert self._process.stdout
-        _await(self._process.stdout, select.POLLIN, seconds)
+        _await(self._gives, seconds)
         return self._process.stdout.read(READ_BYTES) or b""
 
     def complaints(self) -> str:
@@ -224,12 +231,9 @@ class SshChannel:
             del self._heard[:-COMPLAINT_BYTES]
 
 
-def _await(stream: IO[bytes], event: int, seconds: float | None) -> None:
-    if seconds is not None:
-        poll = select.poll()
-        poll.register(stream, event)
-        if not poll.poll(seconds * 1000):
-            raise TimeoutError
+def _await(poll: select.poll, seconds: float | None) -> None:
+    if not poll.poll(None if seconds is None else seconds * 1000):
+        raise TimeoutError
 
 
 @contextmanager

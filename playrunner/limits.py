@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from playrunner.errors import BadInput
 
@@ -21,8 +21,7 @@ SHOWN_ALLOWANCE = 2  # an agent stops showing at the limit; one that shows this 
 BEATS = 10  # signs of life that must be missing in a row: one may be late on a host that swaps
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """The limits a user can set, by environment variables."""
 
     output_bytes: int  # of a command's stdout and stderr together; the rest is counted and left out

@@ -7,8 +7,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from playrunner.limits import BEATS, DEPTH, NESTED_VALUES, SHOWN_ALLOWANCE, TEXT_CHARACTERS, WARNINGS, Limits
 
@@ -23,27 +22,25 @@ class NotAReply(Exception):
     """The agent said something that does not answer what it was asked; the text says what is wrong with it."""
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """A checked frame: about which request, of which kind, and what that kind carries."""
 
     number: int
     kind: str  # alive, need, out, passed or result
     text: str = ""  # the output shown, or the name of the file needed
-    values: dict[str, Any] = field(default_factory=dict)
-    body: bytes = field(default=b"", repr=False)
+    values: dict[str, Any] = {}
+    body: bytes = b""
     seconds: float = 0.0
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """A request that was sent and is not answered."""
 
     number: int
     epoch: int
     request: Mapping[str, Any]
-    answers: Mapping[str, Any] = field(default_factory=dict)  # what its module's results hold
-    at: float = field(default_factory=time.monotonic)
+    answers: Mapping[str, Any]  # what its module's results hold
+    at: float
 
 
 class Outstanding:
