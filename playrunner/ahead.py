@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from playrunner import patterns, ssh_session
-from playrunner.agents import Agents, Seat
+from playrunner.agent_code import Seat
+from playrunner.agents import Agents
 from playrunner.errors import BadSetting, PlayrunnerError
 from playrunner.inventory import Inventory
 from playrunner.load.words import templar

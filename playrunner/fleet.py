@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from playrunner import patterns, ssh_session
-from playrunner.agents import Agents, ConnectionLost, Seat
+from playrunner.agent_code import Seat
+from playrunner.agents import Agents
 from playrunner.connection import Channel
 from playrunner.courier import Courier
 from playrunner.errors import PlayrunnerError
@@ -82,5 +83,3 @@ class Fleet:
             return answer
         except PlayrunnerError as error:
             return {"unreachable": True, "msg": str(error)}
-        except ConnectionLost as lost:
-            return {"unreachable": True, "msg": f"{host}: the connection was lost {lost}".rstrip()}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from playrunner import catalogue, keyword_values
-from playrunner.agents import Seat
+from playrunner.agent_code import Seat
 from playrunner.background import side_by_side
 from playrunner.batch import Batch
 from playrunner.controller import Controller
@@ -241,8 +241,7 @@ class Launcher:
     def _fence(self, flight: Flight) -> None:
         """The items of a loop all run; after the last, a failed one stops what follows."""
         if not flight.ignored:
-            agent = next(turn.parcel for turn in flight.turns if turn.parcel).agent
-            agent.send({"op": "fence", "group": id(flight)})
+            self.courier.fence([turn.parcel for turn in flight.turns if turn.parcel], id(flight))
 
     def _breaks(self, step: Step, turn: Turn) -> bool:
         if not step.loop or not step.loop.break_when or turn.values is None:

@@ -51,6 +51,8 @@ class Module:
     gives_facts: ClassVar[bool] = False
     # What it returns is the controller's own, such as the path of a file it keeps, and trusted as what is written there.
     of_the_controller: ClassVar[bool] = False
+    # What its result holds unless it failed, where code of the controller reads it: names with a type, [type] or a mapping.
+    answers: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, **arguments: Any) -> None:
         self.__dict__.update(arguments)

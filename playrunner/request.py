@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner import arguments, catalogue, keyword_values
-from playrunner.agents import Seat
+from playrunner.agent_code import Seat
 from playrunner.errors import BadInput, StepFailed
 from playrunner.flight import Flight
 from playrunner.inventory import LOCALHOST_NAMES

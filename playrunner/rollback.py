@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from playrunner.agents import Agents, Seat
+from playrunner.agent_code import Seat
+from playrunner.agents import Agents
 from playrunner.courier import Courier
 from playrunner.errors import PlayrunnerError
 from playrunner.pool import Pool

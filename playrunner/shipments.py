@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from playrunner.errors import BadInput
+from playrunner.errors import BadInput, StepFailed
 from playrunner.vault import is_vault, refuse_vault
 
 INLINE_BYTES = 4096  # a file this small travels with its step; asking for it would cost more
@@ -35,10 +35,19 @@ class Shipments:
         """The bytes of a shipped file, and whether they are compressed."""
         with self._lock:
             if sha1 not in self._packed:
-                data = self._paths[sha1].read_bytes()
+                data = self._content(sha1)
                 small = zlib.compress(data, 1)
                 self._packed[sha1] = (True, small) if len(small) < 0.9 * len(data) else (False, data)
             return self._packed[sha1]
+
+    def _content(self, sha1: str) -> bytes:
+        path = self._paths.get(sha1)
+        if path is None:
+            raise StepFailed("the host asks for a file that no step of this run ships")
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise StepFailed(f"{path} cannot be read any more: {error.strerror}") from None
 
     def _file(self, path: Path, encrypted: bool) -> dict[str, Any]:
         try:

@@ -115,7 +115,7 @@ class UnderWay(Waiter):
         if values.get("unknown") and not self.shared.options.check:
             values.pop("unknown")  # check_mode on a step of an ordinary run: passed over, as asked
         if step.register:
-            for known in (values, *values.get("results", ())):
+            for known in (values, *(values["results"] if flight.looped else ())):
                 known.setdefault("failed", False)
             self.memory.given[step.register] = self._registered(flight, values)
             if self._pending.get(step.register) is flight:
