@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -14,6 +13,8 @@ from invoke.program import Program
 from invoke.tasks import Task, task
 
 from playrunner.errors import BadInput, PlayrunnerError
+from playrunner.streams import OutputLost, code_after_output, guard_streams
+from playrunner.streams import as_json as json_text
 
 # Flags of every verb that runs steps: name, default, help. A tuple default may be given several times.
 RUN_FLAGS: dict[str, tuple[Any, str]] = {
@@ -72,19 +73,40 @@ def verb(*, flags: dict[str, tuple[Any, str]] | None = None, positional: Iterabl
     return wrap
 
 
-def refuse_unknown_words() -> None:
-    """Flags and verbs that Invoke does not know are bad input, too: our exit code instead of its own 1."""
-    parse = Program.parse_tasks
+def check_surroundings() -> None:
+    """What every verb stands on, looked at before any of them is built: the standard streams and the working folder."""
+    problem = guard_streams()
+    try:
+        os.getcwd()
+    except OSError as error:
+        problem = problem or f"the working folder cannot be used: {error.strerror}; go to one that is there"
+    if problem:
+        raise Exit(f"error: {problem}", BadInput.exit_code)
+
+
+def extend_invoke() -> None:
+    """Flags and verbs that Invoke does not know are bad input, too: our exit code instead of its own 1.
+
+    Its own pages (--help VERB, --list) end as a verb does: a reader that left early is no error, a full disk is one.
+    """
+    parse, clean_up = Program.parse_tasks, Program.parse_cleanup
 
     def parse_tasks(program: Program) -> None:
         try:
             parse(program)
         except ParseError as error:
             if "--json" in sys.argv:
-                sys.stdout.write(json.dumps({"error": str(error), "exit_code": BadInput.exit_code}) + "\n")
-            raise Exit(f"error: {error}; see: invoke --help VERB", BadInput.exit_code) from None
+                _print_error(error, BadInput.exit_code)
+            raise Exit(f"error: {error}; see: invoke --help VERB", code_after_output(BadInput.exit_code)) from None
+
+    def parse_cleanup(program: Program) -> None:
+        try:
+            clean_up(program)
+        except Exit as ending:
+            raise Exit(ending.message, code_after_output(ending.code)) from None
 
     Program.parse_tasks = parse_tasks  # type: ignore[method-assign, assignment]
+    Program.parse_cleanup = parse_cleanup  # type: ignore[method-assign, assignment]
 
 
 def positional_if_given(path: str, name: str) -> list[str]:
@@ -103,19 +125,18 @@ def _show_help(name: str, made: Task[Any]) -> None:
 def _finish(body: Callable[[], Any], as_json: bool) -> None:
     """Run a verb; its result is the exit code, and what it says on purpose is one line, never a traceback."""
     try:
-        code = body()
+        code = int(body() or 0)
     except PlayrunnerError as error:
+        code = error.exit_code
         if as_json:
-            sys.stdout.write(json.dumps({"error": str(error), "exit_code": error.exit_code}) + "\n")
+            _print_error(error, code)
         sys.stderr.write(f"error: {error}\n")
-        raise Exit(code=error.exit_code) from None
     except KeyboardInterrupt:
-        raise Exit(code=130) from None
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise Exit(code=0) from None
-    if code:
-        raise Exit(code=int(code))
+        code = 130
+    except OutputLost:
+        code = 0
+    if code := code_after_output(code):
+        raise Exit(code=code)
 
 
 def options_from(flags: dict[str, Any]) -> Any:
@@ -132,5 +153,9 @@ def options_from(flags: dict[str, Any]) -> Any:
                       "become_password": password})
 
 
+def _print_error(error: Exception, code: int) -> None:
+    sys.stdout.write(json_text({"error": str(error), "exit_code": code}) + "\n")
+
+
 def print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, indent=2, default=str) + "\n")
+    sys.stdout.write(json_text(value, indent=2) + "\n")

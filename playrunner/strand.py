@@ -279,7 +279,8 @@ class Strand:
             self.settle()
         for number, turn in enumerate(flight.turns):
             if turn.values and turn.values.get("include") is not None:
-                brought = self._bring(step, turn, number)
+                with flight.censoring():
+                    brought = self._bring(step, turn, number)
                 self.handlers.add(brought.handlers)
                 for role in brought.roles:
                     self.variables.add_role(role)
