@@ -6,13 +6,14 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from invoke.exceptions import Exit, ParseError
 from invoke.program import Program
 from invoke.tasks import Task, task
 
-from playrunner.errors import BadInput, PlayrunnerError
+from playrunner.errors import BadInput, PlayrunnerError, of_a_full_machine
 from playrunner.streams import OutputLost, code_after_output, guard_streams
 from playrunner.streams import as_json as json_text
 
@@ -119,7 +120,7 @@ def _show_help(name: str, made: Task[Any]) -> None:
     """`invoke play --help`: a positional argument would swallow the flag, so Invoke is asked the other way round."""
     path = next((word for word in sys.argv if word.endswith(name)), name)
     Program().run(["invoke", "--help", path], exit=False)
-    raise Exit(code=0)
+    raise Exit(code=code_after_output(0))
 
 
 def _finish(body: Callable[[], Any], as_json: bool) -> None:
@@ -127,10 +128,11 @@ def _finish(body: Callable[[], Any], as_json: bool) -> None:
     try:
         code = int(body() or 0)
     except PlayrunnerError as error:
-        code = error.exit_code
-        if as_json:
-            _print_error(error, code)
-        sys.stderr.write(f"error: {error}\n")
+        code = _say_error(error, as_json)
+    except OSError as error:
+        if not (trouble := of_a_full_machine(error) or _of_the_state_folder(error)):
+            raise
+        code = _say_error(trouble, as_json)
     except KeyboardInterrupt:
         code = 130
     except OutputLost:
@@ -151,6 +153,23 @@ def options_from(flags: dict[str, Any]) -> Any:
         password = getpass.getpass("sudo password: ")
     return Options(**{**given, "inventory": tuple(given["inventory"]), "extra_vars": tuple(given["extra_vars"]),
                       "become_password": password})
+
+
+def _say_error(error: PlayrunnerError, as_json: bool) -> int:
+    if as_json:
+        _print_error(error, error.exit_code)
+    sys.stderr.write(f"error: {error}\n")
+    return error.exit_code
+
+
+def _of_the_state_folder(error: OSError) -> PlayrunnerError | None:
+    """What a verb keeps beside the records of runs stands or falls with the same folder."""
+    from playrunner.ledger import state_directory
+
+    folder = state_directory()
+    if not isinstance(error.filename, str) or not Path(error.filename).is_relative_to(folder):
+        return None
+    return BadInput(f"{error.filename}: {error.strerror}; set PLAYRUNNER_STATE_HOME to a folder that can be written")
 
 
 def _print_error(error: Exception, code: int) -> None:

@@ -15,11 +15,12 @@ import sys
 from collections.abc import Callable
 from typing import Any, TextIO
 
+from playrunner.errors import NotWritten
+
 # C0 without tab and newline, DEL, C1; marks that reorder text or are not seen at all; halves of characters, which stand for
 # bytes that are not UTF-8.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
                        "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]")
-LOST_OUTPUT_CODE = 8  # the work is done, and what it says or records could not be written
 
 
 def visible(text: str) -> str:
@@ -65,6 +66,7 @@ class Guarded(io.TextIOWrapper):
     """A standard stream. What cannot be written is dropped and remembered: `lost` is the first reason."""
 
     lost: OSError | None = None
+    loss_said = False
 
     def write(self, text: str) -> int:
         return self.write_own(visible(text))
@@ -115,8 +117,9 @@ def _guarded_stream(stream: TextIO | None, number: int) -> TextIO:
     if stream is None:
         return Guarded(open(number, "wb", closefd=False), encoding="utf-8")
     stream.flush()
-    line_buffered = number == 2 or stream.isatty()
-    return Guarded(stream.buffer, encoding=stream.encoding, errors="backslashreplace", line_buffering=line_buffered)
+    assert isinstance(stream, io.TextIOWrapper)
+    return Guarded(stream.buffer, encoding=stream.encoding, errors="backslashreplace", line_buffering=stream.line_buffering,
+                   write_through=stream.write_through)
 
 
 def stop_unless_read() -> None:
@@ -128,11 +131,15 @@ def stop_unless_read() -> None:
 def code_after_output(code: int) -> int:
     """The exit code, once all is written: output that was lost is said on standard error and is no success."""
     sys.stdout.flush()
-    lost = sys.stdout.lost if isinstance(sys.stdout, Guarded) else None
-    if lost is None or isinstance(lost, BrokenPipeError):  # a reader that has seen enough, such as `head`
+    stream = sys.stdout
+    if not isinstance(stream, Guarded) or stream.lost is None:
         return code
-    sys.stderr.write(f"error: standard output could not be written: {lost.strerror}; the rest of it is lost\n")
-    return code or LOST_OUTPUT_CODE
+    if isinstance(stream.lost, BrokenPipeError):  # a reader that has seen enough, such as `head`
+        return code
+    if not stream.loss_said:
+        stream.loss_said = True
+        sys.stderr.write(f"error: standard output could not be written: {stream.lost.strerror}; the rest of it is lost\n")
+    return code or NotWritten.exit_code
 
 
 def without_escaping(stream: TextIO) -> TextIO:

@@ -60,8 +60,8 @@ def test_json_carries_every_character_as_json_does(stage: Stage) -> None:
     assert ended.result("node1", "output")["values"]["stdout"].startswith("\x1b[2J\x1b]0;owned\x07")
 
 
-@pytest.mark.parametrize("words", [("inventory.show", "--host", "web"), ("inventory.show", "--graph"), ("play", "web\x1b[2J.yaml"),
-                                   ("inventory.show", "--why", "evil", "--host", "web")])
+@pytest.mark.parametrize("words", [("inventory.show", "--host", "web"), ("inventory.show", "--graph"),
+                                   ("play", "web\x1b[2J.yaml"), ("inventory.show", "--why", "evil", "--host", "web")])
 def test_no_verb_prints_what_a_terminal_would_obey(tmp_path: Path, words: tuple[str, ...]) -> None:
     inventory = tmp_path / "hosts.yaml"
     inventory.write_text('all: {hosts: {web: {evil: "\\e[2J\\u202e\\u009b"}}, children: {"g\\u202e": {hosts: {web: }}}}\n')
@@ -119,7 +119,8 @@ def _refuse(word: str) -> None:
 
 def test_nothing_is_written_past_the_guarded_streams() -> None:
     """Only streams.py may know the unguarded ones; whoever prints does it through sys.stdout, sys.stderr or print."""
-    found = [f"{path.relative_to(REPOSITORY)}:{node.lineno}" for path in _sources() for node in ast.walk(ast.parse(path.read_text()))
+    found = [f"{path.relative_to(REPOSITORY)}:{node.lineno}"
+             for path in _sources() for node in ast.walk(ast.parse(path.read_text()))
              if isinstance(node, ast.Attribute) and (node.attr in ("__stdout__", "__stderr__") or _is_buffer(node))]
     assert found == []
 
