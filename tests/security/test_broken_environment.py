@@ -119,6 +119,21 @@ def test_a_run_goes_on_when_its_reader_leaves(here: Here) -> None:
     assert ended.code == 0 and ended.out.startswith("PLAY") and ended.err == "" and here.done.exists()
 
 
+def test_output_without_an_end_stops_when_its_reader_leaves(here: Here) -> None:
+    (here.folder / "logs.py").write_text("""
+from playrunner.streams import OutputLost, guard_streams
+from roles.training.watching.logs import Printing
+guard_streams()
+try:
+    while True:
+        Printing("", named=True).log("node1", "a line \\x1b[2J of a log")
+except OutputLost:
+    raise SystemExit(3)
+""")
+    ended = here.shell(f"{sys.executable} {here.folder}/logs.py | head -n 1; exit ${{PIPESTATUS[0]}}", PYTHONPATH=str(REPOSITORY))
+    assert ended.code == 3 and ended.out == "node1 a line \\x1b[2J of a log\n" and ended.err == "", ended.text
+
+
 # Folders.
 
 def test_a_working_folder_that_is_gone_is_said_in_one_line(here: Here) -> None:
