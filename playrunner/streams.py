@@ -19,15 +19,15 @@ from playrunner.errors import NotWritten
 
 # C0 without tab and newline, DEL, C1; marks that reorder text or are not seen at all; halves of characters, which stand for
 # bytes that are not UTF-8.
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-                       "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]")
+_CONTROLS = ("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+             "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]")
 
 
 def visible(text: str) -> str:
     """The text with each control character as an escape that can be read: ESC is \\x1b."""
-    if text.isascii() and text.isprintable():
+    if text.isascii() and text.replace("\n", "").isprintable():
         return text
-    return _CONTROLS.sub(_escaped, text)
+    return re.sub(_CONTROLS, _escaped, text)  # compiled by its first use: most commands never need it
 
 
 def in_one_line(text: str) -> str:
