@@ -19,6 +19,7 @@ from playrunner.results import Recap, Result
 from playrunner.streams import as_json
 
 KEPT_RUNS = 200  # older run folders are removed
+_LATEST = 1e11  # seconds; later times are not of this program, and no calendar has them
 
 
 def state_directory() -> Path:
@@ -177,22 +178,37 @@ def runs(directory: Path | None = None) -> list[RunRecord]:
 
 
 def events(folder: Path) -> Iterator[dict[str, Any]]:
-    """A run's events; a line cut off by a crash is passed over."""
+    """A run's events; a line cut off by a crash, or written by something else, is passed over."""
     file = folder / "events.jsonl"
-    for line in file.read_text(errors="replace").splitlines() if file.is_file() else []:
-        try:
-            yield json.loads(line)
-        except ValueError:
-            continue
+    for line in file.read_text(errors="replace").split("\n") if file.is_file() else []:
+        if isinstance(event := _parsed(line), dict) and isinstance(event.get("event"), str):
+            yield event
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _read(folder: Path) -> RunRecord:
     first = next(events(folder), {})
+    at = first.get("at")
+    started = float(at) if isinstance(at, int | float) and 0 <= at <= _LATEST else 0.0
+    return RunRecord(folder.name, folder, str(first.get("command", "")), started, _recap_in(folder))
+
+
+def _recap_in(folder: Path) -> dict[str, Any]:
+    """Empty where there is none, or none that this program wrote."""
+    file = folder / "recap.json"
     try:
-        recap = json.loads((folder / "recap.json").read_text())
-    except (OSError, ValueError):
-        recap = {}
-    return RunRecord(folder.name, folder, str(first.get("command", "")), float(first.get("at", 0)), recap)
+        found = _parsed(file.read_text(errors="replace"))
+    except OSError:
+        return {}
+    kinds = {"recap": dict, "exit_code": int, "seconds": int | float}
+    whole = isinstance(found, dict) and all(isinstance(found.get(name), kind) for name, kind in kinds.items())
+    return found if whole and all(isinstance(counts, dict) for counts in found["recap"].values()) else {}
 
 
 def _forget_old(root: Path) -> None:

@@ -205,6 +205,19 @@ def test_a_record_that_is_deleted_during_a_run_does_not_end_it(here: Here) -> No
     assert ended.code == 8 and here.done.exists() and ended.err.count("\n") == 1, ended.text
 
 
+def test_a_record_that_something_else_wrote_is_passed_over(here: Here) -> None:
+    lines = ["7", "[]", "null", "{}", '{"event": 5}', '{"at": "x", "event": "run"}', '{"at": 1e999, "event": "run"}',
+             "[" * 100_000, '"\\ud800"', "\x00", '{"event": "outcome", "status": ["failed"]}', '{"recap": {"a": 1}}']
+    for number, text in enumerate([*lines, "\n".join(lines)]):
+        folder = here.state / "runs" / f"20260101-0000{number:02}-abcdef"
+        folder.mkdir(parents=True)
+        for file in ("events.jsonl", "recap.json"):
+            (folder / file).write_text(text + "\n")
+    for words in ("runs.list", "runs.show --events", "runs.show --json"):
+        ended = here.shell(f"{INVOKE} {words}")
+        assert ended.code == 0 and ended.err == "", ended.text
+
+
 # Open files.
 
 def test_the_soft_limit_on_open_files_is_raised_as_far_as_a_run_needs(tmp_path: Path) -> None:
