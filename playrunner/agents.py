@@ -123,6 +123,7 @@ class Agents:
         self._starting: dict[Seat, threading.Event] = {}
         self._failed: dict[Seat, PlayrunnerError] = {}
         self._closed = False
+        self.keeps = True  # agents that are given back; without room for all hosts' connections they are ended
 
     def take(self, seat: Seat) -> Agent:
         with self._lock:
@@ -169,6 +170,9 @@ class Agents:
         threading.Thread(target=start, daemon=True).start()
 
     def give(self, agent: Agent) -> None:
+        if not self.keeps:
+            self.lose(agent)
+            return
         agent.go_on()
         with self._lock:
             self._free.setdefault(agent.seat, []).append(agent)

@@ -80,7 +80,10 @@ class Local:
         self.target = target
 
     def start(self, command: str) -> Channel:
-        return LocalChannel(command)
+        try:
+            return LocalChannel(command)
+        except OSError as error:  # too many files or processes
+            raise HostUnreachable(f"{self.target.name}: {reason(error)}") from None
 
     def forward(self, address: str, port: int) -> Stream:
         try:

@@ -87,5 +87,6 @@ class Controller:
             connection=lambda: shared.pool.get(self.requests.seat_of(step, scope).target),
             reset_connection=lambda: self.courier.reset(self.requests.seat_of(step, scope)), on_host=on_host,
             sleep=self.background_sleep if module.in_background else self.sleep,
-            show=lambda text: shared.report.output(self.host, text), ask=shared.report.ask,
-            clouds=shared.clouds, subject=title, progress=lambda text: shared.report.progress(self.host, title, text))
+            show=lambda text: None if flight.hidden else shared.report.output(self.host, text), ask=shared.report.ask,
+            clouds=shared.clouds, subject=title,
+            progress=lambda text: shared.report.progress(self.host, title, "" if flight.hidden else text))

@@ -125,7 +125,8 @@ class Courier:
             packed, data = self._shipments.packed(reply.text)
             agent.send({"op": "blob", "sha1": reply.text, "packed": packed}, data)
         elif reply.kind == "out":
-            self._show(reply.text)
+            if parcel.request.get("live", True):  # of a hidden step nothing is shown, whatever its host sends
+                self._show(reply.text)
         elif reply.kind != "alive":
             self._under_way.remove(parcel)
             parcel.values = {"passed": True} if reply.kind == "passed" else reply.values

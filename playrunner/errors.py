@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 
 
@@ -20,6 +21,12 @@ class PlayrunnerError(Exception):
     """Anything this program says on purpose; what escapes as another type is a defect."""
 
     exit_code = 1
+
+
+class NotWritten(PlayrunnerError):
+    """This machine could not write what the work says or records: its disk is full, or may not be written."""
+
+    exit_code = 8
 
 
 class BadInput(PlayrunnerError):
@@ -81,3 +88,13 @@ class Interrupted(PlayrunnerError):
     """The user pressed Ctrl-C, or asked the program to end."""
 
     exit_code = 130
+
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE}
+
+
+def of_a_full_machine(error: BaseException) -> NotWritten | None:
+    """A full or read-only disk, or too many open files, as what to say of it; None for any other error."""
+    if not isinstance(error, OSError) or error.errno not in _FULL:
+        return None
+    return NotWritten(f"{error.filename}: {error.strerror}" if error.filename else f"on this machine: {error.strerror}")

@@ -15,6 +15,7 @@ from playrunner.courier import Courier
 from playrunner.errors import PlayrunnerError
 from playrunner.inventory import Inventory
 from playrunner.load.words import templar
+from playrunner.open_files import make_room
 from playrunner.pool import Pool
 from playrunner.shipments import Shipments
 from playrunner.targets import Target, target_of
@@ -58,7 +59,7 @@ class Fleet:
         if not hosts:
             return {}
         ssh_session.prepare()
-        with ThreadPoolExecutor(min(MOST_AT_ONCE, len(hosts))) as pool:
+        with ThreadPoolExecutor(make_room(len(hosts), min(MOST_AT_ONCE, len(hosts)))) as pool:
             answers = pool.map(lambda host: self._ask(host, module, arguments(host)), hosts)
             return dict(zip(hosts, answers, strict=True))
 

@@ -77,13 +77,17 @@ class Launcher:
 
     def fill(self, flight: Flight, scope: Scope) -> None:
         """The flight's turns, each started or done."""
+        with flight.censoring():
+            self._fill(flight, scope)
+
+    def _fill(self, flight: Flight, scope: Scope) -> None:
         step = flight.step
-        flight.title = _title(step, scope)
         try:
-            flight.hidden = self.requests.flag(step.keywords.no_log, scope)
+            flight.hidden = self._is_hidden(step, scope)
+            flight.title = step.title if flight.hidden else _title(step, scope)
             flight.ignored = self.requests.flag(step.keywords.ignore_errors, scope)
             flight.ignore_unreachable = self.requests.flag(step.keywords.ignore_unreachable, scope)
-            turns = self._turns(step, scope)
+            turns = map(flight.labelled, self._turns(step, scope))
         except PlayrunnerError as error:
             flight.looped = False
             flight.turns = [Turn(scope, values=self._problem(error, step, scope))]
@@ -100,6 +104,15 @@ class Launcher:
                 break
         if flight.looped and any(turn.parcel for turn in flight.turns):
             self._fence(flight)
+
+    def _is_hidden(self, step: Step, scope: Scope) -> bool:
+        """Whether no_log is set; where only an item of the loop can tell, the whole step counts as hidden."""
+        try:
+            return self.requests.flag(step.keywords.no_log, scope)
+        except UndefinedVariable:
+            if step.loop is None:
+                raise
+            return True
 
     def _turns(self, step: Step, scope: Scope) -> Iterator[Turn]:
         if step.loop is None:

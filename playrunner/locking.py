@@ -14,7 +14,7 @@ from pathlib import Path
 
 from playrunner.documents import read_json_object
 from playrunner.errors import BadInput, LockHeld
-from playrunner.ledger import state_directory
+from playrunner.ledger import recording_in, state_directory
 
 
 @contextmanager
@@ -23,11 +23,13 @@ def inventory_lock(files: tuple[Path, ...], command: str, wait: bool, say: Calla
     from filelock import FileLock, Timeout
 
     folder = state_directory() / "locks"
-    folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+    with recording_in(folder):
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
     name = hashlib.sha256("\n".join(str(file.absolute()) for file in files).encode()).hexdigest()[:16]
     lock, note = FileLock(folder / f"{name}.lock"), folder / f"{name}.json"
     try:
-        lock.acquire(timeout=0)
+        with recording_in(folder):
+            lock.acquire(timeout=0)
     except Timeout:
         if _started_us(note):
             yield
@@ -38,12 +40,20 @@ def inventory_lock(files: tuple[Path, ...], command: str, wait: bool, say: Calla
         say(f"waiting for another run on this inventory: {_holder(note)} (Ctrl-C to give up)")
         lock.acquire()
     try:
-        note.write_text(json.dumps({"pid": os.getpid(), "user": getpass.getuser(), "host": socket.gethostname(),
-                                    "command": command, "since": time.time()}))
+        with recording_in(folder):
+            note.write_text(json.dumps({"pid": os.getpid(), "user": _user(), "host": socket.gethostname(),
+                                        "command": command, "since": time.time()}))
         yield
     finally:
         note.unlink(missing_ok=True)
         lock.release()
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container may run as a number that has no name
+        return str(os.getuid())
 
 
 def _started_us(note: Path) -> bool:

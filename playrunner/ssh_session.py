@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -160,6 +161,8 @@ def reason(error: BaseException) -> str:
         return "connection refused; is sshd running there, on this port?"
     if isinstance(error, TimeoutError | socket.timeout) or "timed out" in text:
         return "no answer in time; is the host up, and is the network open?"
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return "no more files may be open on this machine; raise the limit with \"ulimit -n\", or lower --forks"
     if isinstance(error, socket.gaierror):
         return f"the address cannot be found ({text}); set ansible_host"
     return text

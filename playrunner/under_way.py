@@ -16,7 +16,7 @@ from playrunner.handlers import Handlers
 from playrunner.judge import judge
 from playrunner.model import Position
 from playrunner.origins import without_settings
-from playrunner.results import CENSORED, Item, Result, status_of
+from playrunner.results import Result, status_of
 from playrunner.rollback import Undo
 from playrunner.shared import Shared
 from playrunner.variables import Waiter
@@ -107,6 +107,10 @@ class UnderWay(Waiter):
 
     def take_in(self, flight: Flight) -> None:
         """Judge a result, keep what it gives, and tell of it; what fails is stopped on when its turn comes."""
+        with flight.censoring():
+            self._take_in(flight)
+
+    def _take_in(self, flight: Flight) -> None:
         step = flight.step
         for turn in flight.turns:
             judge(flight, turn)
@@ -199,7 +203,7 @@ class UnderWay(Waiter):
             if turn.parcel and turn.parcel.may_be_repeated and turn.values and turn.values.get("diff"):
                 parcel = turn.parcel
                 self.shared.changes.append(Undo(self.host, flight.title, parcel.agent.seat, parcel.module, parcel.request,
-                                             turn.values["diff"].get("before")))
+                                             turn.values["diff"].get("before"), flight.hidden))
 
     def _drop(self) -> None:
         """What was sent ahead of a failure is passed over by the agent; nobody waits for it."""
@@ -213,14 +217,12 @@ class UnderWay(Waiter):
 
     def _result(self, flight: Flight, values: Mapping[str, Any], status: str) -> Result:
         step = flight.step
-        items = tuple(Item(turn.label, status_of(turn.values or {}), CENSORED if flight.hidden else turn.values or {})
-                      for turn in flight.turns) if flight.looped else ()
-        shown = {**CENSORED, "changed": values.get("changed", False)} if flight.hidden else values
+        shown, items = flight.shown(values)
         seconds = sum(turn.parcel.seconds if turn.parcel else turn.seconds for turn in flight.turns)
         return Result(self.host, flight.title, step.module, status, shown, round(seconds, 3), step.place, step.position,
                       items, rescued=status == "failed" and not flight.ignored and self.rescuers > 0,
                       ignored=flight.ignored, attempts=max((turn.attempts for turn in flight.turns), default=1),
-                      delegated_to=flight.delegated_to, play=self.shared.play_number, weight=flight.weight())
+                      delegated_to=flight.shown_delegate(), play=self.shared.play_number, weight=flight.weight())
 
 
 def _is_open(values: Mapping[str, Any]) -> bool:
