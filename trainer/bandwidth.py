@@ -74,10 +74,11 @@ def _measure(sizes: list[int], seat: Seat, options: argparse.Namespace) -> int:
     if device.type == "cuda":
         torch.cuda.set_device(device)
     backend = "nccl" if device.type == "cuda" else "gloo"
-    # From the environment where it says where to meet: under torchrun the meeting place is the launcher's.
-    method = "env://" if "MASTER_ADDR" in os.environ else f"tcp://{seat.master}"
-    dist.init_process_group(backend, timeout=timedelta(seconds=options.patience), rank=seat.rank, world_size=seat.size,
-                            init_method=method)
+    os.environ.setdefault("MASTER_ADDR", seat.address)
+    os.environ.setdefault("MASTER_PORT", str(seat.port))
+    from trainer.store import meet
+
+    meet(backend, seat.rank, seat.size, timedelta(seconds=options.patience))
     table = _Table(seat.rank == 0)
     names: list[Any] = [None] * seat.size
     dist.all_gather_object(names, (seat.node, seat.local_rank, _device_name(device)))

@@ -11,6 +11,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from trainer.config import Checkpoint
@@ -21,6 +22,8 @@ from trainer.marker import MARKER, damage, put_in_place, settled, write_json
 from trainer.uploads import Uploads
 
 STATE = "state.json"
+_COUNTS = ("step", "position", "world_size", "taken", "skipped")
+_PARTS = (("recent", (list, NoneType)), ("stream", (dict, NoneType)), ("scaler", (dict, NoneType)), ("profile", (dict, NoneType)))
 
 
 class Checkpoints:
@@ -166,4 +169,12 @@ class Checkpoints:
 
 
 def read_state(folder: Path) -> dict[str, Any]:
-    return json.loads((folder / STATE).read_text())  # type: ignore[no-any-return]
+    try:
+        found = json.loads((folder / STATE).read_text())
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadInput(f"{folder / STATE}: cannot be read ({type(error).__name__})") from None
+    counts = [found.get(name, 0) for name in _COUNTS] if isinstance(found, dict) and "step" in found else [None]
+    counted = all(type(each) is int and each >= 0 for each in counts)
+    if not counted or not all(type(found.get(name)) in kinds for name, kinds in _PARTS):
+        raise BadInput(f"{folder / STATE}: does not hold the state of a run: {', '.join(_COUNTS)} are whole numbers there")
+    return found  # type: ignore[no-any-return]

@@ -143,8 +143,10 @@ class Checkpoint:
     at_start: bool = False  # also before the first step
     asynchronous: bool = True  # training goes on while files are written
     verify: bool = True  # compare checksums before loading
+    # load also what is more than tensors, as the libraries would: whoever could write such a checkpoint can run code here
+    trust: bool = False
     # auto: the newest complete one here, else in the store of `upload`, if any; never; or a checkpoint's folder, or the
-    # address of one or of a run's in a store, as s3://bucket/run (whoever can write there can run code here)
+    # address of one or of a run's in a store, as s3://bucket/run
     resume: str = "auto"
     grace_seconds: float = 25.0  # after SIGTERM; launchers usually kill at 30
     # s3://bucket/run or gs://...: copied there in the background, marker last, and never removed there; credentials come

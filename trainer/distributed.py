@@ -15,6 +15,7 @@ import torch
 from trainer.config import Train
 from trainer.errors import BadInput, TrainerError
 from trainer.pulse import Pulse
+from trainer.store import CannotListen, meet
 
 _PATIENCE = timedelta(minutes=30)  # the slowest wait is for the first rank to tokenise or compile
 
@@ -150,7 +151,10 @@ def _meet(device: torch.device, rank: int, size: int) -> Any:
         for name in ("MASTER_ADDR", "MASTER_PORT"):
             if name not in os.environ:
                 raise BadInput(f"WORLD_SIZE is {size} but {name} is not set; start the processes with torchrun or set it")
-        torch.distributed.init_process_group(backend, timeout=_PATIENCE)
+        try:
+            meet(backend, rank, size, _PATIENCE)
+        except CannotListen as error:
+            raise BadInput(f"rank 0 {error}; MASTER_ADDR must be an address of its node, and MASTER_PORT free there") from None
     else:
         torch.distributed.init_process_group(backend, store=torch.distributed.HashStore(), rank=0, world_size=1)
     return torch.distributed.new_group(backend="gloo", timeout=_PATIENCE)

@@ -69,7 +69,7 @@ class _Store:
         try:
             described = json.loads(marker)
             final, names = folder / f"step-{described['step']:08d}", list(described["files"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return folder, f"its {MARKER} is cut short"
         if any(PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts for name in names):
             return final, f"its {MARKER} names files outside the checkpoint"

@@ -19,10 +19,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser("trainer.export", description=__doc__)
     parser.add_argument("source", help="a run's --output folder (its newest checkpoint), or one checkpoint")
     parser.add_argument("target", help="the folder to write")
+    parser.add_argument("--trust", action="store_true", help="also what could run code here: only if you trust whoever wrote it")
     options = parser.parse_args(arguments)
     try:
         checkpoint = find_checkpoint(Path(options.source))
-        export(checkpoint, Path(options.target))
+        export(checkpoint, Path(options.target), options.trust)
     except TrainerError as error:
         print(f"trainer.export: {error}", file=sys.stderr)
         return error.exit_code
@@ -30,10 +31,10 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def export(checkpoint: Path, target: Path) -> None:
+def export(checkpoint: Path, target: Path, trust: bool = False) -> None:
     """Write the checkpoint's model; the vocabulary without its padding."""
-    profile = from_plain(read_state(checkpoint)["profile"])
-    tensors = _unpadded(read_tensors(checkpoint, profile), profile.train.model.vocab_size)
+    profile = from_plain(read_state(checkpoint).get("profile") or {})
+    tensors = _unpadded(read_tensors(checkpoint, profile, trust), profile.train.model.vocab_size)
     if profile.train.model.kind == "mlp":
         import torch
 
@@ -50,15 +51,19 @@ def export(checkpoint: Path, target: Path) -> None:
     model.save_pretrained(target)
 
 
-def read_tensors(checkpoint: Path, profile: Profile) -> dict[str, Any]:
+def read_tensors(checkpoint: Path, profile: Profile, trust: bool = False) -> dict[str, Any]:
     """The model's tensors in fp32 under Hugging Face's names, whatever strategy wrote them."""
     import torch
+
+    from trainer.safe import check_files, check_metadata, reader, tensors_only
 
     if (checkpoint / "deepspeed").is_dir():
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
         from deepspeed.utils.zero_to_fp32 import get_fp32_state_dict_from_zero_checkpoint
 
-        found = dict(get_fp32_state_dict_from_zero_checkpoint(str(checkpoint), tag="deepspeed"))
+        check_files(sorted((checkpoint / "deepspeed").rglob("*.pt")), trust)
+        with tensors_only(trust):
+            found = dict(get_fp32_state_dict_from_zero_checkpoint(str(checkpoint), tag="deepspeed"))
         return {name.removeprefix("module.").removeprefix("student."): value for name, value in found.items()}
     import torch.distributed.checkpoint as sharded
 
@@ -68,8 +73,9 @@ def read_tensors(checkpoint: Path, profile: Profile) -> dict[str, Any]:
     with torch.device("meta"):
         shapes = {name: value.shape for name, value in build(profile.train).named_parameters()}
     held = {f"model.{name}": torch.empty(shape) for name, shape in shapes.items()}
+    check_metadata(checkpoint, trust)
     with quietly():
-        sharded.load(held, checkpoint_id=checkpoint, no_dist=True)
+        sharded.load(held, storage_reader=reader(checkpoint, trust), no_dist=True)
     return {name.removeprefix("model.").removeprefix("student."): value for name, value in held.items()}
 
 

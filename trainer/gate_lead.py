@@ -67,8 +67,9 @@ class Lead:
         self._places = {0: self._mesh.place}
         came = self._meeting.answers("join", range(1, self._seat.size), self._options.join_seconds)
         for rank, each in came.items():
-            self._nodes[rank], devices[rank] = each["node"], each["device"]
-            self._places[rank] = each.get("place")
+            if isinstance(each, dict) and isinstance(each.get("node"), str):  # what is not told so has not come
+                self._nodes[rank], devices[rank] = each["node"], bool(each.get("device"))
+                self._places[rank] = _place(each.get("place"))
         self._lost = {rank: "joining" for rank in range(self._seat.size) if rank not in self._nodes}
         self._backend = "nccl" if all(devices.values()) else "gloo"
         bare = [self._nodes[rank] for rank in sorted(devices) if not devices[rank]] if any(devices.values()) else []
@@ -183,6 +184,11 @@ def has_device(seat: Seat) -> bool:
     import torch
 
     return bool(torch.cuda.is_available()) and seat.local_rank < torch.cuda.device_count()
+
+
+def _place(said: Any) -> tuple[str, int] | None:
+    is_place = isinstance(said, list | tuple) and [type(part) for part in said] == [str, int]
+    return (said[0], said[1]) if is_place else None
 
 
 def _first_ranks(nodes: dict[int, str]) -> list[int]:

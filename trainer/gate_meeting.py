@@ -15,6 +15,12 @@ from torch.distributed import TCPStore
 
 from trainer.errors import TrainerError
 from trainer.gate_seat import Seat
+from trainer.node.seal import mac, same
+from trainer.store import store_at
+from trainer.token import run_token
+
+_MOST_BYTES = 1 << 22  # the places of thousands of nodes
+_STRANGE = object()
 
 
 class Unreachable(TrainerError):
@@ -26,12 +32,12 @@ class Unreachable(TrainerError):
 class Meeting:
     def __init__(self, seat: Seat, seconds: float) -> None:
         """Open the place (rank 0) or go there, within so many seconds."""
-        self._rank = seat.rank
+        self._rank, self._token = seat.rank, run_token()
         self._master = seat.master
         self._address = seat.address
         try:
-            self._store = TCPStore(seat.address, seat.port, seat.size, is_master=seat.rank == 0, wait_for_workers=False,
-                                  timeout=timedelta(seconds=seconds))
+            self._store = store_at(seat.address, seat.port, seat.size, seat.rank == 0, timedelta(seconds=seconds),
+                                   wait_for_workers=False)
         except RuntimeError as error:
             if seat.rank == 0:
                 raise Unreachable(f"rank 0 on {seat.node} cannot listen at {seat.master}: {_first_line(error)}") from None
@@ -44,19 +50,22 @@ class Meeting:
                         timeout=timedelta(seconds=seconds))
 
     def announce(self, step: int, task: Mapping[str, Any]) -> None:
-        self._store.set(f"task/{step}", json.dumps(task))
+        self._put(f"task/{step}", task)
 
     def hear(self, step: int, seconds: float) -> dict[str, Any]:
         key = f"task/{step}"
         try:
             self._store.wait([key], timedelta(seconds=seconds))
-            return json.loads(self._store.get(key))  # type: ignore[no-any-return]
+            task = self._got(key)
         except RuntimeError:
             raise Unreachable(f"the master at {self._master} stopped answering during the gate") from None
+        if not isinstance(task, dict):
+            raise Unreachable(f"what came from the master at {self._master} is no task of this gate")
+        return task
 
     def answer(self, step: int | str, value: Any) -> None:
         try:
-            self._store.set(f"answer/{step}/{self._rank}", json.dumps(value))
+            self._put(f"answer/{step}/{self._rank}", value)
         except RuntimeError:
             raise Unreachable(f"the master at {self._master} stopped answering during the gate") from None
 
@@ -69,7 +78,22 @@ class Meeting:
             self._store.wait(list(keys.values()), timedelta(seconds=max(seconds, 0.01)))
         except RuntimeError:
             pass  # the time is over; those who came are found one by one
-        return {rank: json.loads(self._store.get(key)) for rank, key in keys.items() if self._store.check([key])}
+        came = {rank: self._got(key) for rank, key in keys.items() if self._store.check([key])}
+        return {rank: value for rank, value in came.items() if value is not _STRANGE}
+
+    def _put(self, key: str, value: Any) -> None:
+        text = json.dumps(value).encode()
+        self._store.set(key, b"%b %b" % (mac(self._token, key.encode(), text), text))
+
+    def _got(self, key: str) -> Any:
+        """What was put there by a rank of this run; everything else is strange."""
+        given, _, text = self._store.get(key).partition(b" ")
+        if len(text) > _MOST_BYTES or not same(given, mac(self._token, key.encode(), text)):
+            return _STRANGE
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return _STRANGE
 
 
 def _first_line(error: BaseException) -> str:

@@ -7,20 +7,24 @@ import socket
 import threading
 from collections.abc import Mapping
 
+from trainer.listening import listening
+
 CONNECT_SECONDS = 5.0  # a lost packet is sent again after one second, then after two
 
 
 class Mesh:
-    """This node's door, open while the gate lasts. The system answers for it, however busy this process is."""
+    """This node's door, open while the gate lasts. The system answers for it, however busy this process is; nothing is read."""
 
     def __init__(self, master: str) -> None:
-        self._door = socket.create_server(("0.0.0.0", 0), backlog=1024)
         self._address = _own_address(master)
+        self._door = listening(self._address, 0) if self._address else None
+        if self._door:
+            threading.Thread(target=_wave_through, args=(self._door,), daemon=True).start()
 
     @property
     def place(self) -> tuple[str, int] | None:
         """Where it is; None where that cannot be told, as in a network without IPv4: then nobody is asked to knock."""
-        return (self._address, int(self._door.getsockname()[1])) if self._address else None
+        return (self._address, int(self._door.getsockname()[1])) if self._door else None
 
     def unreachable(self, places: Mapping[int, tuple[str, int]]) -> dict[int, str]:
         """Those of the others that cannot be reached from here, with the reason."""
@@ -31,6 +35,15 @@ class Mesh:
         for thread in threads:
             thread.join(CONNECT_SECONDS + 1)
         return dict(found)
+
+
+def _wave_through(door: socket.socket) -> None:
+    """Whoever has come is let go, so that there is room for the next."""
+    while True:
+        try:
+            door.accept()[0].close()
+        except OSError:
+            return  # it is closed, or there are no more files to be had: the system answers on
 
 
 def _try(rank: int, place: tuple[str, int], found: dict[int, str]) -> None:

@@ -38,13 +38,13 @@ def prove() -> int:
         problem = f"{seat.node} (rank {seat.rank}) cannot reach rank 0 at {seat.master} within {JOIN_SECONDS:g} s"
         gate.publish({**gate.alone(seat, problem), "seconds": JOIN_SECONDS}, gate.own_name(output, seat.rank))
         return 6
-    return 0 if said == _OPEN else _measured(output, int(said))
+    return 0 if said == _OPEN else _measured(output, int(said) if said.isdecimal() else 0)
 
 
 def _lead(seat: Seat, output: Path) -> int:
-    port = 0 if _proved(output) else free_port()
+    port = 0 if _proved(output) else free_port(seat.address)
     try:
-        door = Door(_door_port(seat), str(port) if port else _OPEN, seat.size - 1)
+        door = Door(seat.address, _door_port(seat), str(port) if port else _OPEN, seat.size - 1)
     except OSError as error:
         print(f"gate: rank 0 on {seat.node} cannot listen at {seat.master}: {error.strerror}", file=sys.stderr, flush=True)
         return 6

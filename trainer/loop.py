@@ -193,8 +193,8 @@ class Training:
 
     def _restore(self, found: Path, state: dict[str, Any]) -> None:
         self.strategy.load(self.session, found)
-        self.session.taken, self.session.skipped = state["taken"], state["skipped"]
-        if self.session.scaler and state["scaler"]:
+        self.session.taken, self.session.skipped = state.get("taken", self.step), state.get("skipped", 0)
+        if self.session.scaler and state.get("scaler"):
             self.session.scaler.load_state_dict(state["scaler"])
         self.place.say(resuming(self.train, self._epoch(), self.step, found))
 

@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import zlib
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 MARKER = "complete.json"
@@ -18,13 +18,16 @@ MARKER = "complete.json"
 def damage(folder: Path, checksums: bool = True) -> str:
     """What is wrong with a checkpoint, or nothing."""
     try:
-        files = json.loads((folder / MARKER).read_text())["files"]
+        files = {str(name): (int(size), int(crc32)) for name, (size, crc32)
+                 in json.loads((folder / MARKER).read_text())["files"].items()}
     except FileNotFoundError:
         return f"incomplete, it has no {MARKER}"
-    except (ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return f"its {MARKER} is cut short"
     for name, (size, crc32) in files.items():
         path = folder / name
+        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+            return f"its {MARKER} names files outside the checkpoint"
         if not path.is_file():
             return f"{name} is missing"
         if path.stat().st_size != size:

@@ -40,7 +40,7 @@ def main(words: list[str]) -> int:
         words = _added(words, "rdzv_conf", f"is_host={int(first)}")
     if os.environ.get("POD_IP"):
         words = [f"--local_addr={os.environ['POD_IP']}", *words]
-    program = [*os.environ.get("TRAINER_WITHIN", "").split(), sys.executable, "-u", "-m", "torch.distributed.run", *words]
+    program = [*os.environ.get("TRAINER_WITHIN", "").split(), sys.executable, "-u", "-m", "trainer.torchrun", *words]
     sys.stdout.flush()
     os.execvpe(program[0], program, environment)
 

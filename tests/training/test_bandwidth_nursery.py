@@ -133,8 +133,8 @@ def _await(holds: Callable[[], bool]) -> None:
 def test_the_door_of_rank_0_tells_everybody_the_same_and_is_shut_behind_the_last() -> None:
     from trainer.gate_door import Door, ask, free_port
 
-    port = free_port()
-    door = Door(port, "open", 2)
+    port = free_port("127.0.0.1")
+    door = Door("127.0.0.1", port, "open", 2)
     stray = socket.create_connection(("127.0.0.1", port))
     stray.sendall(b"hello\n")
     assert [ask("127.0.0.1", port, rank, 20) for rank in (1, 2)] == ["open", "open"]

@@ -231,3 +231,20 @@ def test_a_program_that_is_not_there_is_said_so(nodes: Nodes) -> None:
     said = nodes.ended("node1")
     assert said["state"] == "failed"
     assert "No such file or directory: '/no/such/python'" in said["reason"]
+
+
+def test_a_stranger_at_the_link_port_is_refused_once_and_the_run_goes_on(nodes: Nodes) -> None:
+    nodes.start("sleep 3", "sleep 3")
+    nodes.await_line("node1", "node2 has joined")
+    for said in (b'{"node":"x","proof":"\\u00e9"}\n', b"[" * 60_000 + b"\n", b"\xff\n", b"a" * 100_000):
+        with socket.create_connection(("127.0.0.1", nodes.port), 5) as stranger:
+            try:
+                stranger.sendall(said)
+                stranger.settimeout(10)
+                while stranger.recv(4096):  # until it is hung up on
+                    pass
+            except ConnectionError:
+                pass
+    assert nodes.ended("node1")["state"] == "finished"
+    assert nodes.ended("node2")["state"] == "finished"
+    assert nodes.log("node1").count("a connection from 127.0.0.1 to the link port was refused") == 1

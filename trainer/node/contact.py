@@ -43,7 +43,8 @@ class Contact:
 
     def open(self) -> None:
         if self.others:
-            self.centre = Centre(self.told["link"]["address"], self.told["link"]["port"], self.token, self.selector)
+            self.centre = Centre(self.told["link"]["address"], self.told["link"]["port"], self.token, self.others, self.selector,
+                                 self.concerns.note)
 
     @property
     def awaited(self) -> set[str]:
@@ -61,14 +62,21 @@ class Contact:
             if self.line:
                 self.line.send({"beat": 1})
         if self.centre:
+            self.centre.drop_the_silent()
             self._look_for_lost()
 
     def hear(self, peer: Peer) -> None:
         messages = self.centre.hear(peer) if self.centre else peer.receive()
-        for message in messages:
-            self._take(peer, message)
-        if not peer.open and self.centre:
-            self.centre.drop(peer)
+        try:
+            for message in messages:
+                self._take(peer, message)
+        except (ValueError, TypeError, OverflowError) as error:
+            peer.open = False
+            self.concerns.note(f"{peer.name} said what is no message of a run ({error}): its connection is closed")
+            if self.centre:
+                self.centre.drop(peer)
+        if peer is self.line and not peer.open:
+            self._hang_up()
         if self.centre and self.centre.peers.get(peer.name) is peer:
             self._welcome(peer.name)
 
@@ -100,9 +108,7 @@ class Contact:
 
     def _reach_centre(self) -> None:
         if self.line and not self.line.open:
-            self.selector.unregister(self.line.line)
-            self.line.close()
-            self.line = None
+            self._hang_up()
         if self.line is None:
             self.line = call(self.told["link"]["address"], self.told["link"]["port"], self.token, self.host)
             if self.line:
@@ -113,6 +119,12 @@ class Contact:
         if time.monotonic() - self.renewed > self.told["lease_seconds"]:
             silence = f"the first node has not been heard from for {self.told['lease_seconds']:g} s"
             self.concerns.fail(Failure(self.host, silence, time.time()))
+
+    def _hang_up(self) -> None:
+        assert self.line
+        self.selector.unregister(self.line.line)
+        self.line.close()
+        self.line = None
 
     def _welcome(self, name: str) -> None:
         if name in self.lost:

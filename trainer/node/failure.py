@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,6 +17,9 @@ _KILLED_HINT = {
 }
 
 
+TAIL_CHARACTERS = 1000  # of each of its last lines, so that they fit into a message to the other nodes
+
+
 @dataclass(frozen=True)
 class Failure:
     """One end that should not have been."""
@@ -27,15 +31,19 @@ class Failure:
     tail: tuple[str, ...] = ()  # its last lines
 
     def plain(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(self), "tail": tuple(line[:TAIL_CHARACTERS] for line in self.tail)}
 
     @property
     def reason(self) -> str:
         return f"{self.node}: {self.what}"
 
 
-def failure_from(said: dict[str, Any]) -> Failure:
-    return Failure(str(said.get("node")), str(said.get("what")), float(said.get("time", 0)), int(said.get("code", 0)),
+def failure_from(said: Any) -> Failure:
+    """Another node's failure; ValueError, TypeError or OverflowError when it is none."""
+    if not isinstance(said, dict) or not isinstance(said.get("tail", ()), list | tuple):
+        raise ValueError("a failure that has no parts")
+    when, now = float(said.get("time", 0)), time.time()
+    return Failure(str(said.get("node")), str(said.get("what")), when if when <= now else now, int(said.get("code", 0)),
                    tuple(map(str, said.get("tail", ()))))
 
 

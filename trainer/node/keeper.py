@@ -90,7 +90,7 @@ class Keeper:
     def _start(self, command: dict[str, Any]) -> None:
         given = read_json(Path(self.told["environment"]))
         environment = {**os.environ, **given, **command["environment"], processes.MARK: self.mark,
-                       "TRAINER_NODE": str(self.folder.path), **self._folder_words()}
+                       "TRAINER_NODE": str(self.folder.path), "TRAINER_TOKEN": self.told["token"], **self._folder_words()}
         process = subprocess.Popen(command["argv"], cwd=self.folder.run, env=environment, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
                                    preexec_fn=processes.end_with_parent)

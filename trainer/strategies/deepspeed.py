@@ -17,6 +17,7 @@ from trainer.distributed import Place
 from trainer.errors import BadInput
 from trainer.models import build, fresh_values, initialise, write
 from trainer.optimizer import Weights, decay_groups
+from trainer.safe import check_files, tensors_only
 from trainer.schedule import learning_rate
 from trainer.strategies.session import Accept, Outcome, Session, normalised, seed_micro_batch
 from trainer.zero import rendered
@@ -89,12 +90,26 @@ def save(session: Session, folder: Path) -> Callable[[], None]:
 def load(session: Session, folder: Path) -> None:
     if not (folder / TAG).is_dir():
         raise BadInput(f"{folder}: not written by deepspeed; resume it with the strategy it was written with, or export it")
-    engine, place = session.extra["engine"], session.place
-    if read_state(folder)["world_size"] == place.world_size:
+    engine, place, trust = session.extra["engine"], session.place, session.train.checkpoint.trust
+    place.together(lambda: check_files(_share(place, folder), trust))
+    with tensors_only(trust):
+        _load(engine, place, folder, trust)
+
+
+def _share(place: Place, folder: Path) -> list[Path]:
+    """The files that this rank looks at before any is loaded: together, all of every folder."""
+    files = sorted((folder / TAG).rglob("*.pt"))
+    if place.apart:
+        return files if place.keeps else []
+    return files[place.rank :: place.world_size]
+
+
+def _load(engine: Any, place: Place, folder: Path, trust: bool) -> None:
+    if read_state(folder).get("world_size") == place.world_size:
         engine.load_checkpoint(str(folder), tag=TAG)
         return
     universal = folder.parent / f".universal-{folder.name}"
-    _convert_for_all(place, folder, universal)
+    _convert_for_all(place, folder, universal, trust)
     engine._config.load_universal_checkpoint = True
     decays = [group["weight_decay"] for group in engine.optimizer.param_groups]
     engine.load_checkpoint(str(universal), tag=TAG)
@@ -105,12 +120,12 @@ def load(session: Session, folder: Path) -> None:
     _mend(engine, decays)
 
 
-def _convert_for_all(place: Place, folder: Path, universal: Path) -> None:
+def _convert_for_all(place: Place, folder: Path, universal: Path, trust: bool) -> None:
     """Once for every folder that is not the same; the others wait for it here, and what one refuses all refuse."""
     refusal = None
     if place.keeps:
         try:
-            _convert(folder, universal)
+            _convert(folder, universal, trust)
         except BadInput as error:
             refusal = error
     for each in filter(None, place.gathered(refusal)):
@@ -127,12 +142,13 @@ def _mend(engine: Any, decays: list[float]) -> None:
             state["step"] = state["step"].clone()
 
 
-def _convert(folder: Path, universal: Path) -> None:
+def _convert(folder: Path, universal: Path, trust: bool) -> None:
     """ZeRO's pieces belong to a number of ranks; the universal form to none."""
     shutil.rmtree(universal, ignore_errors=True)  # of a run that was killed in the middle of this
-    command = [sys.executable, "-m", "deepspeed.checkpoint.ds_to_universal", "--input_folder", str(folder / TAG),
+    command = [sys.executable, "-m", "trainer.universal", "--input_folder", str(folder / TAG),
                "--output_folder", str(universal / TAG), "--inject_missing_state"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False,
+                          env={**os.environ, "TRAINER_TRUST": str(int(trust))})
     if done.returncode:
         reason = next(reversed(done.stderr.strip().splitlines()), f"exit code {done.returncode}")
         raise BadInput(f"{folder}: cannot be converted for another number of processes: {reason}")

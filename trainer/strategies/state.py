@@ -9,12 +9,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from pickle import UnpicklingError
 
 import torch
 from torch import Tensor
 
 from trainer.errors import BadInput
 from trainer.lamb import Lamb
+from trainer.safe import check_metadata, reader, refusal
 from trainer.strategies.aside import Piece, copied_aside
 from trainer.strategies.session import Session
 
@@ -38,17 +40,30 @@ def save_tensors(session: Session, folder: Path) -> Callable[[], None]:
 def load_tensors(session: Session, folder: Path) -> None:
     import torch.distributed.checkpoint as sharded
 
+    trust, place = session.train.checkpoint.trust, session.place
+    (place.together if place.apart else place.decided)(lambda: check_metadata(folder, trust))
     _make_room(session)
     state = _named(session)
-    group = session.place.quiet_group
+    group = place.quiet_group
     try:
         with quietly():
-            sharded.load(state, checkpoint_id=folder, process_group=group, no_dist=group is None)
-    except (RuntimeError, ValueError, sharded.CheckpointException) as error:
+            sharded.load(state, storage_reader=reader(folder, trust), process_group=group, no_dist=group is None)
+    except (RuntimeError, ValueError, UnpicklingError, sharded.CheckpointException) as error:
         if "ize mismatch" in str(error) or "Missing key" in str(error):
             raise BadInput(f"{folder}: holds another model than the profile describes: {str(error).splitlines()[0]}") from None
+        if refused := _refused(error):
+            raise refusal(folder, refused) from None
         raise
     session.weights.publish()
+
+
+def _refused(error: BaseException) -> BaseException | None:
+    """The pickle that was not read, on whichever rank."""
+    from torch.distributed.checkpoint import CheckpointException
+
+    if isinstance(error, CheckpointException):
+        return next((each for each, _ in error.failures.values() if isinstance(each, UnpicklingError)), None)
+    return error if isinstance(error, UnpicklingError) else None
 
 
 @contextmanager

@@ -4,6 +4,7 @@ job puts a node that keeps the gate closed into quarantine, and the job is made 
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -39,7 +40,8 @@ def with_gate(job: ClusterJob, site: Site, gate: bool, say: Callable[[str], None
     if not gate or job.nodes < 2:
         say("network: not proved (--no-gate)" if not gate else "network: one node has none to prove")
         return job
-    return replace(job, environment=(*job.environment, *gate_variables(job, expected(site), ORIGIN)))
+    token = Variable("TRAINER_RUN_TOKEN", secrets.token_hex(16), "ranks know one another by it while they prove it", ORIGIN)
+    return replace(job, environment=(*job.environment, token, *gate_variables(job, expected(site), ORIGIN)))
 
 
 def gate_variables(job: ClusterJob, wanted: Expected, origin: str) -> tuple[Variable, ...]:

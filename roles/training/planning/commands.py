@@ -52,17 +52,17 @@ def _rank(job: Job, seat: Seat, local: int, trainer: list[str], common: dict[str
 
 
 def _torchrun(job: Job, seat: Seat, trainer: list[str], common: dict[str, str]) -> Command:
-    argv = [seat.python, "-u", "-m", "torch.distributed.run", f"--nproc-per-node={seat.slots}", "--tee=3"]
+    argv = [seat.python, "-u", "-m", "trainer.torchrun", f"--nproc-per-node={seat.slots}", "--tee=3"]
     environment = {**common, "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE": _RANK_PREFIX}
     if job.elastic:
         # The store that ranks meet in is told to those who were there first; one who joins later would wait for it in vain.
         environment["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
         least, most = job.elastic
-        argv += [f"--nnodes={least}:{most}", f"--max-restarts={job.profile.launch.max_restarts}", f"--rdzv-id={job.run_id}",
-                 "--rdzv-backend=c10d", f"--rdzv-endpoint={job.master.address}:{job.port}",
-                 f"--local-addr={seat.address}",
+        argv += [f"--nnodes={least}:{most}", f"--max-restarts={job.profile.launch.max_restarts}", "--rdzv-backend=c10d",
+                 f"--rdzv-endpoint={job.master.address}:{job.port}", f"--local-addr={seat.address}",
                  # How soon the others go on: a node counts as gone after three beats, then whoever else comes has 5 s.
-                 "--rdzv-conf=join_timeout=120,last_call_timeout=5,keep_alive_interval=2,keep_alive_max_attempt=3"]
+                 "--rdzv-conf=join_timeout=120,last_call_timeout=5,keep_alive_interval=2,keep_alive_max_attempt=3,"
+                 f"is_host={int(seat is job.master)}"]
     else:
         argv += [f"--nnodes={len(job.seats)}", f"--node-rank={job.seats.index(seat)}", "--max-restarts=0",
                  f"--master-addr={job.master.address}", f"--master-port={job.port}"]

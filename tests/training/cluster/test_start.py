@@ -25,12 +25,10 @@ STANDIN = ("import json, os, sys; print(json.dumps({'words': sys.argv[1:], 'path
 
 @pytest.fixture
 def torch(tmp_path: Path) -> Path:
-    """A package of torch's name that only tells how it was called."""
-    package = tmp_path / "packages" / "torch" / "distributed"
+    """A package of torch's name; what begins it is in the code, and only tells how it was called."""
+    package = tmp_path / "packages" / "torch"
     package.mkdir(parents=True)
-    for folder in (package.parent, package):
-        (folder / "__init__.py").write_text("")
-    (package / "run.py").write_text(STANDIN)
+    (package / "__init__.py").write_text("")
     return tmp_path / "packages"
 
 
@@ -38,8 +36,10 @@ def torch(tmp_path: Path) -> Path:
 def code(tmp_path: Path) -> Path:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
-        member = tarfile.TarInfo("trainer/__init__.py")
-        archive.addfile(member, io.BytesIO(b""))
+        for name, text in (("__init__", ""), ("torchrun", STANDIN)):
+            member = tarfile.TarInfo(f"trainer/{name}.py")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
     path = tmp_path / "code.tar.gz"
     path.write_bytes(gzip.compress(out.getvalue()))
     return path
@@ -48,7 +48,7 @@ def code(tmp_path: Path) -> Path:
 def begun(torch: Path, code: Path, *words: str, **environment: str) -> subprocess.Popen[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("TRAINER", "POD", "GLOO"))}
     return subprocess.Popen([sys.executable, trainer.pod.__file__, *words, "-m", "trainer"], text=True, stdout=subprocess.PIPE,
-                            env={**clean, "PYTHONPATH": str(torch), "TRAINER_CODE": str(code), **environment})
+                            cwd=code.parent, env={**clean, "PYTHONPATH": str(torch), "TRAINER_CODE": str(code), **environment})
 
 
 def told(process: subprocess.Popen[str]) -> dict[str, object]:

@@ -1,0 +1,146 @@
+"""The gate's door and store against whatever may reach them: only ranks of the run are counted and believed."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from trainer.gate_door import MOST_CALLERS, Door, ask, free_port
+from trainer.gate_mesh import Mesh
+from trainer.gate_seat import Seat
+from trainer.listening import listening
+
+HERE = "127.0.0.1"
+
+
+@pytest.fixture
+def token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "token").write_text("5f4dcc3b5aa765d61d8327deb882cf99\n")
+    monkeypatch.setenv("TRAINER_TOKEN", str(tmp_path / "token"))
+
+
+@pytest.fixture
+def door(token: None) -> Iterator[tuple[Door, int]]:
+    port = free_port(HERE)
+    made = Door(HERE, port, "open", 1)
+    yield made, port
+    made.shut(0)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(some.binary(max_size=300) | some.sampled_from(
+    [b"gate 1", b"gate 1 " + b"0" * 64, b"gate \xc2\xb2 x", b"gate -1 x", b"gate " + b"9" * 200]))
+def test_no_bytes_whatever_count_as_a_rank_or_end_the_door(door: tuple[Door, int], said: bytes) -> None:
+    with socket.create_connection((HERE, door[1]), 5) as line:
+        line.sendall(said + b"\n")
+        line.settimeout(10)
+        assert _all_of(line) == b""
+    assert not door[0]._heard and door[0]._thread.is_alive()
+
+
+def test_callers_that_say_nothing_keep_no_rank_out(door: tuple[Door, int]) -> None:
+    crowd = [socket.create_connection((HERE, door[1]), 5) for _ in range(MOST_CALLERS + 10)]
+    began = time.monotonic()
+    assert ask(HERE, door[1], 1, 20) == "open"
+    assert time.monotonic() - began < 5
+    for each in crowd:
+        each.close()
+
+
+@pytest.mark.parametrize("said", [b"open\n", b"open " + b"0" * 64 + b"\n", b"\xff\xfe\n", b"\n", b""])
+def test_an_impostor_in_the_place_of_rank_0_is_not_believed(token: None, said: bytes) -> None:
+    with socket.create_server((HERE, 0)) as impostor:
+        def lie() -> None:
+            line, _ = impostor.accept()
+            with line:
+                line.recv(256)
+                line.sendall(said)
+
+        threading.Thread(target=lie, daemon=True).start()
+        assert ask(HERE, impostor.getsockname()[1], 1, 0.5) == ""
+
+
+def test_what_strangers_put_into_the_gates_store_is_passed_over(token: None) -> None:
+    pytest.importorskip("torch")
+    from torch.distributed import TCPStore
+
+    from trainer.gate_meeting import Meeting, Unreachable
+
+    port = free_port(HERE)
+    first = Meeting(Seat(0, 3, 0, "node1", (), HERE, port), 10)
+    second = Meeting(Seat(1, 3, 0, "node2", (), HERE, port), 10)
+    stranger = TCPStore(HERE, port, is_master=False)
+    for said in (b"", b"7", b"[" * 100_000, json.dumps({"do": "end", "healthy": True}).encode(), b"\xff" * 64 + b" {}"):
+        stranger.set("answer/join/2", said)
+        second.answer("join", {"node": "node2"})
+        assert first.answers("join", [1, 2], 5) == {1: {"node": "node2"}}
+        stranger.set("task/0", said)
+        with pytest.raises(Unreachable, match="is no task of this gate"):
+            second.hear(0, 5)
+    stranger.set("answer/join/2", stranger.get("answer/join/1"))  # another rank's own words
+    assert first.answers("join", [1, 2], 5).keys() == {1}
+
+
+_JSON = some.recursive(some.none() | some.booleans() | some.integers() | some.floats() | some.text(max_size=5),
+                       lambda inner: some.lists(inner, max_size=3) | some.dictionaries(
+                           some.sampled_from(["node", "device", "place"]), inner, max_size=3), max_leaves=6)
+
+
+@pytest.fixture(scope="module")
+def met() -> tuple[Any, Any]:
+    pytest.importorskip("torch")
+    from trainer.gate_meeting import Meeting
+
+    port = free_port(HERE)
+    return tuple(Meeting(Seat(rank, 2, 0, f"node{rank + 1}", (), HERE, port), 10) for rank in range(2))  # type: ignore[return-value]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(_JSON)
+def test_a_rank_that_joins_with_nonsense_has_not_come(met: tuple[Any, Any], said: Any) -> None:
+    from trainer.gate_lead import Lead
+
+    first, second = met
+    second.answer("join", said)
+    lead = Lead(first, Seat(0, 2, 0, "node1", (), HERE, 0), Namespace(join_seconds=1), [4])
+    lead._welcome()
+    came = isinstance(said, dict) and isinstance(said.get("node"), str)
+    assert (1 in lead._nodes) is came and (1 in lead._lost) is not came
+
+
+def test_the_mesh_listens_on_the_nodes_own_address_and_a_crowd_does_not_fill_it() -> None:
+    mesh = Mesh("127.0.0.1")
+    assert mesh._door and mesh._door.getsockname()[0] == "127.0.0.1" and mesh.place
+    crowd = [socket.create_connection(mesh.place, 5) for _ in range(50)]
+    assert Mesh("127.0.0.1").unreachable({1: mesh.place}) == {}
+    for each in crowd:
+        each.close()
+
+
+def test_a_listener_is_on_one_address_and_refuses_one_that_is_not_here() -> None:
+    with listening("127.0.0.7", 0) as made:
+        assert made.getsockname()[0] == "127.0.0.7"
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.8", made.getsockname()[1]), 5)
+    with pytest.raises(OSError, match="assign"):
+        listening("203.0.113.7", 0)
+
+
+def _all_of(line: socket.socket) -> bytes:
+    found = b""
+    try:
+        while data := line.recv(4096):
+            found += data
+    except ConnectionError:
+        pass
+    return found
