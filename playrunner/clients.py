@@ -31,7 +31,7 @@ _IN_USE = ("DependencyViolation", "InUse", "DeleteConflict", "ResourceConflict",
            "BucketNotEmpty", "HasDependency")
 _NOT_FOUND = ("NotFound", "NoSuch", ".Malformed")
 _DENIED = ("AccessDenied", "UnauthorizedOperation", "AuthFailure", "InvalidClientTokenId", "ExpiredToken",
-           "UnrecognizedClient", "SignatureDoesNotMatch", "OptInRequired")
+           "UnrecognizedClient", "SignatureDoesNotMatch", "InvalidSignature", "OptInRequired")
 
 
 @dataclass(frozen=True)
