@@ -16,7 +16,7 @@ from playrunner.variables import MAGIC_NAMES, Scope
 from playrunner.written import is_template
 
 # An address, a port, a user's name, or `user@address:port`.
-PLAIN_WORD = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.:%@\[\]-]*")
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.:%@\[\]-]*")
 _PASSED_ON = frozenset({
     "ansible_host", "ansible_port", "ansible_ssh_port", "ansible_user", "ansible_ssh_user", "ansible_become_user",
     "ansible_timeout", "ansible_ssh_timeout", "ansible_become", "via"})
@@ -73,6 +73,6 @@ def _checked(name: str, value: Any, foreign: list[str], host: str) -> Any:
     source = f'host {host}: {name} is made of "{foreign[0]}", which no playbook, inventory or command line wrote'
     if name not in _PASSED_ON and (name.startswith("ansible_") or name.endswith(_FILES_AND_SERVICES)):
         raise BadInput(f"{source}: a host or a service could choose what runs here; write the value itself")
-    if not PLAIN_WORD.fullmatch(str(value)):
+    if not _PLAIN_WORD.fullmatch(str(value)):
         raise BadInput(f"{source}; it may only be a plain word such as an address or a name, not {value!r:.80}")
     return value

@@ -266,14 +266,15 @@ def test_a_condition_that_its_author_wrote_elsewhere_is_still_evaluated(victim: 
 
 # Settings of connections.
 
-ADDRESSES = ["*\n ProxyCommand COMMAND", "x; COMMAND;", "$(COMMAND)", "-oProxyCommand=COMMAND", "`COMMAND`", "a b", "x'y"]
+ADDRESSES = ["x; COMMAND;", "*\n ProxyCommand COMMAND", "x\nCOMMAND #", "$(COMMAND)", "-oProxyCommand=COMMAND", "`COMMAND`",
+             "a b", "x'y"]
 
 
 @pytest.mark.parametrize(("address", "way"), [
     *((address, "add_host") for address in ADDRESSES),
     *((ADDRESSES[0], way) for way in ("set_fact", "vars", "delegate_to", "name"))])
 def test_an_address_from_a_host_is_a_plain_word(victim: Victim, address: str, way: str) -> None:
-    (victim.folder / "config").write_text("Host *\n  ProxyCommand sh -c 'exit 1' %h %p\n")
+    (victim.folder / "config").write_text("Host * !127.*\n  ProxyCommand sh -c \"false %h %p\"\n")
     ways = {
         "add_host": '    - add_host: {name: made, ansible_host: "{{ r.stdout }}"}',
         "set_fact": '    - set_fact: {ansible_host: "{{ r.stdout }}"}\n    - meta: reset_connection\n    - command: "true"',
