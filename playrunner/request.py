@@ -145,7 +145,8 @@ class Requests:
         password = str(value("become_password", None) or value("become_pass", None) or self._shared.options.become_password)
         method = str(value("become_method", words.become_method, "sudo")).rpartition(".")[2]
         if method not in ("sudo", "su"):
-            raise BadInput(f'become_method cannot be "{method}"; it is sudo or su', step.place)
+            raise BadInput(f'become_method cannot be "{method}"; it is sudo or su',
+                           subject.origin("ansible_become_method") or step.place)
         return Become(str(value("become_user", words.become_user, "root")) or "root", method,
                       str(value("become_flags", words.become_flags)), str(value("become_exe", words.become_exe)), password)
 

@@ -56,9 +56,12 @@ class Target:
 
     @property
     def trust_command(self) -> str:
-        """What to type so that its key is recorded."""
-        flags = [word for source in self.sources for word in ("--inventory", source)]
-        return shlex.join(["invoke", "hosts.trust", self.name, *flags])
+        return trust_command(self.name, self.sources)
+
+
+def trust_command(host: str, sources: tuple[str, ...]) -> str:
+    """What to type so that a host's key is recorded."""
+    return shlex.join(["invoke", "hosts.trust", host, *(word for source in sources for word in ("--inventory", source))])
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,14 @@ def test_the_line_is_that_of_the_value_that_wins(tmp_path: Path) -> None:
     one_line(play(tmp_path, "[web]\na ansible_port=22\nb ansible_port=x\n", name="hosts"), f"{tmp_path}/hosts:3: host b")
 
 
+def test_a_bad_become_method_of_an_inventory_names_its_line(stage: Stage) -> None:
+    with stage.inventory.open("a") as file:
+        file.write("    ansible_become: true\n    ansible_become_method: doas\n")
+    line = len(stage.inventory.read_text().splitlines())
+    done = stage.play(PLAY)
+    assert done.code == 2 and f"{stage.inventory}:{line}: become_method cannot be" in done.err, done.text
+
+
 def test_a_host_whose_name_cannot_be_an_address_is_refused_with_its_line(tmp_path: Path) -> None:
     one_line(play(tmp_path, "all:\n  hosts:\n    good: {}\n    'a;b': {}\n"), f"{tmp_path}/hosts.yaml:4: ")
 
