@@ -198,7 +198,8 @@ ESCAPES = [
 def test_text_from_a_host_is_no_part_of_an_expression(victim: Victim, escape: str) -> None:
     text = escape.replace("COMMAND", victim.command)
     said = victim.said(text)
-    outcome = victim.play(f"""
+    victim.write("- debug: {msg: applied}\n", "applied.yaml")
+    outcome = victim.safe(victim.play(f"""
 - hosts: node1
   gather_facts: false
   tasks:
@@ -235,9 +236,7 @@ def test_text_from_a_host_is_no_part_of_an_expression(victim: Victim, escape: st
       when: "{{{{ condition }}}}"
       vars: {{condition: "'x' == '{{{{ r.stdout }}}}'"}}
       ignore_errors: true
-""") if victim.write("- debug: {msg: applied}\n", "applied.yaml") else None
-    assert outcome
-    victim.safe(outcome)
+"""))
     assert outcome.counts("node1")["ignored"] == 4
     assert "not written in the playbook" in outcome.text
 
