@@ -5,7 +5,6 @@ from __future__ import annotations
 from base64 import b64decode
 from itertools import count
 
-import pytest
 from paramiko import Ed25519Key
 
 from playrunner import hostkeys
@@ -52,7 +51,6 @@ def test_any_ssh_configuration_is_read_or_refused(text: str) -> None:
         file.unlink()
 
 
-@pytest.mark.skipif(not hasattr(hostkeys, "judge"), reason="known_hosts is read by known_lines")
 @fuzzed("known_hosts", KNOWN, (PlayrunnerError,), structured=False)
 def test_any_known_hosts_file_is_read(text: str) -> None:
     file = scratch(f"known{next(_numbers)}")
