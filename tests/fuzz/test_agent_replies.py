@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
-import pytest
-
+from playrunner import limits, replies
 from tests.fuzz.surface import as_bytes, fuzzed
-
-replies: Any = pytest.importorskip("playrunner.replies")
-limits: Any = pytest.importorskip("playrunner.limits")
 
 SEEDS = [json.dumps(frame) for frame in (
     {"id": 1, "result": {"changed": True, "rc": 0, "stdout": "x", "stdout_lines": ["x"], "warnings": ["w"]}, "seconds": 0.5},

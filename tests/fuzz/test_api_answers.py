@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
-import pytest
-
+from playrunner import kube_answers
 from playrunner.errors import HostUnreachable
 from tests.fuzz.surface import as_bytes, fuzzed
-
-kube_answers: Any = pytest.importorskip("playrunner.kube_answers")
 
 META = {"name": "n", "namespace": "d", "uid": "u", "resourceVersion": "1", "labels": {"a": "b"},
     "ownerReferences": [{"kind": "Job"}]}

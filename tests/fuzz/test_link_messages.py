@@ -7,12 +7,8 @@ import socket
 from functools import cache
 from typing import Any
 
-import pytest
-
 from tests.fuzz.surface import as_bytes, fuzzed
-from trainer.node import link
-
-seal: Any = pytest.importorskip("trainer.node.seal")
+from trainer.node import link, seal
 
 TOKEN = "secret"
 SEEDS = ["0" * 32 + " " + "a" * 64 + " node-1\n", '{"node":"x","proof":"\u00e9"}\n', "GET / HTTP/1.1\r\n\r\n"]
