@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 from playrunner import limits, replies
 from tests.fuzz.surface import as_bytes, fuzzed
@@ -17,7 +18,7 @@ SEEDS = [json.dumps(frame) for frame in (
 @fuzzed("agent_replies", SEEDS, (replies.NotAReply,))
 def test_any_reply_of_an_agent_is_checked_or_refused(text: str) -> None:
     waiting = replies.Outstanding(limits.limits())
-    waiting.add(replies.Asked(1, 0, {"args": {}}))
+    waiting.add(replies.Asked(1, 0, {"args": {}}, {"rc": int}, time.monotonic()))
     frame = replies.parsed(as_bytes(text).partition(b"\n")[0])
     size = replies.body_size(frame, limits.limits())
     reply = replies.checked(frame, b"a" * min(size, 1000))
