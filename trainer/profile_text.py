@@ -60,6 +60,9 @@ def parse(text: str, file: str) -> Any:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         raise BadInput(f"{file}:{line}: not valid YAML: {error.problem or error.context}") from None
+    except UnicodeEncodeError as error:  # the bytes of an argument that are not UTF-8
+        line = text.count("\n", 0, error.start) + 1
+        raise BadInput(f"{file}:{line}: not UTF-8 text") from None
     except yaml.YAMLError as error:  # a control character
         line = text.count("\n", 0, getattr(error, "position", 0) or 0) + 1
         raise BadInput(f"{file}:{line}: not valid YAML: {' '.join(str(error).split())}") from None
