@@ -127,7 +127,7 @@ def _plain(node: yaml.ScalarNode, loader: Any, file: str) -> Any:
     try:
         found = loader.construct_object(node, deep=True)
         shown_well = isinstance(found, (str, int, float, type(None))) and (not isinstance(found, int) or abs(found) < 2**63)
-    except (ValueError, TypeError, OverflowError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, OverflowError, LookupError, AttributeError) as error:
         raise BadInput(f"{file}:{line}: not valid YAML: {shown(str(error))[1:-1]}") from None
     if isinstance(found, str) and _CONTROL.search(found):
         raise BadInput(f"{file}:{line}: a text holds a control character")
