@@ -139,9 +139,14 @@ def _documents(text: str, file: str, plain: bool) -> list[tuple[Any, int]]:
         if plain:
             return list(yaml_values.documents(text, _plain_mapping, tags))
         # The author's own text: never read what a host or a service gave in this way.
-        return list(yaml_values.documents(text, partial(_located, file), tags, written))
+        return list(yaml_values.documents(text, partial(_located, file), tags, _authors_text))
     except Unreadable as error:
         raise BadInput(error.problem, Place(file, error.line)) from None
+
+
+def _authors_text(text: str, is_key: bool) -> str:
+    # Names are looked up often, which costs less for plain text.
+    return written(text) if not is_key or "{" in text else text
 
 
 def _plain_mapping(_line: int) -> dict[Any, Any]:

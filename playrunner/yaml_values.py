@@ -27,7 +27,7 @@ _RESOLVERS: dict[Any, list[tuple[str, Any]]] = yaml.resolver.Resolver.yaml_impli
 
 Tag = Callable[[str, int], Any]  # the scalar's text and its line to the value it stands for
 NewMapping = Callable[[int], dict[Any, Any]]  # the line to an empty mapping; one with key_lines is told each key's
-NewText = Callable[[str], Any]  # a text, which is no key of a mapping, to the value it is kept as
+NewText = Callable[[str, bool], Any]  # a text, and whether it is a mapping's key, to the value it is kept as
 
 
 class Unreadable(ValueError):
@@ -105,8 +105,8 @@ class _Builder:
             self._size += 1 + len(event.value) // _TEXT_PER_VALUE
             self._written += 1
             value = self._scalar(event, line)
-            if self._new_text is not None and type(value) is str and not self._awaits_key():
-                value = self._new_text(value)
+            if self._new_text is not None and type(value) is str:
+                value = self._new_text(value, self._awaits_key())
             if event.anchor:
                 self._name(event.anchor, line)
                 self._anchors[event.anchor] = (value, 1 + len(event.value) // _TEXT_PER_VALUE)
