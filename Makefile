@@ -13,12 +13,14 @@ AWS_CLI := .venv-aws/.ready
 CLOUD := tests/modules/aws tests/modules/gcp tests/leftovers tests/roles
 IMAGES := tests/images tests/modules/image
 CLUSTER := tests/kube $(wildcard tests/sandbox/kube/test_controllers*.py tests/sandbox/kube/test_kubelet*.py tests/sandbox/kube/test_operators*.py)
-APART := tests/trainer tests/launch $(CLOUD) $(IMAGES) $(CLUSTER)
+APART := tests/trainer tests/launch tests/fuzz $(CLOUD) $(IMAGES) $(CLUSTER)
+FUZZ_INPUTS ?= 20000
+export FUZZ_SEED
 LAUNCH ?= tests/launch tests/roles/test_gcp_training.py
 # What holds for any API server, and is asked of a real one, too.
 KUBE := tests/sandbox/kube/test_conformance.py tests/modules/k8s tests/kube
 
-.PHONY: quickstart test test-differential test-trainer test-launch test-cloud test-images test-cluster test-kube drills lint bench bench-launch \
+.PHONY: quickstart test test-differential test-trainer test-launch test-cloud test-images test-cluster test-kube fuzz drills lint bench bench-launch \
   bench-trainer bench-aws bench-kube kube-assets trainer-ready packages kube-packages image-packages clean
 
 quickstart: $(TRAINS) packages  ## set up, and train GPT-2 with DeepSpeed ZeRO-1 on two SSH nodes of this machine
@@ -38,6 +40,9 @@ test-cluster: $(READY) packages kube-packages  ## the sandbox's cluster, and eve
 
 test-kube: $(READY) packages kube-packages  ## the Kubernetes suite once more, on a real kube-apiserver
 	assets="$$($(MAKE) -s kube-assets)" && KUBEBUILDER_ASSETS="$$assets" PLAYRUNNER_TEST_KUBE=real $(RUN) pytest -n 2 $(KUBE)
+
+fuzz: $(READY)  ## mutated files, replies and answers on every surface; FUZZ_INPUTS=200000 takes hours, FUZZ_SEED=7 starts elsewhere
+	FUZZ_INPUTS=$(FUZZ_INPUTS) $(RUN) pytest -q -n 2 tests/fuzz $(if $(FUZZ_SEED),--hypothesis-seed $(FUZZ_SEED))
 
 drills: $(READY) packages  ## a run of all cloud roles killed at every event, every answer lost in turn; PLAYRUNNER_DRILL_EVERY=20 takes some
 	$(RUN) pytest -n 2 -m drill tests/roles

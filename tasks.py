@@ -8,9 +8,10 @@ sys.dont_write_bytecode = sys.flags.dont_write_bytecode == 1  # Invoke keeps non
 
 from pathlib import Path  # noqa: E402
 
-from playrunner.cli import refuse_unknown_words  # noqa: E402
+from playrunner.cli import check_surroundings, extend_invoke  # noqa: E402
 from playrunner.verbs import namespace  # noqa: E402
 
-refuse_unknown_words()
+check_surroundings()
+extend_invoke()
 
 ns = namespace(Path(__file__).parent / "roles", sys.argv[1:])

@@ -17,6 +17,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from sandbox import control_secret
+
 ROOT = Path(__file__).resolve().parents[1]
 PLAYBOOK = "playbooks/eks-with-storage.yaml"
 INVENTORIES = ["--inventory", "eks-gpu", "--inventory", "local"]
@@ -38,6 +40,7 @@ class Rehearsal:
     def __init__(self, folder: Path) -> None:
         self.environment = {**os.environ, "PLAYRUNNER_STATE_HOME": str(folder), "KUBECONFIG": str(folder / "kubeconfig")}
         self.run("-m", "sandbox", "up", "--only", "aws")
+        self.folder = folder / "sandbox" / "aws"
         self.address = json.loads((folder / "sandbox" / "aws.json").read_text())["endpoint_url"]
         self.control("settings", {"delays": DELAYS})
 
@@ -58,7 +61,8 @@ class Rehearsal:
     def control(self, name: str, wish: Any = None) -> Any:
         body = None if wish is None else json.dumps(wish).encode()
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(urllib.request.Request(f"{self.address}/_sandbox/{name}", data=body), timeout=30) as answer:
+        request = urllib.request.Request(f"{self.address}/_sandbox/{name}", body, control_secret.header(self.folder))
+        with opener.open(request, timeout=30) as answer:
             return json.load(answer)
 
 

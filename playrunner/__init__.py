@@ -5,7 +5,8 @@ Values          model (Play, Block, Step)  state, module (what a module is)  res
 Variables       variables (who wins)  templating, filters/ (jinja2)
 Choosing        plan (tags, batches)
 Running         run -> execute -> batch, strand (one host's way) -> launch, loops, includes, handlers, request -> courier
-Reaching hosts  targets, hostkeys -> connection (Fabric) -> agents -> agent (the half on the host)  shipments (files)
+Reaching hosts  targets, hostkeys -> connection (Fabric) -> agents -> agent, answer (the half on the host)  shipments (files)
+                frames -> replies (what a host may send, checked once)  limits  agent_code (what is sent to make an agent)
 Outside plays   fleet (hosts asked or given a program)  stage (the sandbox behind an inventory)  quarantine (hosts put aside)
                 doctor/ (what this machine lacks)
 Clouds          cloud (what a thing there is) -> settle (look until it is there)  background (steps side by side)  controller

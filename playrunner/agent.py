@@ -19,11 +19,23 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn, Optional
 
 
+class Limits:
+    """How much the controller takes, and how often it wants a sign of life; it sends its own numbers first."""
+
+    output = reply = 100 << 20
+    shown = 4 << 20
+    line = 32 << 20
+    beat = 30.0
+
+
 class Wire:
     """Frames in and out. The reader never stops, so a controller that sends ahead never blocks."""
 
     def __init__(self, source: Any, out: int) -> None:
         self.source, self.out = source, out
+        self.limits = Limits()
+        self.lock = threading.Lock()  # one frame at a time goes out
+        self.step: Optional[int] = None  # the request that is being worked on
         self.frames: list[dict[str, Any]] = []
         self.blobs: dict[str, bytes] = {}
         self.news = threading.Condition()
@@ -59,12 +71,29 @@ class Wire:
                 self.news.wait()
             return self.blobs[sha1]
 
-    def send(self, frame: dict[str, Any], body: bytes = b"") -> None:
-        if body:
-            frame["body"] = len(body)
-        data = json.dumps(frame, default=str).encode() + b"\n" + body
-        while data:
-            data = data[os.write(self.out, data):]
+    def send(self, frame: dict[str, Any]) -> None:
+        with self.lock:
+            self._write(json.dumps(frame).encode())
+
+    def finish(self, line: bytes, body: bytes) -> None:
+        """The answer to the request that was worked on; nothing more is said about it."""
+        with self.lock:
+            self.step = None
+            self._write(line, body)
+
+    def beat_forever(self) -> None:
+        """Say now and then that a long step is still worked on."""
+        while True:
+            time.sleep(self.limits.beat)
+            with self.lock:
+                if self.step is not None:
+                    self._write(json.dumps({"id": self.step, "alive": True}).encode())
+
+    def _write(self, line: bytes, body: bytes = b"") -> None:
+        for data in (line + b"\n", body):
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self.out, view):]
 
     def end(self) -> NoReturn:
         """The controller is gone or done: whatever still runs for it ends, half-written files go."""
@@ -92,7 +121,10 @@ class Agent:
     def serve(self) -> NoReturn:
         while True:
             frame = self.wire.next()
-            if frame["op"] == "code":
+            if frame["op"] == "limits":
+                self.wire.limits.__dict__.update(frame)
+                threading.Thread(target=self.wire.beat_forever, daemon=True).start()
+            elif frame["op"] == "code":
                 _load_code(frame["bytes"], frame["compiled"], frame["magic"])
             elif frame["op"] == "fence":
                 self._fence(frame["group"])
@@ -103,17 +135,21 @@ class Agent:
         if request["epoch"] <= self.halted_epoch:
             self.wire.send({"id": request["id"], "passed": True})
             return
+        from playrunner.answer import sendable
         from playrunner.host_context import HostContext
 
+        self.wire.step = request["id"]
         ctx = HostContext(self.wire, request)
         started = time.monotonic()
         with _environment(request.get("env")):
             result = _start_async(request, ctx) if request.get("async") else _do(request, ctx)
-        if result.get("failed") and request.get("halt", True):
-            self._note_failure(request)
         if ctx.warnings:
             result["warnings"] = ctx.warnings
-        self.wire.send({"id": request["id"], "result": result, "seconds": round(time.monotonic() - started, 4)}, ctx.body)
+        answer = {"id": request["id"], "result": result, "seconds": round(time.monotonic() - started, 4)}
+        line, body = sendable(answer, ctx.body, self.wire.limits)
+        if answer["result"].get("failed") and request.get("halt", True):
+            self._note_failure(request)
+        self.wire.finish(line, body)
 
     def _note_failure(self, request: dict[str, Any]) -> None:
         # The items of one loop all run; only the fence after the last of them stops what follows.
@@ -130,20 +166,18 @@ def _do(request: dict[str, Any], ctx: Any) -> dict[str, Any]:
     from playrunner.bring import perform, restore
     from playrunner.module import Failed
 
-    module = _module_class(request)(**request["args"])
+    module = getattr(sys.modules[request["module"]], request["class"])(**request["args"])
     try:
-        with _deadline(request.get("timeout")):
+        with _deadline(request.get("timeout"), ctx.wire):
             if "restore" in request:
                 return restore(module, request["restore"], ctx)
             return perform(module, ctx)
     except Failed as failure:
         return {"failed": True, "changed": False, "msg": str(failure), **failure.values}
     except Exception as error:  # the host's one broad catch: whatever a module raises is this step's failure, no more
-        return {"failed": True, "changed": False, "msg": _explain(error), "exception": _trace()}
+        import traceback
 
-
-def _module_class(request: dict[str, Any]) -> Any:
-    return getattr(sys.modules[request["module"]], request["class"])
+        return {"failed": True, "changed": False, "msg": _explain(error), "exception": traceback.format_exc()}
 
 
 class _environment:
@@ -167,8 +201,8 @@ class _environment:
 class _deadline:
     """Raises in the main thread when a step takes longer than its `timeout`."""
 
-    def __init__(self, seconds: Optional[float]) -> None:
-        self.seconds = seconds
+    def __init__(self, seconds: Optional[float], wire: Wire) -> None:
+        self.seconds, self.wire = seconds, wire
 
     def __enter__(self) -> None:
         if self.seconds:
@@ -180,6 +214,9 @@ class _deadline:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _ring(self, *_: object) -> None:
+        if self.wire.lock.locked():  # raised now, it could cut a frame in two
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            return
         from playrunner.module import Failed
 
         raise Failed(f"The step did not finish within its timeout of {self.seconds:g} seconds", timedout=True)
@@ -206,6 +243,7 @@ def _start_async(request: dict[str, Any], ctx: Any) -> dict[str, Any]:
         os._exit(0)
     for fd in (0, 1, 2, ctx.wire.out):
         os.dup2(os.open(os.devnull, os.O_RDWR), fd)
+    ctx.wire.lock = threading.Lock()  # the thread that may hold the other is not in this process
     try:
         result = _do({**request, "timeout": request["async"]}, ctx)
         _write_whole(path, {**result, "ansible_job_id": job, "started": True, "finished": True})
@@ -246,12 +284,6 @@ def _explain(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     return f"{type(error).__name__}: {error}"
-
-
-def _trace() -> str:
-    import traceback
-
-    return traceback.format_exc()
 
 
 def main() -> NoReturn:

@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import marshal
 import secrets
-import shlex
 import threading
-import zlib
-from dataclasses import dataclass
-from functools import cache
+import time
 from typing import Any
 
-from playrunner import catalogue
+from playrunner import catalogue, replies
+from playrunner.agent_code import NO_PYTHON, STARTED, Seat, agent_code, code_frame, command
 from playrunner.connection import Channel
-from playrunner.errors import HostUnreachable, PlayrunnerError, StepFailed
+from playrunner.errors import HostUnreachable, Interrupted, PlayrunnerError, StepFailed
+from playrunner.frames import ConnectionLost, FrameReader, Silent, TooLong
+from playrunner.limits import GREETING_BYTES, LINE_BYTES, limits
 from playrunner.pool import Pool
-from playrunner.targets import Become, Target
+from playrunner.replies import Asked, NotAReply, Outstanding, Reply
+from playrunner.targets import Become
 
 SEND_AT_BYTES = 1 << 14  # small frames travel together
-_STARTED = b"playrunner-agent\n"
-_NO_PYTHON = 127
-MARSHAL_VERSION = 4  # what every Python from 3.4 on reads
-
-
-class ConnectionLost(Exception):
-    """The agent's end is gone; what it was doing may or may not have happened."""
-
-
-@dataclass(frozen=True)
-class Seat:
-    """Which agent a step needs: the host it is on and who it runs as."""
-
-    target: Target
-    become: Become | None = None
+SHOWN_CHARACTERS = 300  # of a line in a message
+EXIT_SECONDS = 10.0  # a program that closed its output ends soon after
 
 
 class Agent:
@@ -42,8 +28,10 @@ class Agent:
 
     def __init__(self, seat: Seat, channel: Channel) -> None:
         self.seat, self._channel = seat, channel
+        self._limits = limits()
         self._outgoing = bytearray()
-        self._incoming = bytearray()
+        self._incoming = FrameReader(channel, self._limits.silent_seconds)
+        self._outstanding = Outstanding(self._limits)
         self._loaded: set[str] = set()
         self._next = 0
         self._started = False
@@ -53,11 +41,12 @@ class Agent:
         """Send a step, together with the code it needs when that is not there yet; its number comes back."""
         path = catalogue.names()[module]
         if path not in self._loaded:
-            self._outgoing += _code_frame(path, frozenset(self._loaded))
+            self._outgoing += code_frame(path, frozenset(self._loaded))
             self._loaded.update(name for name, _ in catalogue.sources(path))
         self._next += 1
-        name = catalogue.module_class(module).__name__
-        self.send({"op": "run", "id": self._next, "module": path, "class": name, "epoch": self.epoch, **request})
+        cls = catalogue.module_class(module)
+        self._outstanding.add(Asked(self._next, self.epoch, request, cls.answers, time.monotonic()))
+        self.send({"op": "run", "id": self._next, "module": path, "class": cls.__name__, "epoch": self.epoch, **request})
         return self._next
 
     def send(self, frame: dict[str, Any], body: bytes = b"") -> None:
@@ -71,24 +60,44 @@ class Agent:
         if self._outgoing:
             data, self._outgoing = bytes(self._outgoing), bytearray()
             try:
-                self._channel.send(data)
-            except (OSError, EOFError) as error:
+                self._channel.send(data, self._limits.silent_seconds)
+            except TimeoutError:
+                raise self._silence() from None
+            except (OSError, EOFError, ValueError) as error:
                 self.expect_start()  # an agent that never started says why, and nothing was done
                 raise ConnectionLost(str(error)) from None
 
-    def receive(self) -> tuple[dict[str, Any], bytes]:
-        """The next frame from the host; waits for it."""
+    def receive(self) -> Reply:
+        """The next reply from the host, checked; waits for it. A host that says anything else is given up."""
         self.expect_start()
-        frame = json.loads(self._line())
-        return frame, self._exactly(frame["body"]) if "body" in frame else b""
+        try:
+            frame = replies.parsed(self._incoming.line(LINE_BYTES))
+            body = self._incoming.exactly(replies.body_size(frame, self._limits))
+            reply = replies.checked(frame, body)
+            self._outstanding.accept(reply)
+            return reply
+        except (NotAReply, TooLong) as problem:
+            raise HostUnreachable(f"{self.seat.target.name}: the agent's reply is not valid: {problem}; check what runs as"
+                                  f" {self.seat.target.python or 'python3'} on that host") from None
+        except Silent:
+            raise self._silence() from None
 
     def expect_start(self) -> None:
         """Wait for the agent's first line; a login shell's greeting before it is passed over."""
+        greeting = 0
         try:
             while not self._started:
-                self._started = self._line() + b"\n" == _STARTED
+                line = self._incoming.line(GREETING_BYTES)
+                self._started = line == STARTED
+                greeting += len(line) + 1
+                if greeting > GREETING_BYTES:
+                    raise TooLong(f"a greeting of more than {GREETING_BYTES} bytes")
         except ConnectionLost:
             raise _did_not_start(self.seat, self._channel) from None
+        except TooLong as problem:
+            raise HostUnreachable(f"{self.seat.target.name}: the agent did not start: {problem}") from None
+        except Silent:
+            raise self._silence() from None
 
     def go_on(self) -> None:
         """After a failure the host passes over what was sent before; what is sent from now on counts again."""
@@ -97,34 +106,16 @@ class Agent:
     def close(self) -> None:
         self._channel.close()
 
-    def _line(self) -> bytes:
-        while (end := self._incoming.find(b"\n")) < 0:
-            self._fill()
-        line = bytes(self._incoming[:end])
-        del self._incoming[:end + 1]
-        return line
-
-    def _exactly(self, size: int) -> bytes:
-        while len(self._incoming) < size:
-            self._fill()
-        body = bytes(self._incoming[:size])
-        del self._incoming[:size]
-        return body
-
-    def _fill(self) -> None:
-        try:
-            data = self._channel.receive()
-        except (OSError, EOFError) as error:
-            raise ConnectionLost(str(error)) from None
-        if not data:
-            raise ConnectionLost(self._channel.complaints().strip())
-        self._incoming += data
+    def _silence(self) -> HostUnreachable:
+        return HostUnreachable(f"{self.seat.target.name}: no sign of life from the agent for"
+                               f" {self._limits.silent_seconds:g} seconds (PLAYRUNNER_SILENT_SECONDS)")
 
 
 class Agents:
     """Agents that are free to take; a run starts with none and leaves none behind."""
 
     def __init__(self, pool: Pool) -> None:
+        limits()  # a setting that cannot be used is found before a host is touched
         self.pool = pool
         self._lock = threading.Lock()
         self._free: dict[Seat, list[Agent]] = {}
@@ -132,6 +123,7 @@ class Agents:
         self._starting: dict[Seat, threading.Event] = {}
         self._failed: dict[Seat, PlayrunnerError] = {}
         self._closed = False
+        self.keeps = True  # agents that are given back; without room for all hosts' connections they are ended
 
     def take(self, seat: Seat) -> Agent:
         with self._lock:
@@ -142,6 +134,8 @@ class Agents:
             if self._free.get(seat):
                 return self._free[seat].pop()
             failed = self._failed.pop(seat, None)
+            if self._closed:
+                raise Interrupted("the run is ending")
         if failed:
             raise failed
         agent = _start(seat, self.pool)
@@ -150,7 +144,7 @@ class Agents:
             closed = self._closed
         if closed:
             agent.close()
-            raise ConnectionLost("the run is ending")
+            raise Interrupted("the run is ending")
         return agent
 
     def start_ahead(self, seat: Seat) -> None:
@@ -176,16 +170,23 @@ class Agents:
         threading.Thread(target=start, daemon=True).start()
 
     def give(self, agent: Agent) -> None:
+        if not self.keeps:
+            self.lose(agent)
+            return
         agent.go_on()
         with self._lock:
             self._free.setdefault(agent.seat, []).append(agent)
 
-    def lose(self, agent: Agent) -> None:
-        """An agent whose connection broke."""
+    def end(self, agent: Agent) -> None:
+        """An agent that is of no use any more; the connection it came over is."""
         agent.close()
         with self._lock:
             if agent in self._all:
                 self._all.remove(agent)
+
+    def lose(self, agent: Agent) -> None:
+        """An agent whose connection broke, or cannot be trusted."""
+        self.end(agent)
         if agent.seat.target.kind == "ssh":
             self.pool.drop(agent.seat.target)
 
@@ -201,96 +202,52 @@ class Agents:
 def _start(seat: Seat, pool: Pool) -> Agent:
     connection = pool.get(seat.target)
     marker = f"[playrunner {secrets.token_hex(6)}] password: "
-    channel = connection.start(_command(seat, marker))
+    channel = connection.start(command(seat, marker))
     agent = Agent(seat, channel)
     if seat.become and seat.become.password:
-        threading.Thread(target=_answer_prompt, args=(channel, seat.become, marker), daemon=True).start()
-        agent.expect_start()
+        started = threading.Event()
+        threading.Thread(target=_answer_prompt, args=(channel, seat.become, marker, started), daemon=True).start()
+        try:
+            agent.expect_start()
+        except PlayrunnerError:
+            agent.close()
+            raise
+        finally:
+            started.set()
     try:
-        channel.send(b"".join(_agent_code()))
-    except (OSError, EOFError):
+        settings = json.dumps(limits().for_agent()).encode() + b"\n"
+        channel.send(b"".join((*agent_code(), settings)), limits().silent_seconds)
+    except (OSError, EOFError, ValueError):
         raise _did_not_start(seat, channel) from None
     return agent
 
 
-def _answer_prompt(channel: Channel, become: Become, marker: str) -> None:
-    import time
-
+def _answer_prompt(channel: Channel, become: Become, marker: str, started: threading.Event) -> None:
     prompt = marker if become.method == "sudo" else "assword:"
-    for _ in range(200):
+    while not started.wait(0.02):  # a prompt on standard error has no event to wait for
         if prompt in channel.complaints():
-            channel.send(become.password.encode() + b"\n")
+            try:
+                channel.send(become.password.encode() + b"\n")
+            except (OSError, EOFError, ValueError):
+                pass  # it has ended, and whoever waits for its start is told so
             return
-        time.sleep(0.02)  # a prompt on standard error has no event to wait for
 
 
 def _did_not_start(seat: Seat, channel: Channel) -> Exception:
+    status = channel.status(EXIT_SECONDS)
     said = channel.complaints().strip()
-    status = channel.status()
     host = seat.target.name
     if seat.become:
         hint = ("check the password" if seat.become.password
                 else "set PLAYRUNNER_BECOME_PASSWORD, or use --ask-become-pass, if it needs a password")
-        return StepFailed(f"{host}: {seat.become.method} to {seat.become.user} was refused: {_last_lines(said)}; {hint}")
-    if status == _NO_PYTHON or "not found" in said or "No such file" in said:
+        return StepFailed(f"{host}: {seat.become.method} to {seat.become.user} was refused: {last_lines(said)}; {hint}")
+    if status == NO_PYTHON or "not found" in said or "No such file" in said:
         python = seat.target.python or "python3"
         return StepFailed(f"{host} has no {python}; install it (\"invoke run {host} --module raw --args ...\" works"
                           " without it), or set ansible_python_interpreter")
-    return HostUnreachable(f"{host}: the agent did not start (status {status}): {_last_lines(said)}")
+    return HostUnreachable(f"{host}: the agent did not start (status {status}): {last_lines(said)}")
 
 
-def _last_lines(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+def last_lines(text: str) -> str:
+    lines = [line.strip()[:SHOWN_CHARACTERS] for line in text.splitlines() if line.strip()]
     return "; ".join(lines[-3:]) or "it said nothing"
-
-
-def _command(seat: Seat, marker: str) -> str:
-    python = shlex.quote(seat.target.python) if seat.target.python else "python3"
-    compiled, source = _agent_code()
-    code = ("import sys,zlib,marshal;"
-            "sys.version_info<(3,9) and sys.exit(\"needs Python 3.9 or later, not \"+sys.version[:6]);"
-            f"b=sys.stdin.buffer.read({len(compiled) + len(source)});"
-            f"same=sys.modules[\"_frozen_importlib_external\"].MAGIC_NUMBER.hex()==\"{_MAGIC}\";"
-            f"exec(marshal.loads(zlib.decompress(b[:{len(compiled)}])) if same"
-            f" else compile(zlib.decompress(b[{len(compiled)}:]),\"agent\",\"exec\"))")
-    start = f"echo {_STARTED.decode().strip()}; exec {python} -IS -c {shlex.quote(code)}"
-    found = f"command -v {python} >/dev/null 2>&1 || exit {_NO_PYTHON}; {start}"
-    inner = f"/bin/sh -c {shlex.quote(found)}"
-    become = seat.become
-    if not become:
-        return inner
-    user = shlex.quote(become.user)
-    if become.method == "su":
-        return f"{become.exe or 'su'} {become.flags} {user} -c {shlex.quote(inner)}"
-    ask = f"-S -p {shlex.quote(marker)}" if become.password else "-n"
-    return f"{become.exe or 'sudo'} {become.flags or '-H'} {ask} -u {user} {inner}"
-
-
-_making = threading.Lock()
-_MAGIC = importlib.util.MAGIC_NUMBER.hex()  # compiled code runs on hosts whose Python has the same
-
-
-@cache
-def _agent_code() -> tuple[bytes, bytes]:
-    """The agent, compiled and as source."""
-    name = "playrunner.agent"
-    return zlib.compress(catalogue.compiled(name)), zlib.compress(catalogue.source_file(name).read_bytes(), 1)
-
-
-def _code_frame(path: str, loaded: frozenset[str]) -> bytes:
-    """The code a module needs and the agent does not have yet; the same for every host, so made once."""
-    with _making:  # hosts ask at the same moment
-        return _packed_code(path, loaded)
-
-
-@cache
-def _packed_code(path: str, loaded: frozenset[str]) -> bytes:
-    wanted = [(name, text) for name, text in catalogue.sources(path) if name not in loaded]
-    compiled = _packed([(name, catalogue.compiled(name) if text else b"") for name, text in wanted], 6)
-    sources = _packed(wanted, 1)
-    head = {"op": "code", "magic": _MAGIC, "compiled": len(compiled), "body": len(compiled) + len(sources)}
-    return json.dumps(head).encode() + b"\n" + compiled + sources
-
-
-def _packed(value: Any, effort: int) -> bytes:
-    return zlib.compress(marshal.dumps(value, MARSHAL_VERSION), effort)

@@ -9,9 +9,10 @@ from difflib import get_close_matches
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
+from playrunner.documents import parse_json
 from playrunner.errors import BadInput, Place
 from playrunner.module import Module
-from playrunner.templating import is_template
+from playrunner.written import is_template
 
 _REQUIRED = object()
 _YES = frozenset({"yes", "on", "1", "true", "t", "y"})
@@ -140,18 +141,23 @@ def _as_dict(value: Any) -> dict[Any, Any]:
     if isinstance(value, dict):
         return value
     if isinstance(value, str):
-        import json
         import shlex
 
         text = value.strip()
         if text.startswith("{"):
-            loaded = json.loads(text)
-            if isinstance(loaded, dict):
-                return loaded
+            return _json_object(text)
         pairs = [word.partition("=") for word in shlex.split(text.replace(",", " "))]
         if pairs and all(equals for _, equals, _ in pairs):
             return {key: word for key, _, word in pairs}
     raise ValueError(f"must be a mapping, not {_kind_of(value)}")
+
+
+def _json_object(text: str) -> dict[Any, Any]:
+    try:
+        loaded: dict[Any, Any] = parse_json(text, "")
+    except BadInput as error:
+        raise ValueError(f"is {error.message}") from None
+    return loaded
 
 
 def _as_str(value: Any) -> str:

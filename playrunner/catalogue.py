@@ -79,7 +79,7 @@ def sources(path: str) -> tuple[tuple[str, str], ...]:
                     visit(f"{package}.{leaf}")
         order[name] = text
 
-    for name in (*PACKAGES, "playrunner.bring", "playrunner.host_context", path):
+    for name in (*PACKAGES, "playrunner.bring", "playrunner.host_context", "playrunner.answer", path):
         visit(name)
     return tuple(order.items())
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import inspect
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from invoke.exceptions import Exit, ParseError
 from invoke.program import Program
 from invoke.tasks import Task, task
 
-from playrunner.errors import BadInput, PlayrunnerError
+from playrunner.errors import BadInput, PlayrunnerError, of_a_full_machine
+from playrunner.streams import OutputLost, code_after_output, guard_streams
+from playrunner.streams import as_json as json_text
 
 # Flags of every verb that runs steps: name, default, help. A tuple default may be given several times.
 RUN_FLAGS: dict[str, tuple[Any, str]] = {
@@ -72,19 +74,40 @@ def verb(*, flags: dict[str, tuple[Any, str]] | None = None, positional: Iterabl
     return wrap
 
 
-def refuse_unknown_words() -> None:
-    """Flags and verbs that Invoke does not know are bad input, too: our exit code instead of its own 1."""
-    parse = Program.parse_tasks
+def check_surroundings() -> None:
+    """What every verb stands on, looked at before any of them is built: the standard streams and the working folder."""
+    problem = guard_streams()
+    try:
+        os.getcwd()
+    except OSError as error:
+        problem = problem or f"the working folder cannot be used: {error.strerror}; go to one that is there"
+    if problem:
+        raise Exit(f"error: {problem}", BadInput.exit_code)
+
+
+def extend_invoke() -> None:
+    """Flags and verbs that Invoke does not know are bad input, too: our exit code instead of its own 1.
+
+    Its own pages (--help VERB, --list) end as a verb does: a reader that left early is no error, a full disk is one.
+    """
+    parse, clean_up = Program.parse_tasks, Program.parse_cleanup
 
     def parse_tasks(program: Program) -> None:
         try:
             parse(program)
         except ParseError as error:
             if "--json" in sys.argv:
-                sys.stdout.write(json.dumps({"error": str(error), "exit_code": BadInput.exit_code}) + "\n")
-            raise Exit(f"error: {error}; see: invoke --help VERB", BadInput.exit_code) from None
+                _print_error(error, BadInput.exit_code)
+            raise Exit(f"error: {error}; see: invoke --help VERB", code_after_output(BadInput.exit_code)) from None
+
+    def parse_cleanup(program: Program) -> None:
+        try:
+            clean_up(program)
+        except Exit as ending:
+            raise Exit(ending.message, code_after_output(ending.code)) from None
 
     Program.parse_tasks = parse_tasks  # type: ignore[method-assign, assignment]
+    Program.parse_cleanup = parse_cleanup  # type: ignore[method-assign, assignment]
 
 
 def positional_if_given(path: str, name: str) -> list[str]:
@@ -97,25 +120,25 @@ def _show_help(name: str, made: Task[Any]) -> None:
     """`invoke play --help`: a positional argument would swallow the flag, so Invoke is asked the other way round."""
     path = next((word for word in sys.argv if word.endswith(name)), name)
     Program().run(["invoke", "--help", path], exit=False)
-    raise Exit(code=0)
+    raise Exit(code=code_after_output(0))
 
 
 def _finish(body: Callable[[], Any], as_json: bool) -> None:
     """Run a verb; its result is the exit code, and what it says on purpose is one line, never a traceback."""
     try:
-        code = body()
+        code = int(body() or 0)
     except PlayrunnerError as error:
-        if as_json:
-            sys.stdout.write(json.dumps({"error": str(error), "exit_code": error.exit_code}) + "\n")
-        sys.stderr.write(f"error: {error}\n")
-        raise Exit(code=error.exit_code) from None
+        code = _say_error(error, as_json)
+    except OSError as error:
+        if not (trouble := of_a_full_machine(error) or _of_the_state_folder(error)):
+            raise
+        code = _say_error(trouble, as_json)
     except KeyboardInterrupt:
-        raise Exit(code=130) from None
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise Exit(code=0) from None
-    if code:
-        raise Exit(code=int(code))
+        code = 130
+    except OutputLost:
+        code = 0
+    if code := code_after_output(code):
+        raise Exit(code=code)
 
 
 def options_from(flags: dict[str, Any]) -> Any:
@@ -132,5 +155,26 @@ def options_from(flags: dict[str, Any]) -> Any:
                       "become_password": password})
 
 
+def _say_error(error: PlayrunnerError, as_json: bool) -> int:
+    if as_json:
+        _print_error(error, error.exit_code)
+    sys.stderr.write(f"error: {error}\n")
+    return error.exit_code
+
+
+def _of_the_state_folder(error: OSError) -> PlayrunnerError | None:
+    """What a verb keeps beside the records of runs stands or falls with the same folder."""
+    from playrunner.ledger import state_directory
+
+    folder = state_directory()
+    if not isinstance(error.filename, str) or not Path(error.filename).is_relative_to(folder):
+        return None
+    return BadInput(f"{error.filename}: {error.strerror}; set PLAYRUNNER_STATE_HOME to a folder that can be written")
+
+
+def _print_error(error: Exception, code: int) -> None:
+    sys.stdout.write(json_text({"error": str(error), "exit_code": code}) + "\n")
+
+
 def print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, indent=2, default=str) + "\n")
+    sys.stdout.write(json_text(value, indent=2) + "\n")

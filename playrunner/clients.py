@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from playrunner.aws_answers import bounded, checked, unreadable
 from playrunner.cloud import Refused, Unanswered
-from playrunner.errors import BadInput, HostUnreachable
+from playrunner.errors import BadInput, HostUnreachable, PlayrunnerError
 from playrunner.journal import Journal, written_down
 from playrunner.shared_reads import SHARED_SECONDS, SharedReads
 
@@ -30,7 +31,7 @@ _IN_USE = ("DependencyViolation", "InUse", "DeleteConflict", "ResourceConflict",
            "BucketNotEmpty", "HasDependency")
 _NOT_FOUND = ("NotFound", "NoSuch", ".Malformed")
 _DENIED = ("AccessDenied", "UnauthorizedOperation", "AuthFailure", "InvalidClientTokenId", "ExpiredToken",
-           "UnrecognizedClient", "SignatureDoesNotMatch", "OptInRequired")
+           "UnrecognizedClient", "SignatureDoesNotMatch", "InvalidSignature", "OptInRequired")
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,10 @@ class Account:
         key = service, operation, json.dumps(arguments, sort_keys=True, default=str)
         return self._reads.read(key, service, not_before, lambda: self._pages(service, operation, arguments))
 
+    def change(self, service: str, operation: str, arguments: Mapping[str, Any]) -> Any:
+        client = self.client(service)
+        return _answered(client, operation, False, lambda: getattr(client, operation)(**arguments))
+
     def changed(self, service: str) -> None:
         """What was read of a service before is not believed any more."""
         self._reads.changed([service])
@@ -81,8 +86,9 @@ class Account:
     def _pages(self, service: str, operation: str, arguments: Mapping[str, Any]) -> Any:
         client = self.client(service)
         if client.can_paginate(operation):
-            return client.get_paginator(operation).paginate(**arguments).build_full_result()
-        return getattr(client, operation)(**arguments)
+            return _answered(client, operation, True, lambda: client.get_paginator(operation).paginate(
+                **arguments).build_full_result())
+        return _answered(client, operation, True, lambda: getattr(client, operation)(**arguments))
 
     def _make(self, service: str) -> Any:
         from botocore.config import Config
@@ -94,12 +100,11 @@ class Account:
             self._session = self._session or self._open()
             if not self._session.region_name:
                 raise BadInput("no AWS region is set; give aws_region in the inventory, or AWS_REGION")
-            return self._session.client(service, endpoint_url=given.endpoint_url or None, config=Config(
+            return bounded(self._session.client(service, endpoint_url=given.endpoint_url or None, config=Config(
                 retries={"total_max_attempts": 1, "mode": "standard"}, connect_timeout=10, read_timeout=60,
-                max_pool_connections=32, user_agent_extra="playrunner", **({"proxies": {}} if local else {})))
+                max_pool_connections=32, user_agent_extra="playrunner", **({"proxies": {}} if local else {}))))
         except (BotoCoreError, ValueError) as error:
             raise BadInput(f"AWS cannot be used: {error}") from None
-
 
     def _open(self) -> Any:
         try:
@@ -173,7 +178,7 @@ class Aws:
     def _send(self, service: str, operation: str, arguments: Mapping[str, Any], repeatable: bool) -> Any:
         for attempt in range(ATTEMPTS):
             try:
-                return getattr(self.account_session.client(service), operation)(**arguments)
+                return self.account_session.change(service, operation, arguments)
             except _boto_errors() as error:
                 problem = _problem(error, service, operation)
                 may_repeat = isinstance(problem, (_Throttled, _NotReached)) or (repeatable and isinstance(problem, Unanswered))
@@ -199,6 +204,7 @@ class _NotReached(Exception):
 def _problem(error: Exception, service: str, operation: str) -> Exception:
     """A botocore error in our own words."""
     from botocore import exceptions as boto
+    from botocore.parsers import ResponseParserError
 
     what = f"{service}.{operation}"
     if isinstance(error, boto.ClientError):
@@ -223,9 +229,22 @@ def _problem(error: Exception, service: str, operation: str) -> Exception:
                           boto.UnauthorizedSSOTokenError, boto.CredentialRetrievalError)):
         return BadInput(f"AWS credentials are missing or expired: {error};"
                         ' log in (for example "aws sso login") or set aws_profile in the inventory')
+    if isinstance(error, ResponseParserError):
+        return unreadable(service, operation, error)
     if isinstance(error, boto.ParamValidationError):
         return Refused(f"{what}: {error}", "ParamValidation")
     return Refused(f"{what}: {error}", type(error).__name__)
+
+
+def _answered(client: Any, operation: str, reads: bool, call: Callable[[], Any]) -> Any:
+    """Where every call passes: what botocore stumbles over in an answer is the answer's fault."""
+    try:
+        answer = call()
+    except Exception as error:
+        if isinstance(error, (*_boto_errors(), PlayrunnerError)):
+            raise
+        raise unreadable(client.meta.service_model.service_name, operation, error) from error
+    return checked(client, operation, answer, reads=reads)
 
 
 def _boto_errors() -> tuple[type[Exception], ...]:

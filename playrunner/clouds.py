@@ -9,6 +9,7 @@ from playrunner.clients import Account, AwsSettings, settings_of
 from playrunner.errors import BadInput
 from playrunner.intents import Intents
 from playrunner.ledger import Ledger
+from playrunner.origins import setting
 from playrunner.owner import Owner, owner_of
 from playrunner.templating import MISSING
 from playrunner.variables import Scope
@@ -61,5 +62,5 @@ class Clouds:
 
 
 def _value(scope: Scope, name: str) -> Any:
-    found = scope.lookup(name)
+    found = setting(scope, name)
     return "" if found is MISSING or found is None else found

@@ -14,6 +14,7 @@ from playrunner.errors import NotYet, UndefinedVariable
 from playrunner.inventory import Inventory
 from playrunner.owner import Owner
 from playrunner.variables import Scope
+from playrunner.written import Written
 
 if TYPE_CHECKING:
     from playrunner.gcp.client import Gcp
@@ -83,7 +84,9 @@ class Context:
         return self.scope.world.templar.truth(condition, self.scope)
 
     def evaluate(self, expression: str) -> Any:
-        return self.scope.world.templar.evaluate(expression, self.scope)
+        """The value of an expression: a module's own, or one that `raw` handed to it as the playbook has it."""
+        own = Written(expression) if type(expression) is str else expression
+        return self.scope.world.templar.evaluate(own, self.scope)
 
     def render(self, value: Any) -> Any:
         return self.scope.world.templar.render(value, self.scope)

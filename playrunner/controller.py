@@ -17,6 +17,7 @@ from playrunner.request import Requests
 from playrunner.settle import settle
 from playrunner.shared import Shared
 from playrunner.variables import Waiter
+from playrunner.written import authored
 
 Sleep = Callable[[float], None]
 
@@ -43,6 +44,8 @@ class Controller:
             values = self._brought(flight, turn, module, ctx) if cls.in_background else perform(module, ctx)
         except Failed as failure:
             return {"changed": False, "failed": True, "msg": str(failure), **failure.values}
+        if cls.of_the_controller:
+            values = {name: authored(value) for name, value in values.items()}
         if ctx.warnings:
             values["warnings"] = ctx.warnings
         if step.module == "play.set_fact" and not flight.facts_for:
@@ -84,5 +87,6 @@ class Controller:
             connection=lambda: shared.pool.get(self.requests.seat_of(step, scope).target),
             reset_connection=lambda: self.courier.reset(self.requests.seat_of(step, scope)), on_host=on_host,
             sleep=self.background_sleep if module.in_background else self.sleep,
-            show=lambda text: shared.report.output(self.host, text), ask=shared.report.ask,
-            clouds=shared.clouds, subject=title, progress=lambda text: shared.report.progress(self.host, title, text))
+            show=lambda text: None if flight.hidden else shared.report.output(self.host, text), ask=shared.report.ask,
+            clouds=shared.clouds, subject=title,
+            progress=lambda text: shared.report.progress(self.host, title, "" if flight.hidden else text))

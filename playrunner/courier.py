@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from playrunner import catalogue
-from playrunner.agents import Agent, Agents, ConnectionLost, Seat
-from playrunner.errors import HostUnreachable
+from playrunner.agent_code import Seat
+from playrunner.agents import Agent, Agents, last_lines
+from playrunner.errors import HostUnreachable, PlayrunnerError
+from playrunner.frames import ConnectionLost
 from playrunner.module import Action
 from playrunner.shipments import Shipments
 
@@ -24,10 +26,15 @@ class Parcel:
     module: str
     request: dict[str, Any]
     agent: Agent
-    number: int
+    number: int = 0
     values: dict[str, Any] | None = None
+    error: PlayrunnerError | None = None  # why there will be no values: the agent did not start, or was given up
     body: bytes = field(default=b"", repr=False)
     seconds: float = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        return self.values is None and self.error is None
 
     @property
     def may_be_repeated(self) -> bool:
@@ -53,17 +60,25 @@ class Courier:
         if agent is not self._latest:
             self.drain()
             self._latest = agent
-        parcel = Parcel(module, request, agent, 0)
+        parcel = Parcel(module, request, agent)
         self._under_way.append(parcel)
-        try:
-            parcel.number = agent.request(module, request)
-        except ConnectionLost as lost:
-            self._reopen(agent, lost)
+        self._attempt(agent, lambda: self._hand_over(parcel, agent))
+        if parcel.error:
+            raise parcel.error
         return parcel
 
+    def fence(self, parcels: list[Parcel], group: int) -> None:
+        """Behind the last item of a loop: when one of them failed, the agent stops here."""
+        agent = parcels[0].agent
+        if self._held.get(agent.seat) is agent:  # not given up meanwhile
+            self._attempt(agent, lambda: agent.send({"op": "fence", "group": group}))
+
     def wait(self, parcel: Parcel) -> dict[str, Any]:
-        while parcel.values is None:
+        while parcel.is_open:
             self._receive(parcel.agent)
+        if parcel.error:
+            raise parcel.error
+        assert parcel.values is not None
         return parcel.values
 
     def drain(self) -> None:
@@ -72,10 +87,7 @@ class Courier:
 
     def flush(self) -> None:
         if self._latest and self._under_way:
-            try:
-                self._latest.flush()
-            except ConnectionLost as lost:
-                self._reopen(self._latest, lost)
+            self._attempt(self._latest, self._latest.flush)
 
     def forget(self) -> None:
         """After a failure: answers to what was sent ahead no longer matter, and the agents go on from here."""
@@ -97,48 +109,79 @@ class Courier:
         if agent:
             self._agents.lose(agent)
 
+    def _hand_over(self, parcel: Parcel, agent: Agent) -> None:
+        parcel.agent, parcel.number = agent, agent.request(parcel.module, parcel.request)
+
     def _receive(self, agent: Agent) -> None:
-        try:
-            agent.flush()
-            frame, body = agent.receive()
-        except ConnectionLost as lost:
-            self._reopen(agent, lost)
-            return
-        parcel = next((parcel for parcel in self._under_way if parcel.number == frame["id"] and parcel.agent is agent), None)
+        self._attempt(agent, lambda: self._take_in(agent))
+
+    def _take_in(self, agent: Agent) -> None:
+        agent.flush()
+        reply = agent.receive()
+        parcel = next((one for one in self._under_way if one.number == reply.number and one.agent is agent), None)
         if parcel is None:
             return  # an answer nobody waits for any more
-        if "need" in frame:
-            packed, data = self._shipments.packed(frame["need"])
-            agent.send({"op": "blob", "sha1": frame["need"], "packed": packed}, data)
-        elif "out" in frame:
-            self._show(frame["out"])
-        else:
+        if reply.kind == "need":
+            packed, data = self._shipments.packed(reply.text)
+            agent.send({"op": "blob", "sha1": reply.text, "packed": packed}, data)
+        elif reply.kind == "out":
+            if parcel.request.get("live", True):  # of a hidden step nothing is shown, whatever its host sends
+                self._show(reply.text)
+        elif reply.kind != "alive":
             self._under_way.remove(parcel)
-            parcel.values = frame.get("result", {"passed": True})
-            parcel.body, parcel.seconds = body, frame.get("seconds", 0.0)
+            parcel.values = {"passed": True} if reply.kind == "passed" else reply.values
+            parcel.body, parcel.seconds = reply.body, reply.seconds
+
+    def _attempt(self, agent: Agent, do: Callable[[], None]) -> None:
+        """Use an agent; when it cannot be used any more, every step that it has is told, and no other."""
+        try:
+            do()
+        except ConnectionLost as lost:
+            self._reopen(agent, lost)
+        except HostUnreachable as error:
+            self._agents.lose(agent)
+            self._give_up(agent, error)
+        except PlayrunnerError as error:  # it did not start (sudo refused, no Python); the connection is good
+            self._agents.end(agent)
+            self._give_up(agent, error)
+
+    def _give_up(self, agent: Agent, error: PlayrunnerError) -> None:
+        if self._held.get(agent.seat) is agent:
+            del self._held[agent.seat]
+        for parcel in self._under_way:
+            if parcel.agent is agent:
+                parcel.error = error
+        self._under_way = deque(parcel for parcel in self._under_way if parcel.is_open)
 
     def _reopen(self, agent: Agent, lost: ConnectionLost) -> None:
         """Open a lost connection once more and repeat what may be repeated; the rest is reported, not guessed."""
-        waiting = [parcel for parcel in self._under_way if parcel.agent is agent]
         self._agents.lose(agent)
-        self._held.pop(agent.seat, None)
         if agent.seat in self._reopened:
-            raise HostUnreachable(f"{agent.seat.target.name}: the connection was lost again{_said(lost)}")
+            self._give_up(agent, HostUnreachable(f"{agent.seat.target.name}: the connection was lost again{_said(lost)}"))
+            return
         self._reopened.add(agent.seat)
-        fresh = self._held[agent.seat] = self._latest = self._agents.take(agent.seat)
+        try:
+            fresh = self._held[agent.seat] = self._latest = self._agents.take(agent.seat)
+        except PlayrunnerError as error:
+            self._give_up(agent, error)
+            return
+        waiting = [parcel for parcel in self._under_way if parcel.agent is agent]
+        self._attempt(fresh, lambda: self._repeat(waiting, fresh))
+
+    def _repeat(self, waiting: list[Parcel], fresh: Agent) -> None:
+        for parcel in waiting:
+            parcel.agent = fresh
         stopped = False
         for parcel in waiting:
             if stopped:
                 parcel.values = {"passed": True}
             elif parcel.may_be_repeated:
-                parcel.agent, parcel.number = fresh, fresh.request(parcel.module, parcel.request)
+                self._hand_over(parcel, fresh)
             else:
                 parcel.values = {"failed": True, "changed": False, "msg": LOST}
                 stopped = parcel.request.get("halt", True)
-        self._under_way = deque(parcel for parcel in self._under_way if parcel.values is None)
+        self._under_way = deque(parcel for parcel in self._under_way if parcel.is_open)
 
 
 def _said(lost: ConnectionLost) -> str:
-    return f" ({lost})" if str(lost) else ""
-
-
+    return f" ({last_lines(str(lost))})" if str(lost) else ""

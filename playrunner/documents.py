@@ -1,19 +1,24 @@
-"""YAML in, plain values out, with the line each mapping and key was written on."""
+"""Text in, plain values out: the one reader of YAML, JSON and INI text that a file, a host or an API gave."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import json
+import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from playrunner import yaml_values
 from playrunner.errors import BadInput, Place
+from playrunner.written import TemplateText, Written, written
+from playrunner.yaml_values import MOST_NESTED, Unreadable
 
-# The C parser reads a playbook about ten times faster; the pure one is there on every machine.
-_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-MOST_NESTED = 100
+MOST_CHARACTERS = 50_000_000  # a playbook of 100,000 tasks has about 10 million; values take 20 times their text
+# YAML and JSON forbid them themselves; in an INI line they would become part of a value.
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 VAULT_REMEDY = (
     "vault values are not supported; read the secret from the environment"
@@ -32,93 +37,156 @@ class Located(dict[Any, Any]):
         return Place(self.file, self.key_lines.get(key, self.line))
 
 
-class _Loader(_Base):  # type: ignore[misc]
-    file_name = ""
-
-    def construct_yaml_map(self, node: yaml.MappingNode) -> Any:
-        found = Located()
-        found.file, found.line, found.key_lines = self.file_name, node.start_mark.line + 1, {}
-        yield found
-        self.flatten_mapping(node)
-        for key_node, value_node in node.value:
-            key = self.construct_object(key_node, deep=True)
-            line = key_node.start_mark.line + 1
-            if not isinstance(key, Hashable):
-                raise BadInput("a mapping key must be a plain value, not a list or mapping; quote it if it holds {{ }}",
-                               Place(self.file_name, line))
-            found[key] = self.construct_object(value_node, deep=True)
-            found.key_lines[key] = line
-
-    def refuse_vault(self, node: yaml.Node) -> Any:
-        raise BadInput(VAULT_REMEDY, Place(self.file_name, node.start_mark.line + 1))
-
-    def unsafe_text(self, node: yaml.Node) -> Any:
-        # !unsafe marks text that must not be rendered; the wrapper travels through the templates untouched.
-        return Unsafe(self.construct_scalar(node))
+def parse_yaml(text: str, file: str, plain: bool = False) -> Any:
+    """The value of one YAML document; mappings in it are `Located`, or with `plain` ordinary ones."""
+    found = _documents(text, file, plain)
+    if len(found) > 1:
+        raise BadInput("not valid YAML: one document is expected here, and a second one starts behind ---",
+                       Place(file, found[0][1]))
+    return found[0][0] if found else None
 
 
-class Unsafe(str):
-    """Text marked `!unsafe`: never treated as a template."""
+def parse_yaml_all(text: str, file: str, plain: bool = False) -> list[Any]:
+    """The values of all documents in a YAML text."""
+    return [value for value, _ in _documents(text, file, plain)]
 
 
-class Plain(dict[str, Any]):
-    """A mapping that a verb made: data through and through, never looked through for templates."""
-
-
-_Loader.add_constructor("tag:yaml.org,2002:map", _Loader.construct_yaml_map)
-_Loader.add_constructor("!vault", _Loader.refuse_vault)
-_Loader.add_constructor("!vault-encrypted", _Loader.refuse_vault)
-_Loader.add_constructor("!unsafe", _Loader.unsafe_text)
-
-
-def parse_yaml(text: str, file: str) -> Any:
-    """The value of one YAML document; mappings in it are `Located`."""
+def parse_json(text: str | bytes, file: str, **options: Any) -> Any:
+    """The value of a JSON text, within the limits that hold for YAML; `options` are those of json.loads."""
+    text = checked_text(text, file)
     try:
-        _refuse_deep_nesting(text, file)
-        loader = _Loader(text)
-    except yaml.YAMLError as error:
-        raise _not_yaml(error, file) from None
-    loader.file_name = file
+        value = json.loads(text, **options)
+    except json.JSONDecodeError as error:
+        raise BadInput(f"not valid JSON: {error.msg} (column {error.colno})", Place(file, error.lineno)) from None
+    except RecursionError:
+        raise BadInput(f"nested more than {MOST_NESTED} deep", Place(file, 1)) from None
+    except ValueError:
+        raise BadInput("not valid JSON: a number has too many digits; quote it if it is text", Place(file, 1)) from None
+    if text.count("[") + text.count("{") > MOST_NESTED and _deeper_than(MOST_NESTED, value):
+        raise BadInput(f"nested more than {MOST_NESTED} deep", Place(file, 1))
+    half = _SURROGATE_ESCAPE.search(text)
+    if half and _has_surrogates(value):
+        raise BadInput("not valid JSON: half of a surrogate pair", Place(file, text.count("\n", 0, half.start()) + 1))
+    return value
+
+
+def json_object(text: str | bytes) -> dict[str, Any] | None:
+    """The JSON object that a program on a host or in a pod printed; None for anything else."""
     try:
-        return loader.get_single_data()
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _not_yaml(error, file) from None
-    finally:
-        loader.dispose()
+        found = parse_json(text, "")
+    except BadInput:
+        return None
+    return found if isinstance(found, dict) else None
 
 
-def _not_yaml(error: Exception, file: str) -> BadInput:
-    if isinstance(error, yaml.MarkedYAMLError):
-        mark = error.problem_mark or error.context_mark
-        return BadInput(f"not valid YAML: {error.problem or error.context}", Place(file, mark.line + 1 if mark else 0))
-    return BadInput(f"not valid YAML: {' '.join(str(error).split())}", Place(file, 1))
+def checked_text(text: str | bytes, file: str) -> str:
+    """Text of a size that can be read, without its byte order mark; bytes have to be UTF-8."""
+    if len(text) > MOST_CHARACTERS:
+        raise BadInput(f"more than {MOST_CHARACTERS:,} characters; split it", Place(file))
+    if isinstance(text, bytes):
+        try:
+            text = text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise _not_utf8(error, file) from None
+    return text.removeprefix("\ufeff")
 
 
-def _refuse_deep_nesting(text: str, file: str) -> None:
-    # The C parser builds values by recursion and has no limit of its own: a deep enough text ends the process.
-    if max(text.count("["), text.count("{"), text.count("- "), text.count("? ")) <= MOST_NESTED:
-        return
-    depth = 0
-    for event in yaml.parse(text, Loader=_Base):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > MOST_NESTED:
-            raise BadInput(f"nested more than {MOST_NESTED} deep", Place(file, event.start_mark.line + 1))
+def refuse_control_characters(text: str, file: str) -> None:
+    """For formats read line by line, whose parsers would take a control character for a part of a value."""
+    found = _CONTROL.search(text)
+    if found:
+        raise BadInput(f"a control character (U+{ord(found[0]):04X}) is not allowed here; remove it",
+                       Place(file, text.count("\n", 0, found.start()) + 1))
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, encoding: str = "utf-8") -> str:
     """The text of a file the user named; a missing or unreadable one is bad input."""
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open(encoding=encoding) as file:
+            # A device or a pipe tells no size and may have no end.
+            return checked_text(file.read(MOST_CHARACTERS + 1), str(path))
     except FileNotFoundError:
         raise BadInput("no such file", Place(str(path))) from None
     except UnicodeDecodeError as error:
-        raise BadInput(f"not UTF-8 text ({error.reason} at byte {error.start})", Place(str(path))) from None
+        raise _not_utf8(error, str(path)) from None
+    except LookupError:
+        raise BadInput(f'there is no encoding "{encoding}"', Place(str(path))) from None
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror}", Place(str(path))) from None
+    except ValueError as error:
+        raise BadInput(f"not the name of a file: {error}", Place(ascii(str(path)))) from None
 
 
-def read_yaml(path: Path) -> Any:
+def read_yaml(path: Path, plain: bool = False) -> Any:
     text = read_text(path)
     if text.startswith("$ANSIBLE_VAULT"):
         raise BadInput(VAULT_REMEDY, Place(str(path), 1))
-    return parse_yaml(text, str(path))
+    return parse_yaml(text, str(path), plain)
+
+
+def read_json_object(path: Path) -> dict[str, Any]:
+    """The object in a JSON file, such as a record of our own that a crash may have cut short."""
+    found = parse_json(read_text(path), str(path))
+    if not isinstance(found, dict):
+        raise BadInput("a JSON object is expected", Place(str(path), 1))
+    return found
+
+
+def _documents(text: str, file: str, plain: bool) -> list[tuple[Any, int]]:
+    text = checked_text(text, file)
+    tags = {name: partial(made, file) for name, made in _TAGS.items()}
+    try:
+        if plain:
+            return list(yaml_values.documents(text, _plain_mapping, tags))
+        # The author's own text: never read what a host or a service gave in this way.
+        return list(yaml_values.documents(text, partial(_located, file), tags, _authors_text))
+    except Unreadable as error:
+        raise BadInput(error.problem, Place(file, error.line)) from None
+
+
+def _authors_text(text: str, is_key: bool) -> str:
+    # Names are looked up often, which costs less for plain text.
+    return written(text) if not is_key or "{" in text else text
+
+
+def _plain_mapping(_line: int) -> dict[Any, Any]:
+    return {}
+
+
+def _located(file: str, line: int) -> Located:
+    found = Located()
+    found.file, found.line, found.key_lines = file, line, {}
+    return found
+
+
+def _refuse_vault(file: str, _text: str, line: int) -> Any:
+    raise BadInput(VAULT_REMEDY, Place(file, line))
+
+
+def _unsafe(_file: str, text: str, _line: int) -> Written:
+    return Written(text)  # !unsafe marks text that must not be rendered
+
+
+_TAGS = {"!vault": _refuse_vault, "!vault-encrypted": _refuse_vault, "!unsafe": _unsafe}
+for _kind in (Written, TemplateText):  # PyYAML writes no subclass of str by itself
+    yaml.representer.SafeRepresenter.add_representer(_kind, lambda dumper, text: dumper.represent_str(str(text)))
+
+
+def _deeper_than(levels: int, value: Any) -> bool:
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(levels):
+        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)
+                 if isinstance(inner, (dict, list))]
+    return bool(level)
+
+
+def _has_surrogates(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _not_utf8(error: UnicodeDecodeError, file: str) -> BadInput:
+    return BadInput(f"not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8", Place(file))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from playrunner import patterns, ssh_session
+from playrunner import keyword_values, patterns, ssh_session
 from playrunner.batch import Batch
 from playrunner.errors import Interrupted
 from playrunner.model import Play
@@ -17,6 +17,7 @@ from playrunner.shared import Shared
 from playrunner.strand import Strand
 from playrunner.variables import Scope
 from playrunner.world import PlayVariables
+from playrunner.written import Written, written
 
 
 class Execution:
@@ -54,7 +55,7 @@ class Execution:
             shared.recap.touch(host)
             world.inventory.variables(host)  # a bad vars file is found before any host is touched
         serial = [world.templar.render(size, scope) for size in play.serial]
-        for group in batches(names, serial):
+        for group in batches(names, serial, play.place):
             self._stopped = not self._run_batch(play, variables, group)
             if self._stopped or shared.play_ended:
                 break
@@ -79,8 +80,15 @@ class Execution:
             name = str(prompt["name"])
             if name not in self.shared.world.extra:
                 shown = self.shared.report.ask(str(prompt.get("prompt") or name), not prompt.get("private", True))
-                answers[name] = shown or prompt.get("default", "")
+                made = Written if prompt.get("unsafe") else written
+                answers[name] = made(shown) if shown else prompt.get("default", "")
         return answers
+
+    def _most_failed(self, play: Play) -> float | None:
+        if play.max_fail_percentage is None:
+            return None
+        scope = Scope(self.shared.world, "localhost")
+        return keyword_values.number("max_fail_percentage", play.max_fail_percentage, scope, play.place)
 
     def _lost(self) -> set[str]:
         batch = self._batch
@@ -89,7 +97,7 @@ class Execution:
     def _run_batch(self, play: Play, variables: PlayVariables, hosts: list[str]) -> bool:
         """The hosts through the play; False when none of them is left, which ends the run."""
         lockstep = bool(play.any_errors_fatal or play.max_fail_percentage is not None or play.strategy.endswith("linear"))
-        batch = self._batch = Batch(hosts, self._slots, self._going, lockstep, play.max_fail_percentage)
+        batch = self._batch = Batch(hosts, self._slots, self._going, lockstep, self._most_failed(play))
         if any(self._needs_ssh(host) for host in hosts):
             ssh_session.prepare()
         threads = [threading.Thread(target=Strand(self.shared, batch, variables, host).go, name=host, daemon=True)

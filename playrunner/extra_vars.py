@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import Any
 
 from playrunner.documents import parse_yaml, read_yaml
 from playrunner.errors import BadInput
+from playrunner.written import written
 
 
 def read_extra_vars(given: tuple[str, ...]) -> dict[str, Any]:
@@ -21,7 +23,7 @@ def _read(text: str) -> dict[str, Any]:
     if not text:
         return {}
     if text.startswith("@"):
-        value = read_yaml(Path(text[1:]).expanduser())
+        value = read_yaml(Path(os.path.expanduser(text[1:])))
     elif text[0] in "{[":
         value = parse_yaml(text, "--extra-vars")
     else:
@@ -43,5 +45,5 @@ def _pairs(text: str) -> dict[str, Any]:
         name, equals, value = word.partition("=")
         if not equals or not name.strip():
             raise BadInput(f"--extra-vars takes name=value, JSON, or @file; {word!r} is none of them")
-        found[name.strip()] = value
+        found[name.strip()] = written(value)
     return found

@@ -8,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from playrunner import patterns, ssh_session
-from playrunner.agents import Agents, ConnectionLost, Seat
+from playrunner.agent_code import Seat
+from playrunner.agents import Agents
 from playrunner.connection import Channel
 from playrunner.courier import Courier
 from playrunner.errors import PlayrunnerError
 from playrunner.inventory import Inventory
 from playrunner.load.words import templar
+from playrunner.open_files import make_room
 from playrunner.pool import Pool
 from playrunner.shipments import Shipments
 from playrunner.targets import Target, target_of
@@ -57,7 +59,7 @@ class Fleet:
         if not hosts:
             return {}
         ssh_session.prepare()
-        with ThreadPoolExecutor(min(MOST_AT_ONCE, len(hosts))) as pool:
+        with ThreadPoolExecutor(make_room(len(hosts), min(MOST_AT_ONCE, len(hosts)))) as pool:
             answers = pool.map(lambda host: self._ask(host, module, arguments(host)), hosts)
             return dict(zip(hosts, answers, strict=True))
 
@@ -82,5 +84,3 @@ class Fleet:
             return answer
         except PlayrunnerError as error:
             return {"unreachable": True, "msg": str(error)}
-        except ConnectionLost as lost:
-            return {"unreachable": True, "msg": f"{host}: the connection was lost {lost}".rstrip()}

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from playrunner.courier import Courier, Parcel
+from playrunner.errors import HostUnreachable, Interrupted, PlayrunnerError, StepFailed
 from playrunner.model import Step
-from playrunner.results import status_of
+from playrunner.results import CENSORED, HIDDEN, Item, status_of
 from playrunner.variables import Scope
+
+# What a defect, or a value that no code expected, is raised as; a host's other endings are plain exceptions of their own.
+_DEFECTS = (ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 
 
 @dataclass
@@ -52,6 +57,39 @@ class Flight:
     abandoned: bool = False  # in the background, and given up when another step failed
     problem: Exception | None = None  # in the background, and ended by a defect
     reads: frozenset[str] = frozenset()  # in the background: the registered names it read
+
+    def labelled(self, turn: Turn) -> Turn:
+        """A turn by the name it is told by; a hidden one has none of its own."""
+        turn.label = HIDDEN if self.hidden and turn.label else turn.label
+        return turn
+
+    @contextmanager
+    def censoring(self) -> Iterator[None]:
+        """What goes wrong around a hidden step is told without its words, which may repeat a secret."""
+        try:
+            yield
+        except (Interrupted, HostUnreachable):
+            raise
+        except PlayrunnerError:
+            if self.hidden:
+                raise StepFailed(f"{self.title}: {HIDDEN}") from None
+            raise
+        except _DEFECTS as error:
+            if self.hidden:
+                raise RuntimeError(f"{type(error).__name__}: {HIDDEN}").with_traceback(error.__traceback__) from None
+            raise
+
+    def shown(self, values: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Item, ...]]:
+        """What the report and the ledger get: the values and those of each item, or that they are hidden."""
+        turns = self.turns if self.looped else ()
+        if self.hidden:
+            return ({**CENSORED, "changed": values.get("changed", False)},
+                    tuple(Item(turn.label, status_of(turn.values or {}), CENSORED) for turn in turns))
+        return values, tuple(Item(turn.label, status_of(turn.values or {}), turn.values or {}) for turn in turns)
+
+    def shown_delegate(self) -> str:
+        """The host that does it; of a hidden step as the playbook writes it."""
+        return str(self.step.keywords.delegate_to) if self.hidden and self.delegated_to else self.delegated_to
 
     def known_failure(self) -> bool:
         return any(turn.values is not None and (turn.values.get("failed") or turn.values.get("unreachable"))

@@ -7,8 +7,8 @@ from difflib import get_close_matches
 
 from playrunner.errors import BadInput, Place
 from playrunner.model import Node, Step, steps_of
-from playrunner.templating import is_template
 from playrunner.variables import Scope
+from playrunner.written import is_template
 
 
 class Handlers:

@@ -59,7 +59,10 @@ class HostContext:
     def run(self, command: str | list[str], *, cwd: str | None = None, stdin: str | None = None,
             env: dict[str, str] | None = None, shell: str | None = None, timeout: float | None = None,
             live: bool = False) -> Ran:
-        """Run a program (a list) or a shell line (a string) in a process group of its own and wait for it."""
+        """Run a program (a list) or a shell line (a string) in a process group of its own and wait for it.
+
+        With `live`, its output is for people: shown while it runs, and cut where it is longer than what is kept.
+        """
         import subprocess
 
         started = time.monotonic()
@@ -70,7 +73,7 @@ class HostContext:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.wire.children.add(process.pid)
         try:
-            out, err = self._follow(process, stdin, started, timeout, live and self.live)
+            out, err = self._follow(process, stdin, started, timeout, live)
         except BaseException:
             kill_group(process.pid)
             process.wait()
@@ -84,7 +87,8 @@ class HostContext:
         import selectors
 
         texts = {process.stdout: bytearray(), process.stderr: bytearray()}
-        shown = 0
+        shown = Shown(self.wire, self._step, live and self.live)
+        room, left_out = self.wire.limits.output, 0
         with selectors.DefaultSelector() as selector:
             for stream in texts:
                 selector.register(stream, selectors.EVENT_READ)
@@ -95,23 +99,49 @@ class HostContext:
             while selector.get_map():
                 for key, _ in selector.select(0.2 if live or timeout else None):
                     data = os.read(key.fd, READ_BYTES)
-                    if data:
-                        texts[key.fileobj] += data
-                    else:
+                    if not data:
                         selector.unregister(key.fileobj)
+                        continue
+                    kept = data[:room]
+                    texts[key.fileobj] += kept
+                    room, left_out = room - len(kept), left_out + len(data) - len(kept)
                 elapsed = time.monotonic() - started
                 if timeout and elapsed > timeout:
                     raise Failed(f"timed out after {timeout:g} seconds", rc=124)
-                if live and elapsed > LIVE_AFTER_SECONDS:
-                    shown += self._show(bytes(texts[process.stdout][shown:]))
+                if elapsed > LIVE_AFTER_SECONDS:
+                    shown.up_to(texts[process.stdout])
         process.wait()
+        if left_out:
+            self._cut(left_out, live)
         return _decoded(texts[process.stdout]), _decoded(texts[process.stderr])
 
-    def _show(self, fresh: bytes) -> int:
-        whole_lines = fresh[:fresh.rfind(b"\n") + 1]
-        if whole_lines:
-            self.wire.send({"id": self._step, "out": _decoded(whole_lines)})
-        return len(whole_lines)
+    def _cut(self, left_out: int, live: bool) -> None:
+        said = (f"the command wrote {left_out} bytes more than the {self.wire.limits.output} that are kept;"
+                " write to a file, or set PLAYRUNNER_OUTPUT_MB")
+        if not live:
+            raise Failed(said)  # a module that reads the output must not take a part of it for the whole
+        self.warn(said)
+
+
+class Shown:
+    """What is shown of a command's output while it runs: whole lines, up to a limit."""
+
+    def __init__(self, wire: Any, step: int, live: bool) -> None:
+        self.wire, self.step = wire, step
+        self.room = wire.limits.shown if live else 0
+        self.start = self.searched = 0
+
+    def up_to(self, text: bytearray) -> None:
+        end = text.rfind(b"\n", self.searched) + 1
+        self.searched = len(text)
+        if not end or not self.room:
+            return
+        lines = _decoded(text[self.start:min(end, self.start + self.room)])
+        self.room -= min(end - self.start, self.room)
+        self.start = end
+        if not self.room:
+            lines += "\n(more output follows; it is not shown, but in the result)\n"
+        self.wire.send({"id": self.step, "out": lines})
 
 
 def _feed(pipe: Any, data: bytes) -> None:

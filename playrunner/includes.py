@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from playrunner.documents import Located
+from playrunner.errors import StepFailed
 from playrunner.flight import Turn
 from playrunner.load.roles import RoleList, bring_role, role_parts
 from playrunner.load.steps import Surroundings, find_step_file, load_step_file
 from playrunner.load.words import read_keywords
 from playrunner.model import NONE, Keywords, Node, Play, Role, Step
 from playrunner.shared import Shared
+
+MOST_NESTED_INCLUDES = 50  # each takes some ten calls of the interpreter's thousand; a file may retry by including itself
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,9 @@ def included_nodes(shared: Shared, play: Play, step: Step, turn: Turn, number: i
     """Load what an include names; its steps stand below its own position."""
     assert turn.values
     given: Mapping[str, Any] = turn.values["include"]
+    if len(step.position) > 2 * MOST_NESTED_INCLUDES:
+        raise StepFailed(f"{step.place}: includes stand inside each other more than {MOST_NESTED_INCLUDES} deep;"
+                         " one that includes itself needs a condition that ends it")
     keywords = _applied(given.get("apply")).under(step.outer or NONE)
     if step.keywords.run_once is not None:
         keywords = replace(keywords, run_once=step.keywords.run_once)

@@ -8,7 +8,8 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from playrunner.ledger import Ledger, events
+from playrunner.ledger import Ledger
+from playrunner.past_runs import events
 
 REMEMBERED_RUNS = 10
 REMEMBERED_SECONDS = 3600.0  # services forget tokens, too; and what was made so long ago is seen by now

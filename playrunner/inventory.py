@@ -13,6 +13,7 @@ from playrunner.inventories.graph import Graph, View
 from playrunner.inventories.sources import add_source, is_host_list
 from playrunner.inventories.value import Value, Values, values_of
 from playrunner.inventories.vars_files import VarsDirectory
+from playrunner.written import authored
 
 __all__ = ["LOCALHOST_NAMES", "Host", "Inventory", "Value", "read_inventory"]
 
@@ -27,7 +28,7 @@ class Host:
 
     name: str
     groups: tuple[str, ...]
-    source: str = ""
+    source: Place | None = None
 
     @property
     def group_names(self) -> list[str]:
@@ -39,8 +40,10 @@ class Inventory:
     """Hosts and groups by name. A run may add to it; inventories made by `with_adjacent` share what was added."""
 
     def __init__(self, graph: Graph, files: Sequence[Path], beside_inventory: Sequence[VarsDirectory],
-                 beside_playbook: VarsDirectory | None = None, lock: threading.RLock | None = None) -> None:
+                 beside_playbook: VarsDirectory | None = None, lock: threading.RLock | None = None,
+                 sources: Sequence[str] = ()) -> None:
         self.files = tuple(files)
+        self.sources = tuple(sources)  # as they were named, for commands that a message tells the user to type
         self.directory = (beside_inventory[0].directory if beside_inventory else Path()).absolute()
         self._graph = graph
         self._beside_inventory, self._beside_playbook = tuple(beside_inventory), beside_playbook
@@ -92,22 +95,23 @@ class Inventory:
         # Beside the last inventory folder the same files would only be said twice.
         if not self._beside_inventory or self._beside_inventory[-1].directory.absolute() != directory.absolute():
             beside_playbook = VarsDirectory(directory, "playbook ")
-        return Inventory(self._graph, self.files, self._beside_inventory, beside_playbook, self._lock)
+        return Inventory(self._graph, self.files, self._beside_inventory, beside_playbook, self._lock,
+                         self.sources)
 
     def add_host(self, name: str, groups: Sequence[str], variables: Mapping[str, Any]) -> None:
         """Add a host during a run, or more groups and variables to one that is there."""
         with self._lock:
             source = Place("add_host")
-            self._graph.add_host(name, None, source.file)
+            self._graph.add_host(name, None, source)
             for group in groups:
-                self._graph.add_host(name, group, source.file)
+                self._graph.add_host(name, group, source)
             self._graph.set_host_values(name, values_of(variables, f"host {name}", source))
 
     def add_to_group(self, host: str, group: str, parents: Sequence[str] = ("all",)) -> None:
         """Put a host into a group during a run; the group is made when it is not there."""
         with self._lock:
             place = Place("group_by")
-            self._graph.add_host(host, group, place.file)
+            self._graph.add_host(host, group, place)
             for parent in parents:
                 if parent != "all":
                     self._graph.add_child(parent, group, place)
@@ -173,11 +177,12 @@ def read_inventory(sources: Sequence[str | Path]) -> Inventory:
             # A folder named twice speaks at its last place.
             directories.pop(directory, None)
             directories[directory] = None
-    return Inventory(graph, files, [VarsDirectory(directory) for directory in directories])
+    return Inventory(graph, files, [VarsDirectory(directory) for directory in directories],
+                     sources=[str(source) for source in sources])
 
 
 def _implicit_localhost() -> Values:
     import sys
 
     said = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-    return values_of(said, "host localhost", Place("implicit localhost"))
+    return values_of(authored(said), "host localhost", Place("implicit localhost"))

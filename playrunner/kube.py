@@ -15,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from playrunner import kube_answers
+from playrunner.answers import MOST_PAGES, BadAnswer, described
 from playrunner.cloud import Unanswered
 from playrunner.errors import HostUnreachable
 from playrunner.journal import Journal
@@ -112,8 +114,9 @@ class Kube:
         return self.cluster.shared(key, path.split("/")[-1 if "labelSelector" in query else -2], self.not_before, make)
 
     def get(self, resource: Resource, namespace: str, name: str) -> dict[str, Any] | None:
-        found: dict[str, Any] | None = self.read(resource.path(namespace, name))
-        return found
+        path = resource.path(namespace, name)
+        found: dict[str, Any] | None = self.read(path)
+        return None if found is None else kube_answers.thing(found, self._source(path))
 
     def listing(self, resource: Resource, namespace: str = "", selector: str = "", fields: str = "") -> Listing:
         """All objects of a kind, pages and all; a kind that is not served has none."""
@@ -124,7 +127,7 @@ class Kube:
         return listing
 
     def resource(self, api_version: str, kind: str) -> Resource | None:
-        return self.cluster.discovery.find(self.read, api_version, kind)
+        return self.cluster.discovery.find(self._kinds, api_version, kind)
 
     def known(self, api_version: str, kind: str) -> Resource:
         """The same for a kind that must be there."""
@@ -137,7 +140,7 @@ class Kube:
 
     def text(self, path: str, **query: Any) -> str:
         """What is at a path and is no JSON: a log."""
-        return self._repeated("GET", path, None, "", query, True).decode(errors="replace")
+        return self._repeated("GET", path, None, "", query, True)[0].decode(errors="replace")
 
     def call(self, method: str, path: str, body: Any = None, content_type: str = "application/json", *, patient: bool = True,
              **query: Any) -> Any:
@@ -147,8 +150,8 @@ class Kube:
         """
         changes = method != "GET" and not query.get("dryRun")
         try:
-            data = self._repeated(method, path, body, content_type, query, patient)
-            return json.loads(data) if data else {}
+            data, kind = self._repeated(method, path, body, content_type, query, patient)
+            return kube_answers.mapping(data, self._source(path), kind)
         finally:
             if changes:
                 self.cluster.changed(path)
@@ -159,9 +162,8 @@ class Kube:
         meta = body["metadata"]
         query: dict[str, Any] = {"fieldManager": MANAGER, "force": "true" if force else "false", "fieldValidation": "Strict",
                  "dryRun": "All" if dry else ""}
-        found: dict[str, Any] = self.call("PATCH", resource.path(meta.get("namespace", ""), meta["name"]), body,
-                                          "application/apply-patch+yaml", **query)
-        return found
+        path = resource.path(meta.get("namespace", ""), meta["name"])
+        return kube_answers.thing(self.call("PATCH", path, body, "application/apply-patch+yaml", **query), self._source(path))
 
     def delete(self, resource: Resource, namespace: str, name: str, uid: str = "") -> None:
         """Ask for its end; one that is gone already is no news."""
@@ -194,12 +196,22 @@ class Kube:
             status, _, data = self.cluster.transport.send("GET", path, {})
         except (NotReached, NoAnswer):
             return None
-        return json.loads(data) if status == 200 else None
+        if status != 200:
+            return None
+        found = kube_answers.mapping(data, self._source(path))
+        return (kube_answers.groups if path == "/apis" else kube_answers.served)(found, self._source(path))
+
+    def _kinds(self, path: str) -> Any:
+        found = self.read(path)
+        return None if found is None else kube_answers.served(found, self._source(path))
+
+    def _source(self, path: str) -> str:
+        return self.cluster.transport.source(path)
 
     def _pages(self, resource: Resource, path: str, query: dict[str, Any]) -> Listing:
         items: list[dict[str, Any]] = []
         version, more = "", ""
-        while True:
+        for _ in range(MOST_PAGES):
             try:
                 page = self.call("GET", path, limit=PAGE, **{**query, "continue": more})
             except KubeError as error:
@@ -207,19 +219,24 @@ class Kube:
                     return Listing([], "")
                 if error.status != 410:
                     raise
+                if not more:
+                    raise  # a list from its start cannot be too old
                 items, more = [], ""  # the pages grew too old to go on: once more, from the start
                 continue
-            items += page.get("items") or ()
-            meta = page.get("metadata") or {}
+            items += kube_answers.items(page, resource.kind, resource.api_version, self._source(path))
+            meta = page["metadata"]
             version, more = str(meta.get("resourceVersion") or ""), str(meta.get("continue") or "")
             if not more:
                 break
+        else:
+            raise BadAnswer(f"{self._source(path)} answered {MOST_PAGES} pages of a list, and does not come to its end")
         for item in items:
             item["apiVersion"], item["kind"] = resource.api_version, resource.kind  # lists leave them out
         return Listing(items, version)
 
     def _repeated(self, method: str, path: str, body: Any, content_type: str, query: Mapping[str, Any],
-                  patient: bool) -> bytes:
+                  patient: bool) -> tuple[bytes, str]:
+        """What was answered, and what the server says it is."""
         transport, started, attempt, renewed = self.cluster.transport, time.monotonic(), 0, False
         while True:
             attempt += 1
@@ -234,7 +251,11 @@ class Kube:
             else:
                 self.cluster.reached = True
                 if status < 300:
-                    return data
+                    return (b"{}" if status == 204 else data), headers.get("Content-Type") or ""
+                if status == 404 and not data.startswith((b"{", b"404 page not found")):
+                    # Not the words of an API server: what another server does not have may well be there.
+                    came = described(data, headers.get("Content-Type") or "")
+                    raise BadAnswer(f"{self._source(path)} answered 404 with {came}; does the kubeconfig name the right address?")
                 refusal = problem(status, data, method, _spelled(path), transport.access.user)
                 if status == 401 and not renewed:
                     renewed = True
@@ -243,7 +264,7 @@ class Kube:
                 if not refusal.passing or not self._worth_it(refusal, method, attempt, time.monotonic() - started, patient):
                     raise refusal
                 told = headers.get("Retry-After") or ""
-                if told.isdigit():
+                if told.isascii() and told.isdigit():
                     self.sleep(min(float(told), LONGEST_BACKOFF * 2))
                     continue
             most = min(FIRST_BACKOFF * 2 ** (attempt - 1), LONGEST_BACKOFF)

@@ -10,6 +10,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from playrunner.answers import plain
+
 DECLARED, RUN = "playrunner.io/declared", "playrunner.io/run"  # annotations: what was declared, and by which run
 CLUSTER, SET = "playrunner.io/cluster", "playrunner.io/set"  # labels: whose it is
 
@@ -83,7 +85,7 @@ def shown(thing: Mapping[str, Any], as_text: bool) -> str:
         return fingerprint(essence(thing))
     import yaml
 
-    return str(yaml.dump(essence(thing), Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=True))
+    return str(yaml.dump(plain(essence(thing)), Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=True))
 
 
 def _without_run(declared: Mapping[str, Any]) -> dict[str, Any]:

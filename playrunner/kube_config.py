@@ -7,13 +7,14 @@ applying a hundred objects. Its own loader is called only for the older `auth-pr
 from __future__ import annotations
 
 import base64
-import binascii
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from playrunner import kubeconfig_shape
+from playrunner.documents import Located
 from playrunner.errors import BadInput, Place
 from playrunner.kube_credentials import AuthProvider, Credentials, ExecCommand, TokenFile
 
@@ -44,6 +45,7 @@ class Access:
     key: bytes = field(default=b"", repr=False)
     proxy: str = ""
     credentials: Credentials = field(default_factory=Credentials, repr=False)
+    file: str = ""  # where the cluster was written down, for messages
 
 
 def settings_of(lookup: Callable[[str], Any]) -> KubeSettings:
@@ -64,10 +66,11 @@ def access(settings: KubeSettings) -> Access:
 
 
 def _files(settings: KubeSettings) -> list[Path]:
-    if settings.kubeconfig:
-        return [Path(settings.kubeconfig).expanduser()]
-    listed = [part for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
-    return [Path(part).expanduser() for part in listed or ["~/.kube/config"]]
+    listed = [part for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part] or ["~/.kube/config"]
+    try:
+        return [Path(part).expanduser() for part in ([settings.kubeconfig] if settings.kubeconfig else listed)]
+    except RuntimeError as error:
+        raise BadInput(f"the kubeconfig {settings.kubeconfig or ' '.join(listed)} cannot be found: {error}") from None
 
 
 def _in_cluster() -> Access:
@@ -93,7 +96,7 @@ class _Kubeconfig:
         found: dict[str, dict[str, tuple[Mapping[str, Any], Path]]] = {"clusters": {}, "users": {}, "contexts": {}}
         current = ""
         for file in files:
-            content = _content(file)
+            content = kubeconfig_shape.read(file)
             current = current or str(content.get("current-context") or "")
             for kind, entries in found.items():
                 for entry in content.get(kind) or ():
@@ -111,14 +114,18 @@ class _Kubeconfig:
         cluster, cluster_file = self._part(self.clusters, "cluster", context, name, file)
         user, user_file = self._part(self.users, "user", context, name, file)
         server = str(cluster.get("server") or "")
-        if "://" not in server:
-            raise BadInput(f'the cluster of the context "{name}" has no server address', Place(str(cluster_file)))
+        at = _place(cluster, "server", cluster_file)
+        if not server:
+            raise BadInput(f'the cluster of the context "{name}" has no server address', at)
+        proxy, named = str(cluster.get("proxy-url") or ""), str(cluster.get("tls-server-name") or "")
         return Access(
-            server.rstrip("/"), name, str(context.get("user", "")), str(context.get("namespace") or "default"),
+            kubeconfig_shape.address(server, "server", at), name, str(context.get("user", "")),
+            str(context.get("namespace") or "default"),
             _data(cluster, "certificate-authority", cluster_file), not cluster.get("insecure-skip-tls-verify"),
-            str(cluster.get("tls-server-name") or ""), _data(user, "client-certificate", user_file),
-            _data(user, "client-key", user_file), str(cluster.get("proxy-url") or ""),
-            _credentials(user, user_file, name, cluster))
+            kubeconfig_shape.server_name(named, _place(cluster, "tls-server-name", cluster_file)),
+            _data(user, "client-certificate", user_file), _data(user, "client-key", user_file),
+            kubeconfig_shape.address(proxy, "proxy-url", _place(cluster, "proxy-url", cluster_file)) if proxy else "",
+            _credentials(user, user_file, name, cluster), str(cluster_file))
 
     def _part(self, entries: dict[str, tuple[Mapping[str, Any], Path]], kind: str, context: Mapping[str, Any], name: str,
               file: Path) -> tuple[Mapping[str, Any], Path]:
@@ -130,17 +137,8 @@ class _Kubeconfig:
         return entries[wanted]
 
 
-def _content(file: Path) -> dict[str, Any]:
-    import yaml
-
-    try:
-        content = yaml.load(file.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise BadInput(f"cannot be read as a kubeconfig: {' '.join(str(error).split())}", Place(str(file))) from None
-    lists = [content.get(kind) or [] for kind in ("clusters", "users", "contexts")] if isinstance(content, dict) else [0]
-    if not all(isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries) for entries in lists):
-        raise BadInput("is not a kubeconfig", Place(str(file)))
-    return dict(content)
+def _place(entry: Mapping[str, Any], key: str, file: Path) -> Place:
+    return entry.place(key) if isinstance(entry, Located) else Place(str(file))
 
 
 def _data(entry: Mapping[str, Any], name: str, file: Path) -> bytes:
@@ -148,10 +146,11 @@ def _data(entry: Mapping[str, Any], name: str, file: Path) -> bytes:
     inline, path = entry.get(f"{name}-data"), entry.get(name)
     try:
         if inline:
-            return base64.b64decode(str(inline), validate=False)
+            return base64.b64decode("".join(str(inline).split()), validate=True)
         return (file.parent / Path(str(path)).expanduser()).read_bytes() if path else b""
-    except (OSError, binascii.Error) as error:
-        raise BadInput(f"the {name} cannot be read: {error}", Place(str(file))) from None
+    except (OSError, ValueError, RuntimeError) as error:  # also bad base64, a path with a zero byte, a home that is not there
+        given = f"{name}-data" if inline else name
+        raise BadInput(f"the {given} cannot be read: {error}", _place(entry, given, file)) from None
 
 
 def _credentials(user: Mapping[str, Any], file: Path, context: str, cluster: Mapping[str, Any]) -> Credentials:
@@ -162,7 +161,7 @@ def _credentials(user: Mapping[str, Any], file: Path, context: str, cluster: Map
     if user.get("tokenFile"):
         return TokenFile(file.parent / str(user["tokenFile"]))
     if user.get("token"):
-        return Credentials(f"Bearer {user['token']}")
+        return Credentials("Bearer " + kubeconfig_shape.header(str(user["token"]), "token", _place(user, "token", file)))
     if user.get("username"):
         plain = f"{user['username']}:{user.get('password', '')}"
         return Credentials("Basic " + base64.b64encode(plain.encode()).decode())

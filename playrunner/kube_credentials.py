@@ -11,10 +11,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from playrunner.answers import BadAnswer, Shape, fitting
+from playrunner.documents import parse_json
 from playrunner.errors import BadInput, Place
+from playrunner.kubeconfig_shape import header
 
 COMMAND_SECONDS = 60  # a token command that takes longer waits for somebody to type
 EARLY_SECONDS = 60.0  # a token is not used in its last minute
+_EXEC_CREDENTIAL: Shape = {"status!": {"token": str, "clientCertificateData": str, "clientKeyData": str,
+                                       "expirationTimestamp": str}}
 FILE_SECONDS = 60.0  # a pod's token is replaced in its file from time to time
 
 
@@ -47,9 +52,11 @@ class TokenFile(Credentials):
     def authorization(self) -> str:
         if time.monotonic() - self._read > FILE_SECONDS or not self._authorization:
             try:
-                self._authorization = f"Bearer {self._file.read_text().strip()}"
-            except OSError as error:
-                raise BadInput(f"the token cannot be read: {error.strerror}", Place(str(self._file))) from None
+                text = self._file.read_text(encoding="utf-8", errors="replace").strip()
+            except (OSError, ValueError) as error:
+                raise BadInput(f"the token cannot be read: {getattr(error, 'strerror', None) or error}",
+                               Place(str(self._file))) from None
+            self._authorization = f"Bearer {header(text, 'the token', Place(str(self._file)))}"
             self._read = time.monotonic()
         return self._authorization
 
@@ -85,7 +92,7 @@ class ExecCommand(Credentials):
 
     def _ask(self) -> None:
         status = self._said().get("status") or {}
-        token = status.get("token")
+        token = header(str(status.get("token") or ""), f"the token of {self._entry.get('command')}", self._place)
         self._authorization = f"Bearer {token}" if token else ""
         self._certificate = (str(status.get("clientCertificateData") or "").encode(),
                              str(status.get("clientKeyData") or "").encode())
@@ -104,19 +111,21 @@ class ExecCommand(Credentials):
         environment = {**os.environ, "KUBERNETES_EXEC_INFO": json.dumps(asked),
                        **{str(one["name"]): str(one["value"]) for one in entry.get("env") or ()}}
         try:
-            ran = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+            ran = subprocess.run(words, env=environment, capture_output=True, check=False, stdin=subprocess.DEVNULL,
                                  timeout=COMMAND_SECONDS)
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
             hint = entry.get("installHint")
             raise BadInput(f"the command that gives the token cannot be run: {error}" + (f"; {hint}" if hint else ""),
                            self._place) from None
+        complaint = " ".join((ran.stderr or ran.stdout).decode(errors="replace").split())[-500:]
         if ran.returncode:
-            raise BadInput(f"no token: {' '.join(words[:3])} ... says: {(ran.stderr or ran.stdout).strip()[-500:]}", self._place)
+            raise BadInput(f"no token: {' '.join(words[:3])} ... says: {complaint}", self._place)
         try:
-            said = json.loads(ran.stdout)
-        except ValueError:
-            raise BadInput(f"the command {words[0]} printed no ExecCredential", self._place) from None
-        return said if isinstance(said, dict) else {}
+            said: dict[str, Any] = fitting(parse_json(ran.stdout, words[0]), _EXEC_CREDENTIAL, words[0])
+        except (BadInput, BadAnswer) as error:
+            raise BadInput(f"the command {words[0]} printed no ExecCredential ({error}); it says: {complaint}",
+                           self._place) from None
+        return said
 
 
 class AuthProvider(Credentials):
@@ -136,8 +145,9 @@ class AuthProvider(Credentials):
             loaded = client.Configuration()
             try:
                 config.load_kube_config(str(self._file), self._context, loaded)
-            except config.ConfigException as error:
-                raise BadInput(str(error), Place(str(self._file))) from None
+            except Exception as error:  # that package lets through whatever an entry or its provider made it stumble over
+                raise BadInput(f"the auth-provider entry cannot be used: {' '.join(str(error).split())[:300]}",
+                               Place(str(self._file))) from None
             self._authorization = str(loaded.get_api_key_with_prefix("authorization") or "")
         return self._authorization
 
@@ -151,5 +161,5 @@ def _seconds(stamp: str) -> float:
 
     try:
         return datetime.fromisoformat(str(stamp)).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError, OSError):
         return time.time() + EARLY_SECONDS

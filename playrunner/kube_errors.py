@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from playrunner.answers import BadAnswer, document
 from playrunner.cloud import Refused
 
 _TYPED = ("failed to create typed patch object", "failed to create typed live object", "field not declared in schema",
@@ -28,7 +28,8 @@ class KubeError(Refused):
     @property
     def causes(self) -> list[Mapping[str, Any]]:
         details = self.body.get("details")
-        return list(details.get("causes") or ()) if isinstance(details, Mapping) else []
+        found = details.get("causes") if isinstance(details, Mapping) else None
+        return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
     @property
     def conflict(self) -> bool:
@@ -60,8 +61,8 @@ class KubeError(Refused):
 
 def problem(status: int, data: bytes, verb: str, what: str, who: str = "") -> KubeError:
     try:
-        body = json.loads(data)
-    except ValueError:
+        body = document(data, what)
+    except BadAnswer:
         body = None
     if not isinstance(body, dict):
         body = {"message": data[:500].decode(errors="replace").strip() or f"status {status}"}

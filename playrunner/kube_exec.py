@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import json
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from playrunner.errors import BadInput, HostUnreachable
+from playrunner import kube_socket
+from playrunner.answers import BadAnswer, Shape, document, fitting
+from playrunner.errors import HostUnreachable
 from playrunner.kube import Kube
 from playrunner.kube_errors import problem
 from playrunner.kube_transport import NotReached
 from playrunner.kube_why import PODS
 from playrunner.module import Failed
 
-PROTOCOL = "v4.channel.k8s.io"
 STDIN, STDOUT, STDERR, ENDED = range(4)
+_ENDED: Shape = {"status": str, "message": str, "details": {"causes": [{"reason": str, "message": str}]}}
 LOOK_SECONDS = 0.5  # how soon one who waits notices that the run is being stopped
 
 
@@ -33,25 +35,18 @@ class Ran:
 def run_in_pod(kube: Kube, namespace: str, pod: str, container: str, command: Sequence[str], stdin: str = "",
                seconds: float = 300) -> Ran:
     """Run it to its end."""
-    try:
-        import websocket
-    except ImportError:
-        raise BadInput('k8s.exec needs websocket-client; install it with: pip install "playrunner[k8s]"') from None
+    websocket = kube_socket.library("k8s.exec")
     transport, deadline = kube.cluster.transport, time.monotonic() + seconds
     query = urlencode([*(("command", word) for word in command), ("stdout", "true"), ("stderr", "true"),
                        *([("stdin", "true")] if stdin else []), *([("container", container)] if container else [])])
-    headers = {key: value for key, value in transport.headers({}).items() if key in ("Authorization", "User-Agent")}
     try:
-        sock = transport.connection(seconds).sock
-        socket = websocket.create_connection(
-            f"wss://{transport.server_name}{PODS.path(namespace, pod)}/exec?{query}", header=headers,
-            socket=sock, subprotocols=[PROTOCOL], suppress_origin=True, timeout=LOOK_SECONDS)
+        socket = kube_socket.opened(websocket, transport, f"{PODS.path(namespace, pod)}/exec?{query}", seconds, LOOK_SECONDS)
     except NotReached as error:
         raise HostUnreachable(f"the API server does not answer: {error}") from None
     except websocket.WebSocketBadStatusException as error:
         body = error.resp_body if isinstance(error.resp_body, bytes) else b""
         raise problem(error.status_code, body, "exec", f"pods {pod} -n {namespace}", transport.access.user) from None
-    except (websocket.WebSocketException, OSError) as error:
+    except (websocket.WebSocketException, OSError, ValueError, LookupError) as error:  # also: headers that are none
         raise HostUnreachable(f"exec in pod {namespace}/{pod}: {error}") from None
     heard: dict[int, bytearray] = {STDOUT: bytearray(), STDERR: bytearray(), ENDED: bytearray()}
     try:
@@ -72,12 +67,15 @@ def run_in_pod(kube: Kube, namespace: str, pod: str, container: str, command: Se
                 break
     except (websocket.WebSocketConnectionClosedException, OSError):
         pass  # the last word may have come before
+    except (websocket.WebSocketException, ValueError) as error:
+        raise BadAnswer(f"exec in pod {namespace}/{pod}: the API server sent what cannot be read: {error}") from None
     finally:
         socket.close()
     if not heard[ENDED]:
         raise Failed(f"the connection to pod {namespace}/{pod} broke; whether the program ended is not known",
                      stdout=_text(heard[STDOUT]), stderr=_text(heard[STDERR]))
-    return Ran(_exit_code(json.loads(heard[ENDED])), _text(heard[STDOUT]), _text(heard[STDERR]))
+    said = fitting(document(bytes(heard[ENDED]), f"exec in pod {namespace}/{pod}"), _ENDED, "the API server")
+    return Ran(_exit_code(said), _text(heard[STDOUT]), _text(heard[STDERR]))
 
 
 def _exit_code(status: dict[str, Any]) -> int:
@@ -85,7 +83,7 @@ def _exit_code(status: dict[str, Any]) -> int:
         return 0
     causes = (status.get("details") or {}).get("causes") or ()
     told = next((str(cause.get("message")) for cause in causes if cause.get("reason") == "ExitCode"), "")
-    if not told.isdigit():
+    if not re.fullmatch(r"\d{1,9}", told, re.ASCII):
         raise Failed(f"the program could not be run: {status.get('message')}")
     return int(told)
 

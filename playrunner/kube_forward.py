@@ -7,12 +7,12 @@ import threading
 from typing import Any
 from urllib.parse import urlencode
 
-from playrunner.errors import BadInput, HostUnreachable
+from playrunner import kube_socket
+from playrunner.errors import HostUnreachable
 from playrunner.kube import Kube
 from playrunner.kube_transport import NotReached
 from playrunner.kube_why import PODS
 
-PROTOCOL = "v4.channel.k8s.io"
 DATA, ERROR = 0, 1
 CONNECT_SECONDS = 30.0
 
@@ -21,20 +21,15 @@ class PodStream:
     """One connection; what the pod refuses is raised when it is read."""
 
     def __init__(self, kube: Kube, namespace: str, pod: str, port: int) -> None:
-        try:
-            import websocket
-        except ImportError:
-            raise BadInput('a forwarded port needs websocket-client; install it with: pip install "playrunner[k8s]"') from None
+        websocket = kube_socket.library("a forwarded port")
         # Closed meanwhile by another thread, it may also be found without its socket.
-        self._broken: tuple[type[Exception], ...] = (websocket.WebSocketException, OSError, ValueError, AttributeError)
+        self._broken: tuple[type[Exception], ...] = (websocket.WebSocketException, OSError, ValueError, AttributeError,
+                                                       LookupError)
         self._what, self._sending = f"port {port} of pod {namespace}/{pod}", threading.Lock()
         transport = kube.cluster.transport
-        headers = {key: value for key, value in transport.headers({}).items() if key in ("Authorization", "User-Agent")}
         path = f"{PODS.path(namespace, pod)}/portforward?{urlencode({'ports': port})}"
         try:
-            self._socket: Any = websocket.create_connection(
-                f"wss://{transport.server_name}{path}", header=headers, socket=transport.connection(CONNECT_SECONDS).sock,
-                subprotocols=[PROTOCOL], suppress_origin=True, timeout=CONNECT_SECONDS)
+            self._socket: Any = kube_socket.opened(websocket, transport, path, CONNECT_SECONDS, CONNECT_SECONDS)
         except (NotReached, *self._broken) as error:
             raise HostUnreachable(f"{self._what} cannot be reached: {error}") from None
         self._socket.settimeout(None)
@@ -45,6 +40,7 @@ class PodStream:
         """What has come; nothing once the other side has ended."""
         while not self._rest:
             try:
+                self._socket.sock.fresh()
                 message = self._socket.recv()
             except self._broken:
                 return b""

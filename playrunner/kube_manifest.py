@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from playrunner.documents import parse_yaml
 from playrunner.errors import BadInput, Place
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -74,13 +75,10 @@ def parse(source: Source) -> list[Manifest]:
     found = []
     for line, text in _documents(source.text):
         try:
-            value = yaml.load(text, Loader=_Loader)
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            raise BadInput(f"not valid YAML: {error.problem or error.context}",
-                           source.place(line + mark.line + 1 if mark else line + 1)) from None
-        except (yaml.YAMLError, ValueError) as error:
-            raise BadInput(f"not valid YAML: {' '.join(str(error).split())}", source.place(line + 1)) from None
+            value = parse_yaml(text, source.file, plain=True)
+        except BadInput as error:
+            within = error.place.line if error.place and error.place.line else 1
+            raise BadInput(error.message, source.place(line + within)) from None
         if value is not None:
             found += _objects(value, source, line)
     return _checked(found)

@@ -8,11 +8,14 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from playrunner.answers import BadAnswer, Shape, document, fitting
 from playrunner.errors import BadInput
 from playrunner.kube import Kube
 from playrunner.kube_errors import KubeError
 from playrunner.kube_resource import Resource
 from playrunner.quarantine import Entry, who
+
+_MARKED: Shape = {"reason!": str, "since!": float, "until!": float, "who!": str, "cordoned": bool}
 
 MARK = "playrunner.io/quarantine"  # the taint's key, and the annotation's
 NODES = Resource("v1", "Node", "nodes", False)
@@ -35,8 +38,7 @@ def put(kube: Kube, name: str, reason: str, seconds: float) -> Entry:
     entry = Entry(name, reason, time.time(), time.time() + seconds, who())
 
     def marked(node: dict[str, Any]) -> dict[str, Any]:
-        before = json.loads(_annotation(node) or "{}")
-        cordoned = before.get("cordoned", bool(node["spec"].get("unschedulable")))  # by somebody else, and stays so
+        cordoned = _said(node).get("cordoned", bool(node["spec"].get("unschedulable")))  # by somebody else, and stays so
         taints = [*_other_taints(node), {"key": MARK, "value": "bad-node", "effect": "NoSchedule"}]
         return {"metadata": {"annotations": {MARK: json.dumps({**asdict(entry), "cordoned": cordoned})}},
                 "spec": {"taints": taints, "unschedulable": True}}
@@ -52,7 +54,7 @@ def release(kube: Kube, name: str) -> bool:
         return False
 
     def cleared(node: dict[str, Any]) -> dict[str, Any]:
-        cordoned = json.loads(_annotation(node) or "{}").get("cordoned", False)
+        cordoned = _said(node).get("cordoned", False)
         return {"metadata": {"annotations": {MARK: None}},
                 "spec": {"taints": _other_taints(node) or None, "unschedulable": True if cordoned else None}}
 
@@ -77,11 +79,17 @@ def _write(kube: Kube, name: str, change: Callable[[dict[str, Any]], dict[str, A
 
 
 def _entry(node: dict[str, Any]) -> Entry | None:
+    said = _said(node)
+    return Entry(node["metadata"]["name"], *(said[field] for field in ("reason", "since", "until", "who"))) if said else None
+
+
+def _said(node: dict[str, Any]) -> dict[str, Any]:
+    """What our mark on a node says; one that was not written here says nothing."""
     text = _annotation(node)
-    if not text:
-        return None
-    said = json.loads(text)
-    return Entry(node["metadata"]["name"], *(said.get(field, "") for field in ("reason", "since", "until", "who")))
+    try:
+        return dict(fitting(document(text.encode(), "a node's annotation"), _MARKED, "a node's annotation")) if text else {}
+    except BadAnswer:
+        return {}
 
 
 def _annotation(node: dict[str, Any]) -> str:

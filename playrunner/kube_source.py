@@ -39,7 +39,7 @@ def from_file(ctx: Any, name: str) -> list[Manifest]:
 
 
 def from_playbook(definition: Any) -> list[Manifest]:
-    return parse(Source(definition, "definition")) if isinstance(definition, str) else inline(definition)
+    return parse(Source(str(definition), "definition")) if isinstance(definition, str) else inline(definition)
 
 
 def from_address(url: str, sha256: str) -> list[Manifest]:

@@ -18,11 +18,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from playrunner.errors import BadInput, HostUnreachable
+from playrunner import answers
+from playrunner.answers import BadAnswer
+from playrunner.errors import BadInput, HostUnreachable, Place
 from playrunner.kube_config import Access
+from playrunner.kube_wire import Connection, Response
 
 CONNECTIONS, LOCAL_CONNECTIONS = 16, 6  # a server on this machine shares its processors with us
-CONNECT_SECONDS, READ_SECONDS = 10.0, 75.0
+READ_SECONDS = 75.0
 
 
 class NotReached(Exception):
@@ -58,11 +61,14 @@ class Transport:
         """One request, one answer: status, headers and body."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body, separators=(",", ":")).encode()
         headers = self.headers({"Content-Type": content_type} if data is not None else {})
+        source = self.source(path)
         with self._room:
             connection = self._taken()
             try:
                 answer = self._asked(connection, method, self._target(path, query), data, headers)
-                found = answer.read()
+                found = answers.gathered(answer.read, source)
+                if answer.length:  # read piece by piece, one that is cut off says nothing of it
+                    raise http.client.IncompleteRead(found, answer.length)
             except (http.client.HTTPException, OSError) as error:
                 connection.close()
                 raise NoAnswer(_reason(error)) from None
@@ -75,14 +81,19 @@ class Transport:
                 with self._lock:
                     self._idle.append(connection)
         packed = answer.getheader("Content-Encoding") == "gzip"
-        return answer.status, answer.headers, zlib.decompress(found, 31) if packed else found
+        return answer.status, answer.headers, _unpacked(found, source) if packed else found
+
+    def source(self, path: str) -> str:
+        """Who answers, for messages."""
+        return answers.shown(f"{self.access.server}{path}")
 
     def stream(self, path: str, query: Mapping[str, Any], silence: float) -> Stream:
         """An answer that goes on: it is read as it comes, and ends when nothing came for `silence` seconds."""
         connection = self.connection(silence)
         headers = {key: value for key, value in self.headers({}).items() if key != "Accept-Encoding"}
         try:
-            return Stream(connection, self._asked(connection, "GET", self._target(path, query), None, headers))
+            answer = self._asked(connection, "GET", self._target(path, query), None, headers)
+            return Stream(connection, answer.endless() if answer.status == 200 else answer)
         except (http.client.HTTPException, OSError) as error:
             connection.close()
             raise NoAnswer(_reason(error)) from None
@@ -96,7 +107,7 @@ class Transport:
 
     def connection(self, seconds: float = READ_SECONDS) -> http.client.HTTPConnection:
         """A new one, open."""
-        made = _Connection(self.host, self.port, self.context, self.server_name, self._proxy)
+        made = Connection(self.host, self.port, self.context, self.server_name, self._proxy)
         try:
             made.connect()
         except ssl.SSLCertVerificationError as error:
@@ -127,30 +138,15 @@ class Transport:
             one.close()
 
     def _asked(self, connection: http.client.HTTPConnection, method: str, target: str, data: bytes | None,
-               headers: Mapping[str, str]) -> http.client.HTTPResponse:
+               headers: Mapping[str, str]) -> Response:
         connection.request(method, target, data, dict(headers))
-        return connection.getresponse()
+        answer = connection.getresponse()
+        assert isinstance(answer, Response)
+        return answer
 
     def _target(self, path: str, query: Mapping[str, Any]) -> str:
         given = urlencode({name: value for name, value in query.items() if value not in ("", None)})
         return f"{self._home}{path}{f'?{given}' if given else ''}"
-
-
-class _Connection(http.client.HTTPConnection):
-    """Verifies the name that the certificate must carry, wherever the connection really leads."""
-
-    def __init__(self, host: str, port: int, context: ssl.SSLContext | None, name: str, proxy: str) -> None:
-        split = urlsplit(proxy if "://" in proxy else f"http://{proxy}") if proxy else None
-        super().__init__(split.hostname or host if split else host, (split.port or 80) if split else port,
-                         timeout=CONNECT_SECONDS)
-        if split:
-            self.set_tunnel(host, port)
-        self._context, self._name = context, name
-
-    def connect(self) -> None:
-        super().connect()
-        if self._context:
-            self.sock = self._context.wrap_socket(self.sock, server_hostname=self._name)
 
 
 class Stream:
@@ -163,18 +159,24 @@ class Stream:
 
     def all(self) -> bytes:
         try:
-            return self._answer.read()
-        except (http.client.HTTPException, OSError):
+            return answers.gathered(self._answer.read, "the API server")
+        except (http.client.HTTPException, OSError, BadAnswer):
             return b""
 
-    def lines(self) -> Iterator[bytes]:
-        rest = b""
+    def lines(self, whole: bool = False) -> Iterator[bytes]:
+        """With `whole`, only those that came to their end: a connection may break in the middle of one."""
+        rest = bytearray()
         try:
             while piece := self._answer.read1(65536):
-                *whole, rest = (rest + piece).split(b"\n")
-                yield from (line for line in whole if line)
-            if rest:
-                yield rest
+                *ended, last = piece.split(b"\n")
+                if ended:
+                    ended[0], rest = bytes(rest + ended[0]), bytearray()
+                rest += last
+                if len(rest) > answers.MOST_BYTES:
+                    raise BadAnswer(f"the API server sent a line of more than {answers.MOST_BYTES >> 20} MiB")
+                yield from (line for line in ended if line)
+            if rest and not whole:
+                yield bytes(rest)
         except (http.client.HTTPException, OSError, ValueError, AttributeError):
             return  # it dropped, or was closed meanwhile: whoever reads goes on from the last line
         finally:
@@ -201,6 +203,20 @@ def _socket_of(connection: http.client.HTTPConnection, answer: http.client.HTTPR
     return connection.sock or getattr(getattr(answer.fp, "raw", None), "_sock", None)
 
 
+def _unpacked(data: bytes, source: str) -> bytes:
+    """A small answer may unpack to a huge one: no more of it is unpacked than an answer may have."""
+    unpacking = zlib.decompressobj(31)
+    try:
+        found = unpacking.decompress(data, answers.MOST_BYTES)
+    except zlib.error as error:
+        raise BadAnswer(f"{source} answered what it calls gzip and is not: {error}") from None
+    if unpacking.unconsumed_tail:
+        raise BadAnswer(f"{source} answered more than {answers.MOST_BYTES >> 20} MiB")
+    if not unpacking.eof:
+        raise BadAnswer(f"{source} answered half of a gzip stream")
+    return found
+
+
 def _tls(access: Access) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cadata=access.authority.decode() or None)
@@ -215,9 +231,10 @@ def _tls(access: Access) -> ssl.SSLContext:
             with tempfile.TemporaryDirectory(prefix="playrunner-") as folder:  # for its owner's eyes only
                 file = Path(folder) / "client.pem"
                 file.write_bytes(certificate + b"\n" + key)
-                context.load_cert_chain(file)
+                context.load_cert_chain(file, password="")  # one is never asked for at the terminal
     except (ssl.SSLError, ValueError) as error:
-        raise BadInput(f"the certificates of the context {access.name} cannot be used: {error}") from None
+        raise BadInput(f"the certificates of the context {access.name} cannot be used: {error}",
+                       Place(access.file) if access.file else None) from None
     return context
 
 

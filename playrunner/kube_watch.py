@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import queue
 import threading
 import time
@@ -10,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from playrunner import kube_answers
 from playrunner.errors import HostUnreachable, PlayrunnerError
 from playrunner.kube import RESTART_SECONDS, Kube
 from playrunner.kube_errors import problem
@@ -170,12 +170,11 @@ class Watch:
         return self._stream
 
     def _events(self, stream: Stream) -> Iterator[Event]:
-        for line in stream.lines():
-            try:
-                said = json.loads(line)
-            except ValueError:
-                return  # cut off in the middle
-            kind, thing = said.get("type"), said.get("object") or {}
+        source = self._kube.cluster.transport.source(self._collection.resource.path(self._collection.namespace))
+        for line in stream.lines(whole=True):
+            resource = self._collection.resource
+            said = kube_answers.event(line, resource.kind, resource.api_version, source)
+            kind, thing = said["type"], said["object"]
             if kind == "ERROR":
                 self._since = ""  # mostly 410: too old to go on from
                 return

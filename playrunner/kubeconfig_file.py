@@ -11,6 +11,8 @@ from typing import Any
 
 import yaml
 
+from playrunner import kubeconfig_shape
+from playrunner.answers import plain
 from playrunner.module import Failed
 
 _LISTS = ("clusters", "users", "contexts")
@@ -25,15 +27,9 @@ def place(path: str) -> Path:
 
 
 def read(file: Path) -> dict[str, Any]:
-    try:
-        content = yaml.safe_load(file.read_text()) or {}
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise Failed(f"{file} cannot be read as a kubeconfig: {error}; mend it, or name another file with path") from None
-    if not isinstance(content, dict):
-        raise Failed(f"{file} is not a kubeconfig; mend it, or name another file with path")
-    return content
+    """What is in it, as ordinary values; nothing when there is no such file."""
+    found: dict[str, Any] = plain(kubeconfig_shape.read(file)) if file.exists() else {}
+    return found
 
 
 def entry(content: dict[str, Any], kind: str, name: str) -> Any:

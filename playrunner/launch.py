@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from playrunner import catalogue
-from playrunner.agents import Seat
+from playrunner import catalogue, keyword_values
+from playrunner.agent_code import Seat
 from playrunner.background import side_by_side
 from playrunner.batch import Batch
 from playrunner.controller import Controller
@@ -22,6 +22,7 @@ from playrunner.survey import PASSED_OVER
 from playrunner.targets import CONNECTION_NAMES
 from playrunner.templating import MISSING
 from playrunner.variables import Scope, Waiter
+from playrunner.written import is_template
 
 SKIPPED = {"changed": False, "skipped": True, "skip_reason": "Conditional result was False"}
 MOST_DELAY_SECONDS = 3600.0
@@ -76,13 +77,17 @@ class Launcher:
 
     def fill(self, flight: Flight, scope: Scope) -> None:
         """The flight's turns, each started or done."""
+        with flight.censoring():
+            self._fill(flight, scope)
+
+    def _fill(self, flight: Flight, scope: Scope) -> None:
         step = flight.step
-        flight.title = _title(step, scope)
         try:
-            flight.hidden = self.requests.flag(step.keywords.no_log, scope)
+            flight.hidden = self._is_hidden(step, scope)
+            flight.title = step.title if flight.hidden else _title(step, scope)
             flight.ignored = self.requests.flag(step.keywords.ignore_errors, scope)
             flight.ignore_unreachable = self.requests.flag(step.keywords.ignore_unreachable, scope)
-            turns = self._turns(step, scope)
+            turns = map(flight.labelled, self._turns(step, scope))
         except PlayrunnerError as error:
             flight.looped = False
             flight.turns = [Turn(scope, values=self._problem(error, step, scope))]
@@ -100,11 +105,20 @@ class Launcher:
         if flight.looped and any(turn.parcel for turn in flight.turns):
             self._fence(flight)
 
+    def _is_hidden(self, step: Step, scope: Scope) -> bool:
+        """Whether no_log is set; where only an item of the loop can tell, the whole step counts as hidden."""
+        try:
+            return self.requests.flag(step.keywords.no_log, scope)
+        except UndefinedVariable:
+            if step.loop is None:
+                raise
+            return True
+
     def _turns(self, step: Step, scope: Scope) -> Iterator[Turn]:
         if step.loop is None:
             return iter([Turn(scope)])
         try:
-            return iter(turns_of(step.loop, scope, self.batch.sleep))
+            return iter(turns_of(step.loop, scope, step.place, self.batch.sleep))
         except UndefinedVariable:
             # A loop over something that is only there when `when` holds must not fail when it does not.
             if step.keywords.when and not self.condition_holds(step, scope):
@@ -118,7 +132,11 @@ class Launcher:
         if not self.is_awaited(step):
             self._attempt(flight, turn)
             return
-        limit = int(turn.scope.world.templar.render(step.keywords.throttle or 0, turn.scope))
+        try:
+            limit = keyword_values.whole("throttle", step.keywords.throttle or 0, turn.scope, step.place)
+        except PlayrunnerError as error:
+            turn.values = {**self._problem(error, step, turn.scope), **turn.local}
+            return
         if limit:
             with self.batch.throttled(step.position, limit):
                 self._until_judged(flight, turn)
@@ -126,9 +144,15 @@ class Launcher:
             self._until_judged(flight, turn)
 
     def _until_judged(self, flight: Flight, turn: Turn) -> None:
+        try:
+            self._attempts(flight, turn)
+        except StepFailed as error:  # retries, delay, async or poll is a template that gave no number
+            turn.parcel, turn.values = None, {**self._problem(error, flight.step, turn.scope), **turn.local}
+
+    def _attempts(self, flight: Flight, turn: Turn) -> None:
         """Attempts until the result is what `until` asks for, each judged before the next."""
-        step, templar = flight.step, turn.scope.world.templar
-        most = int(templar.render(step.retries, turn.scope)) if step.retries is not None else 3
+        step = flight.step
+        most = 3 if step.retries is None else keyword_values.whole("retries", step.retries, turn.scope, step.place)
         repeats = step.until is not None or step.retries is not None
         for number in range(1, (most + 1 if repeats else 1) + 1):
             turn.attempts, turn.values, turn.parcel = number, None, None
@@ -137,9 +161,9 @@ class Launcher:
             if satisfied(flight, turn) or not repeats:
                 return
             if number <= most:
-                delay = float(templar.render(step.delay, turn.scope))
+                delay = keyword_values.number("delay", step.delay, turn.scope, step.place)
                 self.shared.report.output(self.host, f"{flight.title}: attempt {number} of {most + 1}\n")
-                self.batch.sleep(min(max(delay, 0), MOST_DELAY_SECONDS))
+                self.batch.sleep(min(delay, MOST_DELAY_SECONDS))
         assert turn.values is not None
         turn.attempts = most
         turn.values["failed"] = True
@@ -155,12 +179,12 @@ class Launcher:
             turn.values.update(turn.local)
 
     def _poll(self, flight: Flight, turn: Turn) -> None:
-        step, render = flight.step, turn.scope.world.templar.render
-        poll = float(render(step.poll, turn.scope))
+        step = flight.step
+        poll = keyword_values.number("poll", step.poll, turn.scope, step.place)
         if poll <= 0 or not turn.values:
             return
         job, waited = turn.values["ansible_job_id"], 0.0
-        limit = float(render(step.async_seconds, turn.scope))
+        limit = keyword_values.number("async", step.async_seconds, turn.scope, step.place)
         seat = self.requests.seat_of(step, turn.scope)
         while not turn.values.get("finished"):
             if waited > limit + poll:
@@ -230,8 +254,7 @@ class Launcher:
     def _fence(self, flight: Flight) -> None:
         """The items of a loop all run; after the last, a failed one stops what follows."""
         if not flight.ignored:
-            agent = next(turn.parcel for turn in flight.turns if turn.parcel).agent
-            agent.send({"op": "fence", "group": id(flight)})
+            self.courier.fence([turn.parcel for turn in flight.turns if turn.parcel], id(flight))
 
     def _breaks(self, step: Step, turn: Turn) -> bool:
         if not step.loop or not step.loop.break_when or turn.values is None:
@@ -240,7 +263,7 @@ class Launcher:
 
 
 def _title(step: Step, scope: Scope) -> str:
-    if "{" not in step.title:
+    if not is_template(step.title):
         return step.title
     try:
         return str(scope.world.templar.render(step.title, scope))

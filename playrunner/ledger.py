@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
+import errno
 import os
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playrunner.errors import BadInput
+from playrunner.errors import BadInput, NotWritten
+from playrunner.inside import file_name
 from playrunner.results import Recap, Result
+from playrunner.streams import as_json
 
 KEPT_RUNS = 200  # older run folders are removed
 
@@ -28,29 +30,44 @@ def state_directory() -> Path:
     return Path(user_state_path("playrunner"))
 
 
+@contextmanager
+def recording_in(folder: Path) -> Iterator[None]:
+    """What cannot be written there is said before a host is touched, with what to do about it."""
+    try:
+        yield
+    except TimeoutError:
+        raise  # a lock that another run holds
+    except OSError as error:
+        raise BadInput(f"the run cannot be recorded in {folder}: {error.strerror or error};"
+                       " set PLAYRUNNER_STATE_HOME to a folder that can be written") from None
+
+
 class Ledger:
-    """The record of one run. Intent is written before a step starts, outcome after it ended."""
+    """The record of one run. Intent is written before a step starts, outcome after it ended.
+
+    A disk that fills up does not end a run that is under way: `lost` is why something is missing in the record.
+    """
 
     def __init__(self, command: str, directory: Path | None = None) -> None:
         root = (directory or state_directory()) / "runs"
         stamp = time.strftime("%Y%m%d-%H%M%S")
         self.run_id = f"{stamp}-{secrets.token_hex(3)}"
         self.folder = root / self.run_id
-        try:
+        self.lost: OSError | None = None
+        self._lock = threading.Lock()
+        with recording_in(self.folder), _all_or_nothing(self.folder):
             self.folder.mkdir(parents=True, mode=0o700)
             (self.folder / "hosts").mkdir(mode=0o700)
-            self._events = os.open(self.folder / "events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        except OSError as error:
-            raise BadInput(f"the run cannot be recorded in {self.folder}: {error.strerror};"
-                           " set PLAYRUNNER_STATE_HOME to a folder that can be written") from None
-        self._lock = threading.Lock()
-        self._logs: dict[str, int] = {}
-        self._point_latest(root)
-        self.event("run", command=command, pid=os.getpid())
+            self._events = _opened(self.folder / "events.jsonl")
+            self.event("run", command=command, pid=os.getpid())
+            if self.lost:
+                raise self.lost
+            self._point_latest(root)
 
     def event(self, kind: str, **facts: Any) -> None:
-        line = json.dumps({"at": round(time.time(), 3), "event": kind, **facts}, default=str) + "\n"
-        os.write(self._events, line.encode())  # appended in one call: lines of several threads never mix
+        line = as_json({"at": round(time.time(), 3), "event": kind, **facts}) + "\n"
+        with self._missing_if_full():
+            _append(self._events, line.encode())
 
     def intend(self, host: str, step: str, module: str, place: str) -> None:
         self.event("intent", host=host, step=step, module=module, place=place)
@@ -63,28 +80,70 @@ class Ledger:
 
     def output(self, host: str, text: str) -> None:
         """A host's full output, in its own file."""
-        with self._lock:
-            if host not in self._logs:
-                name = host.replace("/", "_").lstrip(".") or "_"
-                self._logs[host] = os.open(self.folder / "hosts" / f"{name}.log",
-                                           os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        os.write(self._logs[host], text.encode(errors="replace"))
+        with self._missing_if_full():
+            # Not kept open: a run may have more hosts than a process may have open files.
+            log = _opened(self.folder / "hosts" / f"{file_name(host)}.log")
+            try:
+                _append(log, text.encode(errors="replace"))
+            finally:
+                os.close(log)
 
     def close(self, recap: Recap, exit_code: int, seconds: float) -> None:
         self.event("end", exit_code=exit_code, seconds=round(seconds, 3))
+        os.close(self._events)
         summary = {"run_id": self.run_id, "exit_code": exit_code, "seconds": round(seconds, 3), "recap": recap.hosts,
                    "slowest": [{"seconds": taken, "host": host, "step": step} for taken, host, step in recap.slowest]}
         scratch = self.folder / ".recap.json"
-        scratch.write_text(json.dumps(summary, indent=2) + "\n")
-        scratch.replace(self.folder / "recap.json")
-        for descriptor in (self._events, *self._logs.values()):
-            os.close(descriptor)
-        _forget_old(self.folder.parent)
+        with self._missing_if_full(), _all_or_nothing(scratch):
+            scratch.write_text(as_json(summary, indent=2) + "\n")
+            scratch.replace(self.folder / "recap.json")
+            _forget_old(self.folder.parent)
+
+    def loss(self) -> NotWritten:
+        """What to say when something is missing in the record."""
+        assert self.lost
+        return NotWritten(f"the record of this run in {self.folder} is not complete: {self.lost.strerror or self.lost};"
+                          " the run itself went on; make room, or set PLAYRUNNER_STATE_HOME to another folder")
+
+    @contextmanager
+    def _missing_if_full(self) -> Iterator[None]:
+        """One writer at a time, so that a line which does not fit can be taken back; the first reason is kept."""
+        with self._lock:
+            try:
+                yield
+            except OSError as error:
+                self.lost = self.lost or error
 
     def _point_latest(self, root: Path) -> None:
         scratch = root / f".latest-{self.run_id}"
         scratch.symlink_to(self.run_id)
         scratch.replace(root / "latest")
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+
+def _append(file: int, data: bytes) -> None:
+    """All of it or nothing: the next line must not be joined to the half of one."""
+    written = os.write(file, data)
+    if written < len(data):
+        os.ftruncate(file, os.fstat(file).st_size - written)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@contextmanager
+def _all_or_nothing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError:
+        if path.is_dir():
+            import shutil
+
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def _log_text(result: Result) -> str:
@@ -94,45 +153,6 @@ def _log_text(result: Result) -> str:
             if values.get(stream):
                 lines += [f"    {line}" for line in str(values[stream]).splitlines()]
     return "\n".join(lines) + "\n"
-
-
-@dataclass(frozen=True)
-class RunRecord:
-    """A finished or interrupted run, read back."""
-
-    run_id: str
-    folder: Path
-    command: str
-    started: float
-    recap: Mapping[str, Any]  # empty when the run never came to its end
-
-
-def runs(directory: Path | None = None) -> list[RunRecord]:
-    """Every recorded run, newest first."""
-    root = (directory or state_directory()) / "runs"
-    if not root.is_dir():
-        return []
-    folders = sorted((path for path in root.iterdir() if path.is_dir() and not path.is_symlink()), reverse=True)
-    return [_read(folder) for folder in folders]
-
-
-def events(folder: Path) -> Iterator[dict[str, Any]]:
-    """A run's events; a line cut off by a crash is passed over."""
-    file = folder / "events.jsonl"
-    for line in file.read_text(errors="replace").splitlines() if file.is_file() else []:
-        try:
-            yield json.loads(line)
-        except ValueError:
-            continue
-
-
-def _read(folder: Path) -> RunRecord:
-    first = next(events(folder), {})
-    try:
-        recap = json.loads((folder / "recap.json").read_text())
-    except (OSError, ValueError):
-        recap = {}
-    return RunRecord(folder.name, folder, str(first.get("command", "")), float(first.get("at", 0)), recap)
 
 
 def _forget_old(root: Path) -> None:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playrunner.errors import LockHeld
-from playrunner.ledger import state_directory
+from playrunner.documents import read_json_object
+from playrunner.errors import BadInput, LockHeld
+from playrunner.ledger import recording_in, state_directory
 
 
 @contextmanager
@@ -22,11 +23,13 @@ def inventory_lock(files: tuple[Path, ...], command: str, wait: bool, say: Calla
     from filelock import FileLock, Timeout
 
     folder = state_directory() / "locks"
-    folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+    with recording_in(folder):
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
     name = hashlib.sha256("\n".join(str(file.absolute()) for file in files).encode()).hexdigest()[:16]
     lock, note = FileLock(folder / f"{name}.lock"), folder / f"{name}.json"
     try:
-        lock.acquire(timeout=0)
+        with recording_in(folder):
+            lock.acquire(timeout=0)
     except Timeout:
         if _started_us(note):
             yield
@@ -37,19 +40,27 @@ def inventory_lock(files: tuple[Path, ...], command: str, wait: bool, say: Calla
         say(f"waiting for another run on this inventory: {_holder(note)} (Ctrl-C to give up)")
         lock.acquire()
     try:
-        note.write_text(json.dumps({"pid": os.getpid(), "user": getpass.getuser(), "host": socket.gethostname(),
-                                    "command": command, "since": time.time()}))
+        with recording_in(folder):
+            note.write_text(json.dumps({"pid": os.getpid(), "user": _user(), "host": socket.gethostname(),
+                                        "command": command, "since": time.time()}))
         yield
     finally:
         note.unlink(missing_ok=True)
         lock.release()
 
 
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container may run as a number that has no name
+        return str(os.getuid())
+
+
 def _started_us(note: Path) -> bool:
     """Whether we are a step of the run that holds the lock: it waits for us, so we work under its lock."""
     try:
-        held = json.loads(note.read_text())
-    except (OSError, ValueError):
+        held = read_json_object(note)
+    except BadInput:
         return False
     pid = os.getpid() if held.get("host") == socket.gethostname() else 0
     while pid > 1 and pid != held.get("pid"):
@@ -70,8 +81,8 @@ def _parent(pid: int) -> int:
 
 def _holder(note: Path) -> str:
     try:
-        held = json.loads(note.read_text())
+        held = read_json_object(note)
         age = int(time.time() - held["since"])
         return f"{held['user']}@{held['host']} pid {held['pid']}, since {age}s: {held['command']}"
-    except (OSError, ValueError, KeyError):
+    except (BadInput, ValueError, KeyError, TypeError):
         return "its holder left no note"

@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from playrunner.errors import StepFailed
+from playrunner import keyword_values
+from playrunner.errors import Place, StepFailed
 from playrunner.flight import Turn
 from playrunner.model import Loop
 from playrunner.variables import Scope
+from playrunner.written import authored
 
 
-def turns_of(loop: Loop, scope: Scope, sleep: Callable[[float], None]) -> Iterator[Turn]:
+def turns_of(loop: Loop, scope: Scope, place: Place, sleep: Callable[[float], None]) -> Iterator[Turn]:
     items = items_of(loop, scope)
-    pause = float(scope.world.templar.render(loop.pause_seconds or 0, scope))
+    pause = keyword_values.number("pause", loop.pause_seconds or 0, scope, place)
     return _turns(loop, scope, items, pause, sleep)
 
 
 def items_of(loop: Loop, scope: Scope) -> list[Any]:
+    traced = scope.traced()
+    items = _items(loop, traced)
+    return items if traced.foreign else authored(items)
+
+
+def _items(loop: Loop, scope: Scope) -> list[Any]:
     value = scope.world.templar.render(loop.source, scope)
     if loop.lookup is None:
         if not isinstance(value, (list, tuple)):

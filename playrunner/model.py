@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.errors import Place
+from playrunner.written import TemplateText, is_template
 
 Position = tuple[int, ...]  # where a step stands in its play; steps of an include get positions below the include's
 
@@ -112,7 +113,9 @@ class Step:
     def title(self) -> str:
         """What the reader sees; the module's name stands in for a missing one."""
         text = self.name or self.module.rpartition(".")[2]
-        return f"{self.role.name} : {text}" if self.role else text
+        if not self.role:
+            return text
+        return TemplateText(f"{self.role.name} : {text}") if is_template(text) else f"{self.role.name} : {text}"
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,10 @@ class Module:
     once_for_all: ClassVar[bool] = False
     # Values it returns go into the host's variables (facts).
     gives_facts: ClassVar[bool] = False
+    # What it returns is the controller's own, such as the path of a file it keeps, and trusted as what is written there.
+    of_the_controller: ClassVar[bool] = False
+    # What its result holds unless it failed, where code of the controller reads it: names with a type, [type] or a mapping.
+    answers: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, **arguments: Any) -> None:
         self.__dict__.update(arguments)

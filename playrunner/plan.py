@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
-from playrunner.errors import BadInput
+from playrunner.errors import BadInput, Place, StepFailed
 from playrunner.model import Play, Step, steps_of
 
 
@@ -62,12 +62,12 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def batches(hosts: Sequence[str], serial: Sequence[Any]) -> list[list[str]]:
+def batches(hosts: Sequence[str], serial: Sequence[Any], place: Place) -> list[list[str]]:
     """The hosts in groups that go through the play one after another, as `serial` asks."""
     rest = list(hosts)
     if not serial:
         return [rest] if rest else []
-    sizes = [_size(size, len(rest)) for size in serial]
+    sizes = [_size(size, len(rest), place) for size in serial]
     made: list[list[str]] = []
     while rest:
         size = sizes[min(len(made), len(sizes) - 1)]
@@ -76,12 +76,12 @@ def batches(hosts: Sequence[str], serial: Sequence[Any]) -> list[list[str]]:
     return made
 
 
-def _size(size: Any, total: int) -> int:
+def _size(size: Any, total: int, place: Place) -> int:
     text = str(size).strip()
     try:
         number = int(float(text.removesuffix("%")) * total / 100) if text.endswith("%") else int(text)
-    except ValueError:
-        raise BadInput(f"serial takes a number of hosts or a percentage, not {size!r}") from None
+    except (ValueError, OverflowError):
+        raise StepFailed(f"{place}: serial takes a number of hosts or a percentage, not {size!r}") from None
     if number <= 0:
         return total if not text.endswith("%") else 1
     return number

@@ -6,6 +6,7 @@ import sys
 import threading
 
 from playrunner.connection import Connection, connect
+from playrunner.host_key_check import notices
 from playrunner.targets import Target
 
 
@@ -13,8 +14,7 @@ class Pool:
     """Open connections by target, each opened once however many ask for it at the same time."""
 
     def __init__(self, warns: bool = True) -> None:
-        self._warns = warns  # about hosts whose keys need not be known
-        self._trusting: set[str] = set()
+        self._warns = warns  # about keys that were accepted although they were not known
         self._lock = threading.Lock()
         self._doors: dict[Target, threading.Lock] = {}
         self._open: dict[Target, Connection] = {}
@@ -24,7 +24,6 @@ class Pool:
             door = self._doors.setdefault(target, threading.Lock())
         with door:
             if target not in self._open:
-                self._trusting.update(_trusting(target))
                 self._open[target] = connect(target)
             return self._open[target]
 
@@ -41,14 +40,6 @@ class Pool:
         for connection in list(self._open.values()):
             connection.close()
         self._open.clear()
-        if self._warns and self._trusting:
-            sys.stderr.write(f"warning: any unknown host key was accepted, since StrictHostKeyChecking says so, for: "
-                             f"{', '.join(sorted(self._trusting))}; record the keys with \"invoke hosts.trust HOST\"\n")
-        self._trusting.clear()
-
-
-def _trusting(target: Target | None) -> list[str]:
-    """The hosts on the way whose unknown keys are accepted."""
-    if target is None:
-        return []
-    return [*_trusting(target.via), *([target.name] if target.accepts_any_key else [])]
+        if self._warns:
+            for line in notices():
+                sys.stderr.write(f"{line}\n")

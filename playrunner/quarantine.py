@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from playrunner.documents import read_json_object
 from playrunner.errors import BadInput
 from playrunner.fleet import Fleet
 from playrunner.ledger import state_directory
@@ -77,12 +78,10 @@ class Quarantine:
 
     def _read(self) -> dict[str, Entry]:
         try:
-            found = json.loads(self._file.read_text())
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError) as error:
+            found = read_json_object(self._file) if self._file.exists() else {}
+            return {key: Entry(**each) for key, each in found.items()}
+        except (BadInput, TypeError) as error:
             raise BadInput(f"{self._file} cannot be read: {error}; remove it to let all nodes out of quarantine") from None
-        return {key: Entry(**each) for key, each in found.items()}
 
     @contextmanager
     def _held(self) -> Iterator[dict[str, Entry]]:

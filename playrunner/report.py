@@ -14,7 +14,8 @@ from playrunner.errors import BadInput
 from playrunner.model import Play
 from playrunner.options import Options
 from playrunner.results import COUNTS, Item, Recap, Result
-from playrunner.terminal import Terminal
+from playrunner.streams import as_json, in_one_line, visible
+from playrunner.terminal import Painted, Terminal
 
 HOLD_SECONDS = 0.3  # results wait this long for those that stand before them in the playbook
 STILL_SECONDS = 30.0  # without a screen, a long step says now and then that it is alive
@@ -48,7 +49,7 @@ class Report:
         self._order = {host: number for number, host in enumerate(hosts)}
         if not self.silent:
             count = f"{len(hosts)} host{'' if len(hosts) == 1 else 's'}"
-            self.terminal.line(self.terminal.paint(f"PLAY {play.name}", "bold") + f" ({count})")
+            self.terminal.line(Painted(f"PLAY {play.name}", "bold"), f" ({count})")
             if not hosts:
                 self.terminal.line("  no host matches; nothing to do")
 
@@ -79,13 +80,13 @@ class Report:
         """Lines of a step that is still running."""
         if not self.silent:
             for line in text.splitlines():
-                self.terminal.line(f"{self.terminal.paint(host, 'dim')} | {line}")
+                self.terminal.line(Painted(host, "dim"), f" | {line}")
 
     def defect(self, host: str, error: Exception) -> None:
         import traceback
 
         text = "".join(traceback.format_exception(error))
-        self.terminal.line(self.terminal.paint(f"{host}: a defect in playrunner stopped this host", "failed"))
+        self.terminal.line(Painted(f"{host}: a defect in playrunner stopped this host", "failed"))
         self.terminal.line(text.rstrip())
 
     def tick(self) -> None:
@@ -122,8 +123,8 @@ class Report:
         sys.stderr.flush()
 
     def say_restored(self, status: str, host: str, step: str) -> None:
-        word = self.terminal.paint(f"{status:<11}", "changed" if status == "restored" else status)
-        self.terminal.line(f"{word} {host}  {step}")
+        word = Painted(f"{status:<11}", "changed" if status == "restored" else status)
+        self.terminal.line(word, f" {host}  {step}")
 
     def say_error(self, error: Exception) -> None:
         self.flush()
@@ -136,10 +137,10 @@ class Report:
             raise BadInput(f'"{question}" needs an answer and there is no terminal; give it with --extra-vars')
         self.terminal.live("")
         if echo:
-            return input(f"{question}: ")
+            return input(f"{visible(question)}: ")
         import getpass
 
-        return getpass.getpass(f"{question}: ")
+        return getpass.getpass(f"{visible(question)}: ")
 
     # How it says it.
 
@@ -155,13 +156,12 @@ class Report:
     def _say_line(self, result: Result, status: str, values: Mapping[str, Any], item: Item | None) -> None:
         if status == "skipped" and not self.options.verbose and item:
             return
-        paint = self.terminal.paint
         label = f" (item={item.label[:80]})" if item else ""
         arrow = f" -> {result.delegated_to}" if result.delegated_to else ""
         note = " (ignored)" if result.ignored and status == "failed" else " (rescued)" if result.rescued else ""
         seconds = f"  {result.seconds:.2f}s" if result.seconds >= 0.01 and not item else ""
-        self.terminal.line(f"{paint(f'{status:<11}', status)} {result.host}{arrow}  {result.step}{label}{note}"
-                           f"{paint(seconds, 'dim')}")
+        said = in_one_line(f" {result.host}{arrow}  {result.step}{label}{note}")
+        self.terminal.line(Painted(f"{status:<11}", status), said, Painted(seconds, "dim"))
         self._say_details(result, status, values)
 
     def _say_details(self, result: Result, status: str, values: Mapping[str, Any]) -> None:
@@ -169,7 +169,7 @@ class Report:
             self.terminal.line(f"    warning: {text}")
         if self.options.diff and values.get("diff"):
             for line in diff_lines(values["diff"]):
-                self.terminal.line("    " + self.terminal.paint(line, line[:1]))
+                self.terminal.line("    ", Painted(line, line[:1]))
         if status in ("failed", "unreachable"):
             self._say_failure(result, values)
         elif result.module in SILENT_MODULES and status == "ok":
@@ -177,11 +177,11 @@ class Report:
             for line in _readable(shown.get("msg", shown)).splitlines():
                 self.terminal.line(f"    {line}")
         if self.options.verbose and status != "skipped":
-            for line in json.dumps(_plain(values), indent=2, default=str).splitlines():
+            for line in as_json(_plain(values), indent=2).splitlines():
                 self.terminal.line(f"    {line}")
 
     def _say_failure(self, result: Result, values: Mapping[str, Any]) -> None:
-        for line in str(values.get("msg") or "failed without a message").splitlines():
+        for line in str(values.get("msg") or values.get("censored") or "failed without a message").splitlines():
             self.terminal.line(f"    {line}")
         for stream in ("stderr", "stdout"):
             lines = str(values.get(stream) or "").splitlines()
@@ -191,16 +191,16 @@ class Report:
                     self.terminal.line(f"      {line}")
                 break
         if str(result.place):
-            self.terminal.line(self.terminal.paint(f"    at {result.place}", "dim"))
+            self.terminal.line(Painted(f"    at {result.place}", "dim"))
 
     def _say_recap(self, recap: Recap) -> None:
         if not recap.hosts:
             return
         width = max(map(len, recap.hosts))
-        self.terminal.line(self.terminal.paint("RECAP", "bold") + f" ({time.monotonic() - self._started:.1f}s)")
+        self.terminal.line(Painted("RECAP", "bold"), f" ({time.monotonic() - self._started:.1f}s)")
         for host, counts in recap.hosts.items():
-            shown = "  ".join(self.terminal.paint(f"{name}={counts[name]}", name if counts[name] else "") for name in COUNTS)
-            self.terminal.line(f"  {host:<{width}}  {shown}")
+            shown = [Painted(f"  {name}={counts[name]}", name if counts[name] else "") for name in COUNTS]
+            self.terminal.line(f"  {host:<{width}}", *shown)
         slow = [(seconds, host, step) for seconds, host, step in recap.slowest if seconds >= 0.1]
         if slow:
             self.terminal.line("slowest: " + ", ".join(f"{step} on {host} {seconds:.1f}s" for seconds, host, step in slow))
@@ -212,7 +212,7 @@ class Report:
         order = sorted(self.results, key=lambda result: (result.play, result.position, self._order.get(result.host, 0)))
         document = {"run_id": run_id, "exit_code": exit_code, "recap": recap.hosts,
                     "results": [_as_data(result) for result in order]}
-        sys.stdout.write(json.dumps(document, default=str) + "\n")
+        sys.stdout.write(as_json(document) + "\n")
         sys.stdout.flush()
 
     def _done(self, result: Result) -> None:

@@ -7,17 +7,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from playrunner import arguments, catalogue
-from playrunner.agents import Seat
+from playrunner import arguments, catalogue, keyword_values
+from playrunner.agent_code import Seat
 from playrunner.errors import BadInput, StepFailed
 from playrunner.flight import Flight
+from playrunner.inventory import LOCALHOST_NAMES
 from playrunner.model import Step
 from playrunner.module import Module
+from playrunner.origins import keyword, setting
 from playrunner.shared import Shared
 from playrunner.targets import Become, Target, target_of
 from playrunner.templating import MISSING
-from playrunner.variables import Scope
+from playrunner.variables import Scope, contains_template
 from playrunner.world import OMIT
+from playrunner.written import authored
 
 TEMPLATE_SETTINGS = ("trim_blocks", "lstrip_blocks", "newline_sequence", "block_start_string", "block_end_string",
                      "variable_start_string", "variable_end_string", "comment_start_string", "comment_end_string")
@@ -33,7 +36,8 @@ class Requests:
     def arguments_of(self, step: Step, scope: Scope) -> dict[str, Any]:
         """The arguments as the module takes them: rendered, omitted ones gone, in their types, files in place of names."""
         cls, templar = catalogue.module_class(step.module), scope.world.templar
-        given = {name: value if name in cls.raw else templar.render(value, scope, keys=False)
+        render = _kept if cls.takes_any else templar.render
+        given = {name: value if name in cls.raw else render(value, scope, keys=False)
                  for name, value in step.arguments.items()}
         given = {name: without_omitted(value) for name, value in given.items() if value is not OMIT}
         if cls.takes_any:
@@ -64,9 +68,9 @@ class Requests:
         if environment:
             request["env"] = environment
         if words.timeout:
-            request["timeout"] = float(scope.world.templar.render(words.timeout, scope))
+            request["timeout"] = keyword_values.number("timeout", words.timeout, scope, step.place)
         if step.async_seconds:
-            request["async"] = int(scope.world.templar.render(step.async_seconds, scope))
+            request["async"] = keyword_values.whole("async", step.async_seconds, scope, step.place)
             if request["async"] <= 0 or request.get("check"):
                 del request["async"]
         return request
@@ -112,7 +116,7 @@ class Requests:
                     raise StepFailed("script needs the name of a file on this machine")
                 given["script"] = shipments.of(scope.find(unquoted(first[0][0]), "files"))
             elif "://" not in name:
-                given[cls.ships] = shipments.of(scope.find(name, "files"), name.endswith("/"))
+                given[cls.ships] = shipments.of(scope.find(name, "files"), name.endswith("/"), given.get("decrypt") is False)
         return given
 
     def _target(self, step: Step, scope: Scope, other: str | None) -> Target:
@@ -130,10 +134,10 @@ class Requests:
         words = step.keywords
         subject = Scope(scope.world, other) if other else scope
 
-        def value(name: str, keyword: Any, default: str = "") -> Any:
-            found = subject.lookup(f"ansible_{name}")
+        def value(name: str, written: Any, default: str = "") -> Any:
+            found = setting(subject, f"ansible_{name}")
             if found is MISSING or found is None:
-                found = None if keyword is None else scope.world.templar.render(keyword, scope)
+                found = None if written is None else keyword(scope, f"ansible_{name}", written)
             return default if found is None or found is OMIT else found
 
         if not self.flag(value("become", words.become, ""), scope):
@@ -141,19 +145,36 @@ class Requests:
         password = str(value("become_password", None) or value("become_pass", None) or self._shared.options.become_password)
         method = str(value("become_method", words.become_method, "sudo")).rpartition(".")[2]
         if method not in ("sudo", "su"):
-            raise BadInput(f'become_method cannot be "{method}"; it is sudo or su', step.place)
+            raise BadInput(f'become_method cannot be "{method}"; it is sudo or su',
+                           subject.origin("ansible_become_method") or step.place)
         return Become(str(value("become_user", words.become_user, "root")) or "root", method,
                       str(value("become_flags", words.become_flags)), str(value("become_exe", words.become_exe)), password)
 
 
+def _kept(value: Any, scope: Scope, keys: bool) -> Any:
+    """A value that becomes a variable; it stays the author's when nothing else was read to make it."""
+    if not contains_template(value):
+        return value
+    traced = scope.traced()
+    rendered = scope.world.templar.render(value, traced, keys=keys)
+    return rendered if traced.foreign else authored(rendered)
+
+
 def delegate(step: Step, scope: Scope) -> str | None:
-    if step.keywords.delegate_to is None:
+    written = step.keywords.delegate_to
+    if written is None:
         return None
-    rendered = scope.world.templar.render(step.keywords.delegate_to, scope)
+    rendered = scope.world.templar.render(written, scope)
     if rendered is OMIT or rendered is None:
         return None
-    return "localhost" if rendered in ("localhost", "127.0.0.1", "::1") and rendered not in scope.world.inventory.hosts \
-        else str(rendered)
+    if rendered not in LOCALHOST_NAMES or rendered in scope.world.inventory.hosts:
+        return str(rendered)
+    traced = scope.traced()
+    scope.world.templar.render(written, traced)
+    if traced.foreign:
+        raise BadInput(f'delegate_to names this machine by "{traced.foreign[0]}", which no playbook or inventory wrote;'
+                       " write localhost itself", step.place)
+    return "localhost"
 
 
 def without_omitted(value: Any) -> Any:

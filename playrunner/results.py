@@ -11,7 +11,8 @@ from playrunner.model import Position
 
 COUNTS = ("ok", "changed", "unreachable", "failed", "skipped", "rescued", "ignored", "unknown")
 NOWHERE = Place("")
-CENSORED = {"censored": "hidden because no_log is set"}
+HIDDEN = "hidden because no_log is set"
+CENSORED = {"censored": HIDDEN}
 
 
 @dataclass(frozen=True)

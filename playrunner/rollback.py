@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from playrunner.agents import Agents, Seat
+from playrunner.agent_code import Seat
+from playrunner.agents import Agents
 from playrunner.courier import Courier
 from playrunner.errors import PlayrunnerError
 from playrunner.pool import Pool
+from playrunner.results import HIDDEN
 from playrunner.shipments import Shipments
 
 
@@ -23,6 +25,7 @@ class Undo:
     module: str
     request: dict[str, Any]
     before: dict[str, Any] | None
+    hidden: bool = False  # no_log
 
 
 def roll_back(changes: Sequence[Undo], say: Callable[[str, str, str], None]) -> int:
@@ -42,7 +45,8 @@ def roll_back(changes: Sequence[Undo], say: Callable[[str, str, str], None]) -> 
                 values = {"failed": True, "msg": str(error)}
             failed = bool(values.get("failed"))
             failures += failed
-            say("failed" if failed else "restored", undo.host, f"{undo.step}: {values['msg']}" if failed else undo.step)
+            why = HIDDEN if undo.hidden else values.get("msg")
+            say("failed" if failed else "restored", undo.host, f"{undo.step}: {why}" if failed else undo.step)
     finally:
         agents.close()
         pool.close()

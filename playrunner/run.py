@@ -5,25 +5,29 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from playrunner import patterns
 from playrunner.agents import Agents
 from playrunner.ahead import call_ahead
-from playrunner.errors import BadInput, Interrupted
+from playrunner.errors import BadInput, Interrupted, NotWritten
 from playrunner.extra_vars import read_extra_vars
 from playrunner.inventory import Inventory, read_inventory
 from playrunner.load import load_playbook
 from playrunner.load.words import templar
 from playrunner.model import Play, steps_of
+from playrunner.open_files import files_for, make_room
 from playrunner.options import Options
 from playrunner.plan import Plan, make_plan
 from playrunner.pool import Pool
 from playrunner.results import Recap
 from playrunner.stage import set_cloud_stage, set_stage
+from playrunner.written import authored
 
 if TYPE_CHECKING:
     from playrunner.shared import Shared
@@ -52,14 +56,14 @@ def run_plays(plays: Sequence[Play], options: Options, command: str, *, inventor
             set_stage(inventory)
     # A kubeconfig of the command line is taken with its own current context, unless one is named beside it.
     named = {"kubeconfig": options.kubeconfig, "kube_context": ""} if options.kubeconfig else {}
-    extra = {**named, **read_extra_vars(options.extra_vars), **(extra or {})}
+    extra = {**authored(named), **read_extra_vars(options.extra_vars), **authored(extra or {})}
     plan = make_plan(plays, options.tags, options.skip_tags, options.start_at_task)
     _check_limit(inventory, options)
     if agents is not None:
         return _run(plays, inventory, extra, plan, agents, options, command, survey, then, lent=True)
     agents = Agents(Pool())
-    if plays:
-        call_ahead(agents, inventory, plays[0], extra, options)
+    options = _paced(plays, inventory, agents, options)
+    call_ahead(agents, inventory, plays, extra, options)
     return _run(plays, inventory, extra, plan, agents, options, command, survey, then)
 
 
@@ -99,6 +103,9 @@ def _run(plays: Sequence[Play], inventory: Inventory, extra: dict[str, Any], pla
                 report.flush()
                 roll_back(shared.changes, report.say_restored)
             ledger.close(shared.recap, code, time.monotonic() - started)
+            if ledger.lost:
+                report.say_error(ledger.loss())
+                code = code or NotWritten.exit_code
             report.finish(shared.recap, ledger.run_id, str(ledger.folder), code)
     return code
 
@@ -121,6 +128,20 @@ def _check_limit(inventory: Inventory, options: Options) -> None:
         patterns.select(inventory, "all", options.limit)
     if options.forks < 1:
         raise BadInput(f"--forks must be at least 1, not {options.forks}")
+
+
+def _paced(plays: Sequence[Play], inventory: Inventory, agents: Agents, options: Options) -> Options:
+    """As many hosts at once as there is room for open files; what is done makes room for the next."""
+    if any("{" in str(play.hosts) for play in plays):  # known only once it is rendered
+        hosts = set(inventory.hosts)
+    else:
+        hosts = {host for play in plays for host in patterns.select(inventory, play.hosts, options.limit or None)}
+    fitting = make_room(len(hosts), options.forks)
+    if fitting < options.forks:
+        agents.keeps = False
+        sys.stderr.write(f"note: {fitting} hosts at a time, since few files may be open here; \"ulimit -n"
+                         f" {files_for(len(hosts), options.forks)}\" makes room for more\n")
+    return replace(options, forks=fitting)
 
 
 def exit_code(recap: Recap, options: Options) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import socket
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from playrunner import hostkeys
 from playrunner.errors import HostUnreachable
+from playrunner.host_key_check import check
+from playrunner.ssh_keys import key_options
+from playrunner.ssh_proxy import ProxySocket
 from playrunner.targets import Target
 
 if TYPE_CHECKING:
@@ -29,26 +32,21 @@ def opened(target: Target) -> fabric.Connection:
     import fabric
     import paramiko
 
-    gateway = target.proxy_command or (opened(target.via) if target.via else None)
+    gateway = opened(target.via) if target.via else None
+    options: dict[str, Any] = {}
     try:
-        options: dict[str, Any] = _authentication(target)
+        options = {**_authentication(target), "transport_factory": _transport(target)}
         if not gateway:
             options["sock"] = _socket(target)
         made = fabric.Connection(target.address, user=target.user, port=target.port, config=_fabric_config(),
                                  gateway=gateway, connect_timeout=target.connect_seconds, connect_kwargs=options)
         _verify_host_key(made.client, target)
         made.open()
-    except paramiko.BadHostKeyException as error:
-        name = target.host_key_name or hostkeys.label(target.address, target.port)
-        raise HostUnreachable(
-            f"{place(target)}: the host key has CHANGED: {hostkeys.fingerprint(error.key)} instead of"
-            f" {hostkeys.fingerprint(error.expected_key)}. If the host was rebuilt, remove the old key with"
-            f" \"ssh-keygen -R '{name}'\" and run \"invoke hosts.trust {target.name}\"") from None
     except paramiko.AuthenticationException as error:
         tried = ", ".join(target.keys) or "the ssh agent and the default keys"
         raise HostUnreachable(f"{place(target)}: login as {target.user} was refused ({error}); tried {tried}") from None
     except (paramiko.SSHException, OSError, EOFError, ValueError) as error:
-        raise HostUnreachable(f"{place(target)}: {reason(error)}") from None
+        raise HostUnreachable(f"{place(target)}: {_why(error, options.get('sock'))}") from None
     # A host that vanished is noticed: unanswered keep-alives break the connection instead of leaving it to wait.
     made.transport.set_keepalive(target.alive_seconds)
     return made
@@ -68,6 +66,8 @@ class _PromptSocket(socket.socket):
 
 
 def _socket(target: Target) -> socket.socket:
+    if target.proxy_command:
+        return ProxySocket(target.proxy_command, target.connect_seconds)
     made = socket.create_connection((target.address, target.port), timeout=target.connect_seconds)
     # Without it each small message waits 40 ms for the acknowledgement of the one before.
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -89,68 +89,63 @@ def _fabric_config() -> fabric.Config:
 
 
 def _authentication(target: Target) -> dict[str, Any]:
-    found: dict[str, Any] = {"look_for_keys": not target.keys, "allow_agent": not target.identities_only,
-                             "banner_timeout": 30, "auth_timeout": 30}
+    found: dict[str, Any] = {"allow_agent": not target.identities_only, "banner_timeout": 30, "auth_timeout": 30,
+                             **key_options(target.keys)}
     if target.password:
         found["password"] = target.password
-    keys = [key for key in map(_private_key, target.keys) if key]
-    if keys:
-        found["pkey"] = keys[0]
-    files = [file for file in target.keys[1:] if Path(file).is_file()]
-    if files:
-        found["key_filename"] = files
     return found
 
 
-@cache
-def _private_key(file: str) -> paramiko.PKey | None:
-    """A key read once for all hosts; one behind a passphrase is left to the ssh agent."""
+def _transport(target: Target) -> Callable[..., paramiko.Transport]:
+    """Makes transports that ask for a key of a type that the host is known by."""
     import paramiko
 
-    if not Path(file).is_file():
-        raise HostUnreachable(f"the private key {file} does not exist; see ansible_ssh_private_key_file")
-    try:
-        return paramiko.PKey.from_path(file)
-    except paramiko.PasswordRequiredException:
-        return None
-    except (paramiko.SSHException, ValueError, TypeError) as error:
-        if "encrypted" in str(error) or "assword" in str(error):
-            return None
-        raise HostUnreachable(f"the private key {file} cannot be read: {error}") from None
+    known = hostkeys.known_kinds(target.known_hosts, target.known_names)
+    wanted = [name for kind in known for name in (("rsa-sha2-512", "rsa-sha2-256") if kind == "ssh-rsa" else (kind,))]
+
+    def make(*args: Any, **settings: Any) -> paramiko.Transport:
+        made = paramiko.Transport(*args, **settings)
+        security = made.get_security_options()
+        offered = list(security.key_types)
+        security.key_types = sorted(offered, key=lambda name: wanted.index(name) if name in wanted else len(wanted))
+        return made
+
+    return make
 
 
 def _verify_host_key(client: paramiko.SSHClient, target: Target) -> None:
+    """Has the client ask us about every key; its own table holds only one of each type."""
     import paramiko
 
-    class Unknown(paramiko.MissingHostKeyPolicy):
+    class Judged(paramiko.MissingHostKeyPolicy):
         def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
-            if target.accepts_any_key:
-                return
-            raise paramiko.SSHException(
-                f"the host key is not known: {hostkeys.fingerprint(key)}. Compare it with the host's own, then run"
-                f" \"invoke hosts.trust {target.name}\"")
+            check(target, key)
 
-    client.set_missing_host_key_policy(Unknown())
-    name = hostkeys.label(target.address, target.port)
-    for kind, text in hostkeys.known_lines(target.known_hosts, target.host_key_name or name):
-        entry = paramiko.hostkeys.HostKeyEntry.from_line(f"{name} {kind} {text}")
-        if entry and entry.key:
-            client.get_host_keys().add(name, kind, entry.key)
+    client.set_missing_host_key_policy(Judged())
 
 
 def offered_key(target: Target) -> paramiko.PKey:
     """The key a host shows, without logging in: for a person to compare."""
     import paramiko
 
+    sock: Any = None
     try:
         via = opened(target.via) if target.via else None
         sock = (via.transport.open_channel("direct-tcpip", (target.address, target.port), ("", 0)) if via
                 else _socket(target))
-        with paramiko.Transport(sock) as transport:
+        with _transport(target)(sock) as transport:
             transport.start_client(timeout=target.connect_seconds)
             return transport.get_remote_server_key()
     except (paramiko.SSHException, OSError, EOFError) as error:
-        raise HostUnreachable(f"{place(target)}: {reason(error)}") from None
+        raise HostUnreachable(f"{place(target)}: {_why(error, sock)}") from None
+    finally:
+        if sock is not None:
+            sock.close()
+
+
+def _why(error: BaseException, sock: Any) -> str:
+    """What a failure to connect means; a ProxyCommand that ended says it best."""
+    return (sock.complaint() if isinstance(sock, ProxySocket) else "") or reason(error)
 
 
 def place(target: Target) -> str:
@@ -166,6 +161,8 @@ def reason(error: BaseException) -> str:
         return "connection refused; is sshd running there, on this port?"
     if isinstance(error, TimeoutError | socket.timeout) or "timed out" in text:
         return "no answer in time; is the host up, and is the network open?"
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return "no more files may be open on this machine; raise the limit with \"ulimit -n\", or lower --forks"
     if isinstance(error, socket.gaierror):
         return f"the address cannot be found ({text}); set ansible_host"
     return text

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from playrunner.errors import HostUnreachable
+from playrunner.documents import read_json_object
+from playrunner.errors import BadInput, HostUnreachable
 from playrunner.inventory import Inventory
 from playrunner.load.words import templar
 from playrunner.templating import MISSING
@@ -19,6 +19,8 @@ from playrunner.world import World
 RECORD = "sandbox_state"  # the variable by which an inventory says that its hosts are the sandbox's
 GROUP = "nodes"
 ANSWER_SECONDS = 2.0
+# A record of the sandbox that is missing, cut short or another program's: as if it were not up.
+_UNREADABLE = (BadInput, ValueError, KeyError, TypeError, AttributeError)
 
 
 def set_stage(inventory: Inventory, count: int = 0) -> None:
@@ -52,10 +54,10 @@ def set_cloud_stage(inventory: Inventory, modules: Iterable[str]) -> None:
 
 def _set_cloud(folder: Path, cloud: str) -> None:
     try:
-        address = json.loads((folder / f"{cloud}.json").read_text())["endpoint_url"].removeprefix("http://")
+        address = read_json_object(folder / f"{cloud}.json")["endpoint_url"].removeprefix("http://")
         host, _, port = address.partition(":")
         up = _answers({"address": host, "port": int(port)})
-    except (OSError, ValueError, KeyError):
+    except _UNREADABLE:
         up = False
     if not up:
         _bring_up("--only", cloud)
@@ -63,9 +65,9 @@ def _set_cloud(folder: Path, cloud: str) -> None:
 
 def _set_cluster(folder: Path) -> None:
     try:
-        host, _, port = json.loads((folder / "kube.json").read_text())["server"].removeprefix("https://").partition(":")
+        host, _, port = read_json_object(folder / "kube.json")["server"].removeprefix("https://").partition(":")
         up = (folder / "kube" / "controllers.json").exists() and _answers({"address": host, "port": int(port)})
-    except (OSError, ValueError, KeyError):
+    except _UNREADABLE:
         up = False
     if not up:
         _bring_up("--only", "kube")
@@ -87,10 +89,9 @@ def _lookup(inventory: Inventory, host: str, name: str) -> str:
 
 def _nodes(folder: Path) -> dict[str, dict[str, Any]]:
     try:
-        found = json.loads((folder / "nodes.json").read_text())["nodes"]
-    except (OSError, ValueError, KeyError):
+        return dict(read_json_object(folder / "nodes.json")["nodes"])
+    except _UNREADABLE:
         return {}
-    return dict(found)
 
 
 def _answers(node: dict[str, Any]) -> bool:

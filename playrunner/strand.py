@@ -9,7 +9,7 @@ from typing import Any
 
 from playrunner.batch import Batch, Doomed, Outcome, PlayEnded
 from playrunner.courier import Courier
-from playrunner.errors import HostUnreachable, Interrupted, PlayrunnerError
+from playrunner.errors import HostUnreachable, Interrupted, PlayrunnerError, of_a_full_machine
 from playrunner.flight import Flight, Turn
 from playrunner.handlers import Handlers
 from playrunner.includes import Brought, included_nodes
@@ -81,6 +81,9 @@ class Strand:
         except PlayrunnerError as error:
             self._report_error(error, 4 if isinstance(error, HostUnreachable) else 2)
         except Exception as error:  # the controller's one broad catch: a defect fails this host, the others go on
+            if full := of_a_full_machine(error):
+                self._report_error(full, 2)
+                return
             self.shared.report.defect(self.host, error)
             self.shared.defects += 1
             self.batch.failed.add(self.host)
@@ -279,7 +282,8 @@ class Strand:
             self.settle()
         for number, turn in enumerate(flight.turns):
             if turn.values and turn.values.get("include") is not None:
-                brought = self._bring(step, turn, number)
+                with flight.censoring():
+                    brought = self._bring(step, turn, number)
                 self.handlers.add(brought.handlers)
                 for role in brought.roles:
                     self.variables.add_role(role)

@@ -5,21 +5,23 @@ from __future__ import annotations
 import getpass
 import os
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from playrunner.errors import BadInput, Place
-from playrunner.hostkeys import SYSTEM_FILES, USER_FILES
+from playrunner.errors import BadSetting, Place
+from playrunner.hostkeys import SYSTEM_FILES, USER_FILES, label
+from playrunner.origins import keyword, setting
+from playrunner.ssh_config import config_path, configured
+from playrunner.ssh_options import Options
+from playrunner.ssh_values import Given, filled
 from playrunner.templating import MISSING
 from playrunner.variables import Scope
 
-if TYPE_CHECKING:
-    from paramiko import SSHConfig
-
 CONNECTION_NAMES = ("ansible_connection", "ansible_host", "ansible_port", "ansible_user", "ansible_python_interpreter")
 MOST_HOPS = 8  # a longer chain of jump hosts is a circle
+CONNECT_SECONDS = 10.0
+CHECKING = ("yes", "no", "ask", "accept-new", "off", "true", "false")  # StrictHostKeyChecking
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Target:
     keys: tuple[str, ...] = ()
     password: str = field(default="", repr=False)
     known_hosts: tuple[str, ...] = (*USER_FILES, *SYSTEM_FILES)
+    record_file: str = USER_FILES[0]  # where a new host's key is recorded; empty: nowhere
     host_key_name: str = ""  # looked up instead of the address (HostKeyAlias)
     checking: str = "yes"  # StrictHostKeyChecking
     identities_only: bool = False
@@ -42,11 +45,23 @@ class Target:
     connect_seconds: float = 10
     alive_seconds: int = 30
     python: str = ""  # empty: found on the host
+    sources: tuple[str, ...] = field(default=(), repr=False, compare=False)  # the inventory, as it was named
 
     @property
-    def accepts_any_key(self) -> bool:
-        """Whether a key that is not known is taken as it comes; asked for by name in inventory or ssh configuration."""
-        return self.kind == "ssh" and self.checking in ("no", "off", "accept-new")
+    def known_names(self) -> tuple[str, ...]:
+        """What it may be called in known_hosts; OpenSSH accepts a key under the name without the port too."""
+        if self.host_key_name:
+            return (self.host_key_name,)
+        return tuple(dict.fromkeys((label(self.address, self.port), self.address)))
+
+    @property
+    def trust_command(self) -> str:
+        return trust_command(self.name, self.sources)
+
+
+def trust_command(host: str, sources: tuple[str, ...]) -> str:
+    """What to type so that a host's key is recorded."""
+    return shlex.join(["invoke", "hosts.trust", host, *(word for source in sources for word in ("--inventory", source))])
 
 
 @dataclass(frozen=True)
@@ -64,175 +79,145 @@ def target_of(scope: Scope, chain: tuple[str, ...] = (), words: Any = None) -> T
     """How to reach the scope's host, from its variables, its play's keywords, and ~/.ssh/config."""
     host = scope.host
     if host in chain or len(chain) > MOST_HOPS:
-        raise BadInput(f"jump hosts lead in a circle: {' -> '.join([*chain, host])}")
+        raise BadSetting(f"jump hosts lead in a circle: {' -> '.join([*chain, host])}")
 
-    def value(name: str, keyword: str = "", default: Any = "") -> Any:
-        found = scope.lookup(f"ansible_{name}")
-        if found is MISSING and words is not None and keyword:
-            found = getattr(words, keyword, None)
-            found = MISSING if found is None else scope.world.templar.render(found, scope)
+    def value(name: str, word: str = "", default: Any = "") -> Any:
+        found = setting(scope, f"ansible_{name}")
+        if found is MISSING and words is not None and word:
+            found = getattr(words, word, None)
+            found = MISSING if found is None else keyword(scope, f"ansible_{name}", found)
         return default if found is MISSING or found is None else found
+
+    def given(name: str, word: str = "", default: Any = "") -> Given:
+        return Given(value(name, word, default), f"host {host}: ansible_{name}", lambda: scope.origin(f"ansible_{name}"))
+
+    def first(*names: str, word: str = "") -> Given:
+        """The first of several names for one setting that says something."""
+        for name in names:
+            found = given(name, word if name == names[0] else "")
+            if found.value != "":
+                return found
+        return found
 
     # Only a localhost that the inventory does not describe is this machine by itself.
     own = "local" if host == "localhost" and host not in scope.world.inventory.hosts else "ssh"
-    kind = str(value("connection", "connection", own)).rpartition(".")[2]
+    connection = given("connection", "connection", own)
+    kind = connection.text().rpartition(".")[2]
     python = str(value("python_interpreter"))
     if kind == "local":
         return Target(host, "localhost", "local", python="" if python.startswith("auto") else python)
     if kind not in ("ssh", "paramiko", "paramiko_ssh", "smart"):
-        raise BadInput(f'host {host}: ansible_connection cannot be "{kind}"; it is ssh or local')
-    key_file = str(value("ssh_private_key_file") or value("private_key_file"))
+        connection.refuse("must be ssh or local")
+    key_file = first("ssh_private_key_file", "private_key_file").text()
     base = Target(
-        host, str(value("host", default=host)), port=_port(value("port", "port", value("ssh_port", default=0)), host),
-        user=str(value("user", "remote_user", value("ssh_user"))),
-        keys=(os.path.expanduser(key_file),) if key_file else (), password=str(value("password") or value("ssh_pass")),
-        connect_seconds=float(value("ssh_timeout", default=value("timeout", default=10))),
-        python="" if python.startswith("auto") else python)
-    options = _Options.read(" ".join(str(value(name)) for name in ("ssh_common_args", "ssh_extra_args", "ssh_args")), host)
-    return _resolved(base, options, scope, (*chain, host))
+        host, _address(given("host"), scope),
+        port=first("port", "ssh_port", word="port").port(), user=first("user", "ssh_user", word="remote_user").user(),
+        keys=(os.path.expanduser(key_file),) if key_file else (), password=first("password", "ssh_pass").text(),
+        connect_seconds=_seconds(first("ssh_timeout", "timeout"), CONNECT_SECONDS),
+        python="" if python.startswith("auto") else python, sources=scope.world.inventory.sources)
+    options = Options.read(given(name) for name in ("ssh_common_args", "ssh_extra_args", "ssh_args"))
+    via = setting(scope, "via")
+    through = Given("" if via is MISSING or via is None else via, f"host {host}: via", lambda: scope.origin("via"))
+    return _resolved(base, options, scope, (*chain, host), through)
 
 
-def _port(value: Any, host: str) -> int:
-    try:
-        return int(value or 0)
-    except (TypeError, ValueError):
-        raise BadInput(f"host {host}: ansible_port must be a number, not {value!r}") from None
+def _address(given: Given, scope: Scope) -> str:
+    """Where the host is: what ansible_host says, or else its name."""
+    if given.value != "":
+        return given.address()
+    source = scope.world.inventory.host(scope.host).source
+    return Given(scope.host, f"host {scope.host!r}: its name, which is its address without ansible_host,",
+                 lambda: source).address()
 
 
-@dataclass(frozen=True)
-class _Options:
-    """The part of an ssh command line that an inventory may set."""
-
-    config_file: str = ""
-    jump: str = ""
-    settings: dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, text: str, host: str) -> _Options:
-        config_file, jump, settings, keys = "", "", {}, []
-        try:
-            words = iter(shlex.split(text))
-        except ValueError as error:
-            raise BadInput(f"host {host}: ansible_ssh_common_args cannot be read: {error}") from None
-        for word in words:
-            flag, attached = word[:2], word[2:]
-            if flag in ("-F", "-J", "-o", "-i"):
-                argument = attached or next(words, "")
-                if flag == "-F":
-                    config_file = argument
-                elif flag == "-J":
-                    jump = argument
-                elif flag == "-i":
-                    keys.append(argument)
-                else:
-                    name, _, setting = argument.replace(" ", "=", 1).partition("=") if "=" not in argument else \
-                        argument.partition("=")
-                    settings[name.strip().lower()] = setting.strip().strip('"')
-            elif flag not in ("-C", "-q", "-v", "-A", "-4", "-6", "-T", "-a", "-x"):
-                raise BadInput(f'host {host}: the ssh argument "{word}" is not supported; use -F, -J, -i or -o Name=value')
-        if keys:
-            settings["identityfile"] = keys[0]
-        return cls(config_file, jump, settings)
+def _seconds(given: Given, default: float) -> float:
+    return default if given.value in ("", None) else given.seconds(default)
 
 
-def _resolved(base: Target, options: _Options, scope: Scope, chain: tuple[str, ...]) -> Target:
+class _Settings:
+    """What ssh's options and its configuration say of one host; the options win."""
+
+    def __init__(self, base: Target, options: Options) -> None:
+        self._name, self._options = base.name, options
+        self._configured = configured(options.config_file, base.address)
+
+    def __getitem__(self, name: str) -> Given:
+        """A setting by its name in ssh's spelling; its value is empty when nothing sets it."""
+        key = name.lower()
+        if key in self._options.settings:
+            return self._options.settings[key]
+        found = self._configured.get(key)
+        return Given("" if found is None else found, f"host {self._name}: {name}",
+                     lambda: Place(config_path(self._options.config_file)))
+
+    def text(self, name: str, default: str = "") -> str:
+        return self[name].text() or default
+
+    def files(self, name: str, default: tuple[str, ...], tokens: Mapping[str, str]) -> tuple[str, ...]:
+        given = self[name]
+        if not given.value:
+            return default
+        return tuple(filled(word, tokens) for word in given.words() if word.lower() != "none")
+
+    def keys(self) -> tuple[str, ...]:
+        found = self["IdentityFile"].value
+        listed = found if isinstance(found, list) else [found]
+        return tuple(os.path.expanduser(str(key)) for key in listed if key and str(key).lower() != "none")
+
+
+def _resolved(base: Target, options: Options, scope: Scope, chain: tuple[str, ...], via: Given) -> Target:
     """The target with what ssh's configuration adds; the inventory's own words come first."""
-    configured = dict(_configured(options.config_file, base.address))
-    settings = {**configured, **options.settings}
-    keys = base.keys or tuple(os.path.expanduser(key) for key in _listed(settings.get("identityfile")))
-    files = settings.get("userknownhostsfile")
-    known = tuple(_listed_words(files)) + SYSTEM_FILES if files else base.known_hosts
+    settings = _Settings(base, options)
+    address = settings["HostName"]
+    checking = settings["StrictHostKeyChecking"]
+    where = address.address() if address.value and address.value != base.address else base.address
+    port = base.port or settings["Port"].port() or 22
+    user = base.user or settings["User"].user() or getpass.getuser()
+    tokens = {"%": "%", "h": where, "n": base.address, "p": str(port), "r": user, "d": os.path.expanduser("~"),
+              "u": getpass.getuser()}
+    own = settings.files("UserKnownHostsFile", USER_FILES, tokens)
     target = replace(
-        base, address=str(settings.get("hostname", base.address)), port=base.port or int(settings.get("port", 22)),
-        user=base.user or str(settings.get("user", "")) or getpass.getuser(), keys=keys, known_hosts=known,
-        host_key_name=str(settings.get("hostkeyalias", "")),
-        checking=str(settings.get("stricthostkeychecking", base.checking)).lower(),
-        identities_only=str(settings.get("identitiesonly", "no")).lower() == "yes",
-        connect_seconds=float(settings.get("connecttimeout", base.connect_seconds)),
-        alive_seconds=int(settings.get("serveraliveinterval", base.alive_seconds)))
-    via = scope.lookup("via")
-    if via is not MISSING and via:
-        return replace(target, via=_jump(str(via), scope, options, chain))
-    jump = options.jump or str(settings.get("proxyjump", ""))
-    if jump and jump.lower() != "none":
-        hops = [hop.strip() for hop in jump.split(",")]
+        base, address=where, port=port, user=user, keys=base.keys or settings.keys(),
+        known_hosts=(*own, *settings.files("GlobalKnownHostsFile", SYSTEM_FILES, tokens)),
+        record_file=own[0] if own else "",
+        host_key_name=settings.text("HostKeyAlias"),
+        checking=checking.choice(*CHECKING) if checking.value else base.checking,
+        identities_only=settings.text("IdentitiesOnly").lower() in ("yes", "true"),
+        connect_seconds=_seconds(settings["ConnectTimeout"], base.connect_seconds),
+        alive_seconds=int(_seconds(settings["ServerAliveInterval"], base.alive_seconds)))
+    if via.value:
+        return replace(target, via=_jump(via, via.text(), scope, options, chain))
+    jump = options.jump or settings["ProxyJump"]
+    if jump.value and jump.text().lower() != "none":
         before: Target | None = None
-        for hop in hops:
-            here = _jump(hop, scope, options, chain)
+        for hop in jump.text().split(","):
+            here = _jump(jump, hop.strip(), scope, options, chain)
             before = replace(here, via=before) if before else here
         return replace(target, via=before)
-    command = str(settings.get("proxycommand", ""))
+    command = settings.text("ProxyCommand")
     if command and command.lower() != "none":
-        filled = command.replace("%h", target.address).replace("%p", str(target.port)).replace("%r", target.user)
-        return replace(target, proxy_command=filled)
+        return replace(target, proxy_command=filled(command, tokens))
     return target
 
 
-def _jump(name: str, scope: Scope, options: _Options, chain: tuple[str, ...]) -> Target:
+def _jump(given: Given, name: str, scope: Scope, options: Options, chain: tuple[str, ...]) -> Target:
     """A jump host: one of the inventory, or an address as `ssh -J` takes it."""
+    if len(chain) > MOST_HOPS or name in chain:
+        raise BadSetting(f"jump hosts lead in a circle: {' -> '.join([*chain, name])}", given.where())
     if name in scope.world.inventory.hosts:
         return target_of(Scope(scope.world, name), chain)
-    if len(chain) > MOST_HOPS or name in chain:
-        raise BadInput(f"jump hosts lead in a circle: {' -> '.join([*chain, name])}")
-    user, _, rest = name.rpartition("@")
-    address, port = rest, 0
+
+    def part(value: str, what: str) -> Given:
+        return Given(value, f"{given.called}: the {what} of the jump host {name!r}", given.where)
+
+    user, _, rest = name.removeprefix("ssh://").rpartition("@")
+    address, port = rest, ""
     if rest.startswith("[") and "]" in rest:
-        address, _, tail = rest[1:].partition("]")
-        port = int(tail.lstrip(":") or 0)
+        address, _, port = rest[1:].partition("]")
+        port = port.removeprefix(":")
     elif rest.count(":") == 1:
-        address, _, tail = rest.partition(":")
-        port = int(tail) if tail.isdigit() else 0
-    own = ("proxyjump", "proxycommand", "hostname", "port", "user")
-    kept = {key: text for key, text in options.settings.items() if key not in own}
-    base = Target(name, address, port=port, user=user)
-    return _resolved(base, _Options(options.config_file, "", kept), Scope(scope.world, "localhost"), (*chain, name))
-
-
-def _configured(file: str, host: str) -> dict[str, Any]:
-    config = _ssh_config(file)
-    return dict(config.lookup(host)) if config else {}
-
-
-@cache
-def _ssh_config(file: str) -> SSHConfig | None:
-    """~/.ssh/config, or the file that -F names; None when there is none, which saves reading it."""
-    path = Path(file).expanduser() if file else Path("~/.ssh/config").expanduser()
-    if file and file.lower() == "none":
-        return None
-    if not path.is_file():
-        if file:
-            raise BadInput("the ssh configuration file named with -F does not exist", Place(file))
-        return None
-    from paramiko import SSHConfig
-    from paramiko.ssh_exception import ConfigParseError
-
-    try:
-        return SSHConfig.from_text(_with_includes(path))
-    except (ConfigParseError, ValueError, OSError) as error:
-        raise BadInput(f"cannot be read as ssh configuration: {error}", Place(str(path))) from None
-
-
-def _with_includes(path: Path, depth: int = 0) -> str:
-    """The text of an ssh configuration with its Include lines replaced by what they name."""
-    lines = []
-    for line in path.read_text(errors="replace").splitlines():
-        words = line.split()
-        if words and words[0].lower() == "include" and depth < MOST_HOPS:
-            for pattern in words[1:]:
-                spelled = Path(pattern).expanduser()
-                folder = Path("/") if spelled.is_absolute() else Path("~/.ssh").expanduser()
-                relative = str(spelled.relative_to("/")) if spelled.is_absolute() else str(spelled)
-                lines += [_with_includes(found, depth + 1) for found in sorted(folder.glob(relative)) if found.is_file()]
-        else:
-            lines.append(line)
-    return "\n".join(lines)
-
-
-def _listed(value: Any) -> list[str]:
-    if value is None:
-        return []
-    return [str(item) for item in value] if isinstance(value, list) else [str(value)]
-
-
-def _listed_words(value: Any) -> list[str]:
-    return [word for item in _listed(value) for word in shlex.split(item)]
+        address, _, port = rest.partition(":")
+    base = Target(name, part(address, "address").address(), port=part(port, "port").port(),
+                  user=part(user, "user").user(), sources=scope.world.inventory.sources)
+    nothing = Given("", "", given.where)
+    return _resolved(base, options.for_jump_host(), scope, (*chain, name), nothing)

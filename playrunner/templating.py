@@ -5,27 +5,31 @@ A `Templar` renders values for a `Scope`, which answers what a variable is worth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import jinja2
 from jinja2 import nodes
-from jinja2.parser import Parser
 
-from playrunner.documents import Unsafe
 from playrunner.errors import BadInput, PlayrunnerError, StepFailed, UndefinedVariable
+from playrunner.filters.embedded import embedded, literal
 from playrunner.filters.environment import PlayEnvironment, ScopeLoader, ScopeTemplate, native
 from playrunner.filters.lookups import LOOKUPS, LookupFunctions
 from playrunner.filters.missing import MISSING, Missing
+from playrunner.filters.overlay import Overlay
 from playrunner.filters.plain import plain
 from playrunner.filters.substitution import Substitution, substitution
 from playrunner.filters.unknown import unknown_name
+from playrunner.vault import refuse_vault
+from playrunner.written import TemplateText, Written, is_template
 
 __all__ = ["MISSING", "Scope", "Templar", "is_template"]
 
 # What an expression can fail with for want of a fitting value; anything else is a defect.
 _CAUGHT = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, OSError, jinja2.TemplateError)
+# What compiling a text can fail with beyond its syntax: nesting or numbers past the interpreter's limits.
+_TOO_MUCH = (RecursionError, MemoryError, ValueError, OverflowError, SyntaxError)
 _HEADER = "#jinja2:"
 
 
@@ -36,14 +40,13 @@ class Scope(Protocol):
     def names(self) -> Iterable[str]: ...
     def settle(self) -> None: ...
     def find(self, path: str, folder: str) -> Path: ...
+    def traced(self) -> TracedScope: ...
 
 
-def is_template(value: object) -> bool:
-    return (
-        isinstance(value, str)
-        and ("{{" in value or "{%" in value or "{#" in value)
-        and not isinstance(value, Unsafe)
-    )
+class TracedScope(Scope, Protocol):
+    """The same, noting the names it read whose values are not their author's."""
+
+    foreign: list[str]
 
 
 class Templar:
@@ -55,12 +58,12 @@ class Templar:
         self._files: dict[tuple[tuple[str, Any], ...], PlayEnvironment] = {}
         self._parsed: dict[str, nodes.Template] = {}
         self._templates: dict[str, ScopeTemplate | Substitution] = {}
-        self._expressions: dict[str, ScopeTemplate] = {}
+        self._expressions: dict[str, tuple[ScopeTemplate, bool]] = {}  # and whether a text it gives may be another one
 
     def render(self, value: Any, scope: Scope, *, keys: bool = True) -> Any:
         """The value with every template in it rendered; a lone expression keeps its type."""
         if isinstance(value, str):
-            return self._text(value, scope) if is_template(value) else value
+            return self._text(value, scope) if isinstance(value, TemplateText) else value
         if isinstance(value, dict):
             return {
                 self._text(key, scope) if keys and is_template(key) else key: self.render(each, scope, keys=keys)
@@ -84,15 +87,30 @@ class Templar:
         return value
 
     def evaluate(self, expression: str | bool, scope: Scope) -> Any:
-        """The value of a bare expression, as in `until` or `failed_when`."""
+        """The value of an expression, as in `until` or `failed_when`; only its author's text is one."""
         if not isinstance(expression, str):
             return expression
-        if is_template(expression):
-            return self._evaluate_rendered(self._text(expression, scope), scope)
-        template = self._expressions.get(expression)
-        if template is None:
-            template = self._expressions[expression] = self._make(self._parse_expression(expression), expression)
-        return self._run(template, expression, scope)
+        if not isinstance(expression, Written):
+            raise StepFailed(f"`{_short(expression)}` is not written in the playbook, and is not evaluated for that")
+        found = self._expressions.get(expression)
+        if found is None:
+            tree, opens = self._parse_expression(expression)
+            found = self._expressions[expression] = self._make(tree, expression), opens
+        template, opens = found
+        value = self._run(template, expression, scope)
+        return self._opened(value, template, expression, scope) if opens and isinstance(value, str) else value
+
+    def _opened(self, value: str, template: ScopeTemplate, source: str, scope: Scope) -> Any:
+        """`"{{ condition }}"`: a text is the expression that is meant, if the playbook's author wrote all of it."""
+        if not isinstance(value, Written):
+            traced = scope.traced()
+            if self._run(template, source, traced) != value or traced.foreign:
+                spelled = literal(value)
+                if isinstance(spelled, str):
+                    raise StepFailed(f"`{_short(source)}` gives the text {_short(value)!r}, which is not written in the"
+                                     " playbook and is not evaluated; compare it instead: `x == 'yes'`, `x | bool`")
+                return spelled
+        return self.evaluate(Written(value), scope)
 
     def truth(self, condition: Any, scope: Scope) -> bool:
         """Whether a `when` holds: a list means all of it, nothing at all means yes."""
@@ -140,10 +158,8 @@ class Templar:
 
     def check_expression(self, text: str) -> str | None:
         """The same for a bare expression, as in `when`."""
-        if is_template(text):
-            return self.check_syntax(text)
         try:
-            self._check_names(self._parse_expression(text), text)
+            self._check_names(self._parse_expression(text)[0], text)
         except BadInput as error:
             return error.message
         return None
@@ -151,7 +167,7 @@ class Templar:
     def _text(self, text: str, scope: Scope) -> Any:
         template = self._templates.get(text)
         if template is None:
-            template = self._templates[text] = substitution(text) or self._strings.make(self._parse(text))
+            template = self._templates[text] = substitution(text) or self._compiled(self._parse(text), text)
             self._parsed.pop(text, None)
         return _with_newlines(text, self._run(template, text, scope))
 
@@ -174,6 +190,7 @@ class Templar:
 
     def _file(self, text: str, scope: Scope, name: str, options: dict[str, Any], folders: Sequence[Path]) -> Any:
         """What a template file gives, in its own type."""
+        refuse_vault(text, name)
         if text.startswith(_HEADER):
             header, _, text = text.partition("\n")
             options = {**options, **_read_header(header, name)}
@@ -206,36 +223,36 @@ class Templar:
                 tree = self._strings.parse(text)
             except jinja2.TemplateSyntaxError as error:
                 raise BadInput(f"template syntax, line {error.lineno}: {error.message}, in `{_short(text)}`") from None
+            except _TOO_MUCH as error:
+                raise _beyond_limits(error, text) from None
             self._check_names(tree, text)
             self._parsed[text] = tree
         return tree
 
-    def _evaluate_rendered(self, text: Any, scope: Scope) -> Any:
-        """`"{{ flag }}"` and `name == '{{ other }}'`: once rendered, what came out is the expression."""
-        if not isinstance(text, str) or is_template(text):
-            return text
-        tree = self._parse_expression(text)
-        for name in tree.find_all(nodes.Name):
-            # The text may come from a host, which must not get to run a command on the controller.
-            if name.name in self._lookups.by_name:
-                raise StepFailed(f"the condition, once rendered, calls {name.name}; write it without {{{{ }}}}")
-        return self._run(self._make(tree, text), text, scope)
-
     def _make(self, tree: nodes.Template, text: str) -> ScopeTemplate:
         self._check_names(tree, text)
-        return self._strings.make(tree)
+        return self._compiled(tree, text)
 
-    def _parse_expression(self, text: str) -> nodes.Template:
+    def _compiled(self, tree: nodes.Template, text: str) -> ScopeTemplate:
         try:
-            parser = Parser(self._strings, text, state="variable")
-            expression = parser.parse_expression()
-            if not parser.stream.eos:
-                parser.fail(f"unexpected {parser.stream.current.value!r} after the expression")
+            return self._strings.make(tree)
+        except _TOO_MUCH as error:
+            raise _beyond_limits(error, text) from None
+
+    def _parse_expression(self, text: str) -> tuple[nodes.Template, bool]:
+        """An expression's tree, and whether it is nothing but a template: what that gives may be an expression."""
+        try:
+            found = embedded(self._strings, text)
         except jinja2.TemplateSyntaxError as error:
             raise BadInput(f"expression syntax: {error.message}, in `{_short(text)}`") from None
+        except _TOO_MUCH as error:
+            raise _beyond_limits(error, text) from None
+        if found is None:
+            return self._parse(text), True
+        expression, opens = found
         tree = nodes.Template([nodes.Output([expression], lineno=1)], lineno=1)
         tree.set_environment(self._strings)
-        return tree
+        return tree, opens
 
     def _check_names(self, tree: nodes.Template, text: str) -> None:
         problem = unknown_name(self._strings, tree) or self._lookups.unknown(tree)
@@ -245,28 +262,13 @@ class Templar:
     def _lookup_template(
         self, terms: list[Any], scope: Scope, template_vars: Mapping[str, Any] | None = None, **options: Any
     ) -> list[Any]:
-        inner = _Overlay(scope, template_vars) if template_vars else scope
+        inner = Overlay(scope, template_vars) if template_vars else scope
         wanted = {"trim_blocks": True, **{key: value for key, value in options.items() if key != "convert_data"}}
         found = []
         for term in terms:
             path = scope.find(str(term), "templates")
             found.append(self._file(path.read_text(encoding="utf-8"), inner, str(path), wanted, (path.parent,)))
         return found
-
-
-class _Overlay:
-    """A scope with a few more variables on top."""
-
-    def __init__(self, scope: Scope, extra: Mapping[str, Any]) -> None:
-        self._scope, self._extra = scope, extra
-        self.settle: Callable[[], None] = scope.settle
-        self.find: Callable[[str, str], Path] = scope.find
-
-    def lookup(self, name: str) -> Any:
-        return self._extra[name] if name in self._extra else self._scope.lookup(name)
-
-    def names(self) -> Iterable[str]:
-        return {*self._scope.names(), *self._extra}
 
 
 def _with_newlines(source: str, value: Any) -> Any:
@@ -276,6 +278,11 @@ def _with_newlines(source: str, value: Any) -> Any:
         there = len(value) - len(value.rstrip("\n"))
         return value + "\n" * (wanted - there)
     return value
+
+
+def _beyond_limits(error: Exception, text: str) -> BadInput:
+    problem = "nested too deep" if isinstance(error, RecursionError | MemoryError) else " ".join(str(error).split())
+    return BadInput(f"template syntax: {problem}, in `{_short(text)}`")
 
 
 def _read_header(header: str, name: str) -> dict[str, Any]:

@@ -6,10 +6,23 @@ import os
 import shutil
 import sys
 import threading
-from typing import TextIO
+from typing import NamedTuple, TextIO
+
+from playrunner.streams import in_one_line, visible
 
 COLOURS = {"ok": "32", "changed": "33", "skipped": "36", "failed": "31;1", "unreachable": "31;1", "unknown": "35",
            "rescued": "33", "ignored": "36", "dim": "2", "bold": "1", "-": "31", "+": "32", "@": "36"}
+_ERASE_LINE = "\r\033[K"
+
+
+class Painted(NamedTuple):
+    """Text in a colour; the sequences for it are added after the text was made visible, so none can come from a host."""
+
+    text: str
+    colour: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class Terminal:
@@ -19,14 +32,12 @@ class Terminal:
         self.stream = stream or sys.stdout
         self.is_screen = self.stream.isatty() and os.environ.get("TERM") != "dumb"
         self.coloured = self._wants_colour() if colour is None else colour
+        self._write = getattr(self.stream, "write_own", self.stream.write)
         self._lock = threading.Lock()
         self._live = ""
 
-    def paint(self, text: str, colour: str) -> str:
-        code = COLOURS.get(colour)
-        return f"\033[{code}m{text}\033[0m" if self.coloured and code and text else text
-
-    def line(self, text: str = "") -> None:
+    def line(self, *parts: str | Painted) -> None:
+        text = "".join(self._painted(part) if isinstance(part, Painted) else visible(part) for part in parts)
         with self._lock:
             self._erase()
             self._write(text + "\n")
@@ -37,28 +48,29 @@ class Terminal:
         if self.is_screen and text != self._live:
             with self._lock:
                 self._erase()
-                self._live = text[: shutil.get_terminal_size().columns - 1]
+                self._live = in_one_line(text)[: shutil.get_terminal_size().columns - 1]
                 self._draw()
+
+    def keep(self) -> None:
+        """End the live line, and leave it on the screen."""
+        if self._live:
+            with self._lock:
+                self._write("\n")
+                self._live = ""
+                self._draw()
+
+    def _painted(self, part: Painted) -> str:
+        text, code = visible(part.text), COLOURS.get(part.colour)
+        return f"\033[{code}m{text}\033[0m" if self.coloured and code and text else text
 
     def _erase(self) -> None:
         if self._live:
-            self._write("\r\033[K")
+            self._write(_ERASE_LINE)
 
     def _draw(self) -> None:
         if self._live:
             self._write(self._live)
-        try:
-            self.stream.flush()
-        except (BrokenPipeError, ValueError):
-            pass
-
-    def _write(self, text: str) -> None:
-        try:
-            self.stream.write(text)
-        except UnicodeEncodeError:
-            self.stream.write(text.encode("ascii", "replace").decode())
-        except (BrokenPipeError, ValueError):
-            pass  # the reader is gone (a pager was closed); the run goes on
+        self.stream.flush()
 
     def _wants_colour(self) -> bool:
         if os.environ.get("NO_COLOR"):

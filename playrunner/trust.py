@@ -6,40 +6,64 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from playrunner import hostkeys, patterns
-from playrunner.errors import BadInput
+from playrunner import hostkeys
+from playrunner.errors import BadInput, Place, PlayrunnerError
+from playrunner.host_key_check import removal
+from playrunner.inventories.nearest import did_you_mean
 from playrunner.inventory import Inventory
 from playrunner.load.words import templar
 from playrunner.ssh_session import offered_key
-from playrunner.targets import target_of
+from playrunner.targets import Target, target_of
 from playrunner.variables import Scope
 from playrunner.world import World
 
 
 def trust_host(inventory: Inventory, host: str, yes: bool) -> dict[str, Any]:
-    if host not in patterns.select(inventory, host):
-        raise BadInput(f'there is no host "{host}" in the inventory; "invoke inventory.show" lists them')
-    target = target_of(Scope(World(inventory, templar, {}, {}), host))
+    target = _target(inventory, host)
     if target.kind == "local":
         raise BadInput(f"{host} is this machine; there is no key to trust")
+    if not target.record_file:
+        raise BadInput(f"{host}: UserKnownHostsFile is none: there is no file to record a key in")
     key = offered_key(target)
-    name = target.host_key_name or hostkeys.label(target.address, target.port)
-    known = hostkeys.known_lines(target.known_hosts, name)
-    shown = hostkeys.fingerprint(key)
-    file = Path(target.known_hosts[0]).expanduser()
+    verdict = hostkeys.judge(target.known_hosts, target.known_names, key)
+    shown, name = hostkeys.fingerprint(key), target.known_names[0]
+    file = Path(target.record_file).expanduser()
     found = {"host": host, "name": name, "fingerprint": shown, "file": str(file), "changed": False}
-    if (key.get_name(), key.get_base64()) in known:
-        _say(f"{host}: {shown} is already known in {file}")
+    if verdict.word == "known" and verdict.line:
+        _say(f"{host}: {shown} is already known in {verdict.line.file}")
         return found
-    if any(kind == key.get_name() for kind, _ in known):
-        raise BadInput(f"{host} is known by ANOTHER key than {shown}; if it was rebuilt, remove the old one first:"
-                       f" ssh-keygen -f {file} -R '{name}'")
+    if verdict.word == "revoked" and verdict.line:
+        raise BadInput(f"{host} shows the key {shown}, which is REVOKED ({verdict.line.place}); give it a new key")
+    if verdict.word == "changed" and verdict.line:
+        raise BadInput(f"{host} is known by ANOTHER key than {shown}; if it was rebuilt,"
+                       f" {removal(target, verdict.line)} first")
     _say(f"{host} ({name}) shows the key {shown}")
     if not yes and not _agreed():
         raise BadInput("not recorded; run again with --yes, or answer yes")
-    hostkeys.record(file, name, key)
+    try:
+        hostkeys.record(file, name, key)
+    except OSError as error:
+        raise BadInput(f"the key cannot be recorded: {error.strerror}", Place(str(file))) from None
     _say(f"recorded in {file}")
     return {**found, "changed": True}
+
+
+def _target(inventory: Inventory, name: str) -> Target:
+    """A host of the inventory, or a jump host on the way to one that is given there by its address."""
+    world = World(inventory, templar, {}, {})
+    if name in inventory.hosts:
+        return target_of(Scope(world, name))
+    for host in inventory.hosts:
+        try:
+            hop = target_of(Scope(world, host)).via
+        except PlayrunnerError:  # another host's settings are no matter here
+            continue
+        while hop:
+            if hop.name == name:
+                return hop
+            hop = hop.via
+    remedy = "see them with: invoke inventory.show --graph"
+    raise BadInput(f'no host is called "{name}", and none is reached through it{did_you_mean(name, inventory.hosts, remedy)}')
 
 
 def _agreed() -> bool:

@@ -15,13 +15,15 @@ from playrunner.flight import Flight, Turn
 from playrunner.handlers import Handlers
 from playrunner.judge import judge
 from playrunner.model import Position
-from playrunner.results import CENSORED, Item, Result, status_of
+from playrunner.origins import without_settings
+from playrunner.results import Result, status_of
 from playrunner.rollback import Undo
 from playrunner.shared import Shared
 from playrunner.variables import Waiter
 from playrunner.world import UnknownValues
 
 BEFORE_ALL: Position = (-1,)
+_OWN_FACTS = ("play.set_fact", "play.include_vars")  # the playbook's own words
 
 
 class StepStopped(Exception):
@@ -105,6 +107,10 @@ class UnderWay(Waiter):
 
     def take_in(self, flight: Flight) -> None:
         """Judge a result, keep what it gives, and tell of it; what fails is stopped on when its turn comes."""
+        with flight.censoring():
+            self._take_in(flight)
+
+    def _take_in(self, flight: Flight) -> None:
         step = flight.step
         for turn in flight.turns:
             judge(flight, turn)
@@ -113,7 +119,7 @@ class UnderWay(Waiter):
         if values.get("unknown") and not self.shared.options.check:
             values.pop("unknown")  # check_mode on a step of an ordinary run: passed over, as asked
         if step.register:
-            for known in (values, *values.get("results", ())):
+            for known in (values, *(values["results"] if flight.looped else ())):
                 known.setdefault("failed", False)
             self.memory.given[step.register] = self._registered(flight, values)
             if self._pending.get(step.register) is flight:
@@ -167,11 +173,19 @@ class UnderWay(Waiter):
                     memory.facts.update(facts)
 
     def _name_facts(self, flight: Flight, turn: Turn) -> None:
-        """Facts a host gives carry the prefix that playbooks know them by."""
+        """Facts carry the prefix that playbooks know them by; none is a setting of the runner or of a connection."""
         facts = (turn.values or {}).get("ansible_facts")
-        if turn.values and isinstance(facts, dict) and catalogue.runs_on_host(flight.step.module):
-            turn.values["ansible_facts"] = {name if name.startswith("ansible_") else f"ansible_{name}": value
-                                            for name, value in facts.items()}
+        if not turn.values or not isinstance(facts, dict) or flight.step.module in _OWN_FACTS:
+            return
+        if catalogue.runs_on_host(flight.step.module):
+            facts = {name if name.startswith("ansible_") else f"ansible_{name}": value for name, value in facts.items()}
+        turn.values["ansible_facts"], refused = without_settings(facts)
+        if refused:
+            said = turn.values.get("warnings")
+            shown = f"{', '.join(refused[:5])}{', ...' if len(refused) > 5 else ''}"
+            turn.values["warnings"] = [*(said if isinstance(said, list) else ()), (
+                f"facts of {flight.delegated_to or self.host} are not taken, since they name settings that only a"
+                f" playbook or inventory gives: {shown}")]
 
     def _notify(self, flight: Flight) -> None:
         if not flight.step.notify:
@@ -189,7 +203,7 @@ class UnderWay(Waiter):
             if turn.parcel and turn.parcel.may_be_repeated and turn.values and turn.values.get("diff"):
                 parcel = turn.parcel
                 self.shared.changes.append(Undo(self.host, flight.title, parcel.agent.seat, parcel.module, parcel.request,
-                                             turn.values["diff"].get("before")))
+                                             turn.values["diff"].get("before"), flight.hidden))
 
     def _drop(self) -> None:
         """What was sent ahead of a failure is passed over by the agent; nobody waits for it."""
@@ -203,14 +217,12 @@ class UnderWay(Waiter):
 
     def _result(self, flight: Flight, values: Mapping[str, Any], status: str) -> Result:
         step = flight.step
-        items = tuple(Item(turn.label, status_of(turn.values or {}), CENSORED if flight.hidden else turn.values or {})
-                      for turn in flight.turns) if flight.looped else ()
-        shown = {**CENSORED, "changed": values.get("changed", False)} if flight.hidden else values
+        shown, items = flight.shown(values)
         seconds = sum(turn.parcel.seconds if turn.parcel else turn.seconds for turn in flight.turns)
         return Result(self.host, flight.title, step.module, status, shown, round(seconds, 3), step.place, step.position,
                       items, rescued=status == "failed" and not flight.ignored and self.rescuers > 0,
                       ignored=flight.ignored, attempts=max((turn.attempts for turn in flight.turns), default=1),
-                      delegated_to=flight.delegated_to, play=self.shared.play_number, weight=flight.weight())
+                      delegated_to=flight.shown_delegate(), play=self.shared.play_number, weight=flight.weight())
 
 
 def _is_open(values: Mapping[str, Any]) -> bool:

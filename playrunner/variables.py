@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from playrunner.documents import Plain, Unsafe
-from playrunner.errors import BadInput, StepFailed
+from playrunner.errors import BadInput, Place, StepFailed
 from playrunner.inventory import Inventory
 from playrunner.model import Role, Step
-from playrunner.templating import MISSING, is_template
+from playrunner.templating import MISSING
 from playrunner.views import HostVars, View
 from playrunner.world import OMIT, PlayVariables, World
+from playrunner.written import Plain, TemplateText, is_authored
 
 
 class Waiter:
@@ -64,6 +64,10 @@ class Scope:
             self.waiter.wait_for_host(host)
         return Scope(self.world, host, waiter=self.waiter if host == self.host else None)
 
+    def traced(self) -> TracedScope:
+        """The same, for a value of which it matters where it came from."""
+        return TracedScope(self, [])
+
     # What templates ask for.
 
     def lookup(self, name: str) -> Any:
@@ -79,11 +83,18 @@ class Scope:
             self._rendering.append(name)
             try:
                 value = self.world.templar.render_variable(raw, self)
+            except BadInput as error:
+                raise error if error.place else BadInput(error.message, self.origin(name)) from None
             finally:
                 self._rendering.pop()
         if value is not MISSING:
             self._seen[name] = value
         return value
+
+    def origin(self, name: str) -> Place | None:
+        """The file and line that gave a variable, when it is the inventory's value that wins."""
+        layer = next((layer for layer, *_ in self._layers() if name in layer), None)
+        return layer.place(name) if isinstance(layer, _Values) else None
 
     def names(self) -> Iterator[str]:
         seen: set[str] = set()
@@ -100,9 +111,9 @@ class Scope:
 
     def find(self, path: str, folder: str) -> Path:
         """A file on the controller, looked for in the role, beside the task file, and beside the playbook."""
-        wanted = Path(path).expanduser()
+        wanted = Path(os.path.expanduser(path))
         if wanted.is_absolute():
-            if not wanted.exists():
+            if not os.path.exists(wanted):  # which takes any text, a name too long or with a NUL in it, too
                 raise BadInput(f'there is no file "{wanted}" on this machine')
             return wanted
         key = (path, folder, self.step.role.path if self.step and self.step.role else None,
@@ -111,7 +122,7 @@ class Scope:
             return self.world.files[key]
         tried = [place / wanted for place in self.search_path(folder)]
         for candidate in tried:
-            if candidate.exists():
+            if os.path.exists(candidate):
                 self.world.files[key] = candidate
                 return candidate
         raise BadInput(f'there is no file "{path}"; looked for {", ".join(map(str, tried))}')
@@ -189,6 +200,23 @@ class Scope:
             yield from self.play.settings
 
 
+class TracedScope(Scope):
+    """A scope that notes each name it reads whose value is not its author's: results, facts, what was made of them."""
+
+    def __init__(self, scope: Scope, foreign: list[str]) -> None:
+        self.__dict__.update(scope.__dict__)
+        self._seen, self._rendering, self.foreign = {}, [], foreign
+
+    def beside(self, host: str) -> TracedScope:
+        return TracedScope(super().beside(host), self.foreign)
+
+    def _raw(self, name: str) -> tuple[Any, bool]:
+        raw, is_data = super()._raw(name)
+        if not is_authored(raw) and (name in self.local or name not in self._magic_names() or name == "ansible_facts"):
+            self.foreign.append(name)
+        return raw, is_data
+
+
 class _Values(Mapping[str, Any]):
     """The inventory's variables of a host without their origins."""
 
@@ -201,6 +229,9 @@ class _Values(Mapping[str, Any]):
     def __contains__(self, name: object) -> bool:
         return name in self._values
 
+    def place(self, name: str) -> Place:
+        return self._values[name].place
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 
@@ -210,7 +241,7 @@ class _Values(Mapping[str, Any]):
 
 def contains_template(value: Any) -> bool:
     if isinstance(value, str):
-        return not isinstance(value, Unsafe) and is_template(value)
+        return isinstance(value, TemplateText)
     if isinstance(value, Plain):
         return False
     if isinstance(value, dict):
@@ -247,6 +278,9 @@ _MAGIC: dict[str, Callable[[Scope], Any]] = {
     "ansible_play_name": lambda scope: scope.play.play.name if scope.play else MISSING,
     "ansible_search_path": lambda scope: [str(path) for path in scope.search_path("")],
 }
+
+
+MAGIC_NAMES = frozenset(_MAGIC)
 
 
 def _facts(scope: Scope) -> dict[str, Any]:

@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import urllib.error
-import urllib.request
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox import state
+from sandbox import control_client, control_secret, state
 from sandbox.state import SandboxError
 
 START_SECONDS = 60.0  # loading moto takes 2-4 s, more on a busy machine
@@ -37,6 +34,7 @@ class Background:
     def start(self, port: str = "0") -> tuple[int, str]:
         """Start it and wait until it answers: its process and its address."""
         self.port_file.unlink(missing_ok=True)
+        control_secret.make(self.folder)
         command = [sys.executable, "-m", self.module, "--port", port, "--port-file", str(self.port_file)]
         with open(self.folder / "log", "ab") as log:
             process = subprocess.Popen(
@@ -47,7 +45,7 @@ class Background:
         if not self.port_file.exists():
             raise SandboxError(f"{self.title} did not start; see {self.folder / 'log'}")
         endpoint = f"http://127.0.0.1:{self.port_file.read_text().strip()}"
-        if not state.await_that(lambda: answers(endpoint), START_SECONDS):
+        if not state.await_that(lambda: self.answers(endpoint), START_SECONDS):
             raise SandboxError(f"{self.title} does not answer at {endpoint}; see {self.folder / 'log'}")
         return process.pid, endpoint
 
@@ -55,6 +53,9 @@ class Background:
         """Only our own: the server that was told to write into this very folder."""
         mark, file = f"-m {self.module} ", str(self.port_file)
         return {pid for pid, command in state.commands().items() if mark in command and command.endswith(file)}
+
+    def answers(self, endpoint: str) -> bool:
+        return control_client.ask_at(endpoint, self.folder, "health") is not None
 
     def end(self) -> None:
         state.end(self.processes())
@@ -64,12 +65,3 @@ def environment() -> dict[str, str]:
     """Ours, with this package to be found wherever the process stands."""
     parent = str(Path(__file__).parents[1])
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [parent, os.environ.get("PYTHONPATH")]))}
-
-
-def answers(endpoint: str) -> bool:
-    with suppress(OSError, urllib.error.URLError):
-        # Loopback must be reached directly, whatever proxy the environment names.
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(f"{endpoint}/_sandbox/health", timeout=5) as answer:
-            return bool(answer.status == 200)
-    return False

@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -52,6 +53,7 @@ def locked(root: Path, name: str = "lock") -> Iterator[None]:
 def _hold(root: Path, name: str) -> IO[str] | None:
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
+        _require_own(root)
         root.chmod(0o700)
         lock = open(root / name, "a")  # noqa: SIM115 (held by whoever asked)
     except FileNotFoundError:
@@ -62,6 +64,16 @@ def _hold(root: Path, name: str) -> IO[str] | None:
     # A `down` that we waited for has taken the folder and this file away: start over in a new one.
     lock.close()
     return None
+
+
+def _require_own(root: Path) -> None:
+    """Secrets are kept there: a folder that another user made, or that a link of theirs leads to, stays theirs."""
+    if root.stat().st_uid != os.geteuid():
+        raise SandboxError(f"{root} belongs to another user; choose another folder with PLAYRUNNER_STATE_HOME")
+    for folder in root.resolve().parents:
+        mode = folder.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:  # unlike in /tmp, what is in there can be exchanged by all
+            raise SandboxError(f"others may replace what is in {folder}; close it with: chmod o-w {folder}")
 
 
 def write_file(path: Path, text: str, mode: int = 0o600) -> None:

@@ -68,7 +68,7 @@ def test_a_chain_of_jump_hosts(ways: Ways) -> None:
 
 def test_jump_hosts_in_a_circle_are_refused(ways: Ways) -> None:
     done = ways.play({**ways.at("node2"), "via": "a"}, a={**ways.at("node1"), "via": "b"}, b={**ways.at("node1"), "via": "a"})
-    assert done.code == 2 and "circle" in done.err
+    assert done.code == 5 and "circle" in done.err
 
 
 def test_a_jump_host_given_as_ssh_takes_it(ways: Ways) -> None:
@@ -115,7 +115,7 @@ def test_an_unknown_key_of_a_jump_host_stops_everything_behind_it(ways: Ways) ->
 
 def test_what_ssh_takes_and_we_do_not_is_refused_by_name(ways: Ways) -> None:
     done = ways.play(ways.at("node2", "-D 1080"))
-    assert done.code == 2 and '"-D"' in done.err
+    assert done.code == 5 and '"-D"' in done.err
 
 
 def test_a_local_connection_needs_no_ssh(ways: Ways) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sandbox.aws.process import Aws
 from tests import runner
 from tests.doctoring import BareMachine, api_server, write_kubeconfig
 from tests.runner import Stage
@@ -21,12 +22,12 @@ def machine(tmp_path: Path) -> BareMachine:
 
 
 @pytest.fixture(scope="module")
-def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a pretend AWS."""
+def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aws]:
+    """A pretend AWS."""
     from sandbox.aws import process
 
     root = tmp_path_factory.mktemp("aws")
-    yield process.up(root).endpoint_url
+    yield process.up(root)
     process.down(root)
 
 
@@ -37,10 +38,10 @@ def inventory(machine: BareMachine, hosts: dict[str, Any] | None = None, **varia
 
 
 def test_a_bare_machine_lacks_exactly_what_is_missing_and_following_the_lines_makes_all_green(
-        machine: BareMachine, aws: str) -> None:
+        machine: BareMachine, aws: Aws) -> None:
     key, kubeconfig, credentials = machine.home / "key", machine.home / "kubeconfig", machine.home / "aws-credentials"
     hosts = {"far": {"ansible_host": "192.0.2.1", "ansible_ssh_private_key_file": str(key)}}
-    about = inventory(machine, hosts, aws_region="us-west-2", aws_profile="mine", aws_endpoint_url=aws,
+    about = inventory(machine, hosts, aws_region="us-west-2", aws_profile="mine", aws_endpoint_url=aws.endpoint_url,
                       aws_credentials_file=str(credentials), kubeconfig=str(kubeconfig))
     before = machine.doctor(about)
     assert before.code == 6, before.text
@@ -50,12 +51,12 @@ def test_a_bare_machine_lacks_exactly_what_is_missing_and_following_the_lines_ma
         "a Kubernetes API that answers"}
     with api_server() as server:
         for finding in [each for each in before.data["findings"] if not each["there"]]:
-            _follow(finding, machine, credentials, kubeconfig, server)
+            _follow(finding, machine, aws, credentials, kubeconfig, server)
         after = machine.doctor(about)
     assert after.data["missing"] == room and after.code == (6 if room else 0), after.text
 
 
-def _follow(finding: dict[str, Any], machine: BareMachine, credentials: Path, kubeconfig: Path, server: str) -> None:
+def _follow(finding: dict[str, Any], machine: BareMachine, aws: Aws, credentials: Path, kubeconfig: Path, server: str) -> None:
     """What the line says, as far as it does not reach out of the test."""
     fix = finding["fix"]
     if " install " in fix:
@@ -65,7 +66,8 @@ def _follow(finding: dict[str, Any], machine: BareMachine, credentials: Path, ku
     elif "make one: " in fix:
         machine.shell(f"{fix.partition('make one: ')[2]} -q -N ''")
     elif fix.startswith("aws configure --profile mine"):
-        credentials.write_text("[mine]\naws_access_key_id = AKIAIOSFODNN7EXAMPLE\naws_secret_access_key = secret\n")
+        keys = f"aws_access_key_id = {aws.access_key_id}\naws_secret_access_key = {aws.secret_access_key}\n"
+        credentials.write_text(f"[mine]\n{keys}")
         credentials.chmod(0o600)
     elif "kubeconfig" in fix:
         write_kubeconfig(kubeconfig, server)

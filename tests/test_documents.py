@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
-from playrunner.documents import Located, Unsafe, parse_yaml
+from playrunner.documents import Located, parse_yaml
 from playrunner.errors import BadInput
+from playrunner.written import TemplateText, Written
 
 
 def test_every_mapping_and_key_knows_its_line() -> None:
@@ -16,7 +18,18 @@ def test_every_mapping_and_key_knows_its_line() -> None:
 
 
 def test_unsafe_text_is_kept_from_templates() -> None:
-    assert isinstance(parse_yaml("a: !unsafe '{{ x }}'", "f")["a"], Unsafe)
+    assert type(parse_yaml("a: !unsafe '{{ x }}'", "f")["a"]) is Written
+
+
+def test_what_is_read_is_marked_as_its_author_s() -> None:
+    found = parse_yaml("{a: [b, '{{ c }}', '{% d %}', '{# e #}', '{f', 1], '{{ g }}': h}", "f")
+    assert [type(each) for each in found["a"]] == [Written, TemplateText, TemplateText, TemplateText, Written, int]
+    assert [type(key) for key in found] == [str, TemplateText]
+
+
+def test_what_its_author_wrote_can_be_dumped() -> None:
+    found = parse_yaml("a: ['{{ c }}', d]", "f")["a"]
+    assert yaml.safe_dump(found) == "- '{{ c }}'\n- d\n" and yaml.dump(found, Dumper=yaml.CSafeDumper) == yaml.safe_dump(found)
 
 
 @pytest.mark.parametrize(("text", "line", "words"), [

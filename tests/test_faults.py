@@ -206,6 +206,23 @@ def test_a_refused_sudo_is_a_failed_step_with_sudos_own_words(stage: Stage) -> N
     assert "sudo to no-such-user-here was refused" in message and "unknown user" in message
 
 
+@root_only
+def test_a_refused_sudo_that_is_ignored_does_not_fail_the_steps_after_it(stage: Stage) -> None:
+    outcome = stage.play("""
+- hosts: node1
+  gather_facts: false
+  tasks:
+    - {name: before, ping: }
+    - {name: refused, command: id, become: true, become_user: no-such-user-here, ignore_errors: true}
+    - {name: plain, command: echo fine}
+    - {name: refused again, command: id, become: true, become_user: no-such-user-here, ignore_errors: true}
+    - {name: last, ping: }
+""")
+    assert outcome.code == 0, outcome.text
+    assert outcome.counts("node1")["ok"] == 5 and outcome.counts("node1")["ignored"] == 2
+    assert "was refused" in outcome.result("node1", "refused again")["values"]["msg"]
+
+
 def asking_sudo(folder: Path, password: str) -> Path:
     """A program that asks for a password as sudo -S does, then runs its command."""
     program = folder / "asking-sudo"

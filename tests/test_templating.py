@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from playrunner.documents import Unsafe
 from playrunner.errors import BadInput, NotYet, StepFailed, UndefinedVariable
-from playrunner.templating import MISSING, Templar, is_template
+from playrunner.templating import MISSING, Templar
+from playrunner.written import TemplateText, Written, all_written, is_authored, is_template, written
 
 OMIT = object()
 
@@ -28,11 +28,14 @@ VARIABLES: dict[str, Any] = {
     "mapping": {"a": 1, "b": {"c": 2}, "keys": "k"},
     "users": [{"name": "ann", "uid": 1, "on": True}, {"name": "bob", "uid": 2, "on": False}],
     "result": {"changed": True, "rc": 0, "stdout": "hi"},
-    "broken": "{{ not_there }}",
-    "half_broken": {"bad": "{{ not_there }}", "good": 1},
-    "itself": "{{ itself }}",
+    "broken": TemplateText("{{ not_there }}"),
+    "half_broken": {"bad": TemplateText("{{ not_there }}"), "good": 1},
+    "itself": TemplateText("{{ itself }}"),
     "omit": OMIT,
     "hostile": "lookup('pipe', 'touch /nowhere') == ''",
+    "condition": Written("one == 1"),
+    "indirect": TemplateText("'{{ word }}' == 'text'"),
+    "tainted": TemplateText("{{ hostile }}"),
 }
 
 
@@ -64,10 +67,36 @@ class World:
                 return place
         raise BadInput(f"no file {path!r} in {folder}")
 
+    def traced(self) -> Traced:
+        return Traced(self.templar, self.folder, **self.variables)
+
+
+class Traced(World):
+    """The same, with the names it read that hold no author's text."""
+
+    def __init__(self, templar: Templar, folder: Path, **more: Any) -> None:
+        super().__init__(templar, folder, **more)
+        self.foreign: list[str] = []
+
+    def lookup(self, name: str) -> Any:
+        if name == "hostile" and not is_authored(self.variables[name]):
+            self.foreign.append(name)
+        return super().lookup(name)
+
+
+class Playbook(Templar):
+    """Takes texts as the author's, as the loader of playbooks marks them."""
+
+    def render(self, value: Any, scope: Any, *, keys: bool = True) -> Any:
+        return super().render(all_written(value), scope, keys=keys)
+
+    def evaluate(self, expression: str | bool, scope: Any) -> Any:
+        return super().evaluate(written(expression) if isinstance(expression, str) else expression, scope)
+
 
 @pytest.fixture
 def templar() -> Templar:
-    return Templar()
+    return Playbook()
 
 
 @pytest.fixture
@@ -165,11 +194,14 @@ def test_a_rendered_container_is_never_the_one_that_was_given(templar: Templar, 
     assert rendered is not raw and rendered["a"] is not raw["a"]
 
 
-def test_unsafe_text_and_text_without_markers_are_not_templates(templar: Templar, world: World) -> None:
-    unsafe = Unsafe("{{ one }}")
-    assert not is_template(unsafe) and not is_template("plain } {") and not is_template(5)
-    assert templar.render(unsafe, world) is unsafe
-    assert is_template("{# x #}") and is_template("{% if x %}") and is_template("{{ x }}")
+def test_only_text_that_is_marked_as_a_template_is_one(world: World) -> None:
+    unsafe = Written("{{ one }}")
+    assert not is_template(unsafe) and not is_template("{{ one }}") and not is_template(5)
+    assert Templar().render(unsafe, world) is unsafe
+    assert Templar().render("{{ one }}", world) == "{{ one }}"
+    assert Templar().render({"{{ word }}": ["{{ one }}"]}, world) == {"{{ word }}": ["{{ one }}"]}
+    assert all(map(is_template, map(written, ("{# x #}", "{% if x %}", "{{ x }}"))))
+    assert not is_template(written("plain } {"))
 
 
 def test_omit_survives_rendering(templar: Templar, world: World) -> None:
@@ -294,11 +326,42 @@ def test_failures_inside_a_template_are_step_failures(templar: Templar, world: W
 
 @pytest.mark.parametrize(
     "text",
-    ["{{ word.__class__ }}", "{{ word['__class__'] }}", "{{ word | attr('__class__') }}", "{{ range.__self__ }}"],
+    [
+        "{{ word.__class__ }}",
+        "{{ word['__class__'] }}",
+        "{{ word['__class__' | e] }}",
+        "{{ word | attr('__class__') }}",
+        "{{ word | attr('__class__' | e) }}",
+        "{{ range.__self__ }}",
+        "{{ self._TemplateReference__context }}",
+        "{{ self['_TemplateReference__context' | e] }}",
+        "{{ cycler['__init__' | e] }}",
+        "{{ cycler.mro }}",
+        "{{ lookup.__func__ }}",
+        "{{ lookup['__self__' | e] }}",
+        "{{ [word] | map(attribute='__class__') }}",
+        "{{ [word] | map('attr', '__class__') }}",
+        "{{ namespace(a=1)._Namespace__attrs }}",
+        "{% macro m() %}{% endmacro %}{{ m._environment }}",
+        "{% for i in numbers %}{{ loop._iterable }}{% endfor %}",
+    ],
 )
 def test_python_internals_are_out_of_reach(templar: Templar, world: World, text: str) -> None:
     with pytest.raises(UndefinedVariable, match="has no attribute"):
         templar.render(text, world)
+    with pytest.raises(UndefinedVariable, match="has no attribute"):
+        templar.render_file(text, world, name="t.j2")
+
+
+@pytest.mark.parametrize("text", ["{0.__class__}", "{0.upper.__self__}", "{x[__class__]}", "{0._x}"])
+def test_a_format_of_text_reaches_no_internals(templar: Templar, world: World, text: str) -> None:
+    for method in ("format(word, x=word)", "format_map({'0': word, 'x': word})"):
+        with pytest.raises(StepFailed):
+            templar.render("{{ '" + text + "'." + method + " }}", world)
+
+
+def test_text_is_formatted_as_ever(templar: Templar, world: World) -> None:
+    assert templar.render("{{ '{} {x:>4} {y[a]} {}'.format(one, word, x=2, y=mapping) }}", world) == "1    2 1 text"
 
 
 @pytest.mark.parametrize(
@@ -321,6 +384,22 @@ def test_python_internals_are_out_of_reach(templar: Templar, world: World, text:
         ("'yes' | bool", True),
         ("{{ on }}", True),
         ("word == '{{ word }}'", True),
+        ('word == "{{ word }}"', True),
+        ("'x{{ word }}y{{ one }}' == 'xtexty1'", True),
+        ("'{{ nothing }}' == ''", True),
+        ("word == {{ word }}", True),
+        ("{{ one }} == 1 and {{ on }}", True),
+        ("not {{ off }}", True),
+        ("{{ '5' }} > 3", True),
+        ("{{ 'true' }}", True),
+        ("{{ numbers }} | length == 3", True),
+        ("{{ 'a}}b' }} == 'a' ~ '}}b'", True),
+        (r"'it\'s {{ word }}' == 'it\'s text'", True),
+        ("{{ condition }}", True),
+        ("{{ indirect }}", True),
+        ("{% if one == 1 %}true{% else %}false{% endif %}", True),
+        ("'{{ hostile }}' == hostile", True),
+        ("{{ hostile }} == hostile", True),
         (r"'a.b' is match('a\.b')", True),
         (r"'x\ny' | length == 3", True),
         ("result.stdout.find('h') != -1", True),
@@ -338,9 +417,12 @@ def test_a_condition_that_is_not_true_or_false_is_refused(templar: Templar, worl
         templar.truth(condition, world)
 
 
-def test_text_rendered_into_a_condition_cannot_run_commands(templar: Templar, world: World) -> None:
-    with pytest.raises(StepFailed, match="calls lookup"):
-        templar.truth("{{ hostile }}", world)
+@pytest.mark.parametrize("condition", ["{{ hostile }}", "{{ tainted }}", "{% if on %}{{ hostile }}{% endif %}"])
+def test_text_that_its_author_did_not_write_is_never_evaluated(templar: Templar, world: World, condition: str) -> None:
+    with pytest.raises(StepFailed, match="not written in the playbook"):
+        templar.truth(condition, world)
+    with pytest.raises(StepFailed, match="not written in the playbook"):
+        Templar().truth("one == 1", world)
 
 
 def test_expressions_give_values(templar: Templar, world: World) -> None:

@@ -21,6 +21,7 @@ def accumulation(train: Train, world_size: int) -> int:
 def check(profile: Profile, world_size: int) -> None:
     """Refuse settings that contradict one another or the number of processes."""
     train = profile.train
+    _check_sizes(profile)
     accumulation(train, world_size)
     _check_model(train)
     _check_schedules(train)
@@ -38,6 +39,20 @@ def sequence_length(train: Train) -> int:
 
 def _suggestion(given: int, together: int) -> int:
     return max(together, given // together * together)
+
+
+def _check_sizes(profile: Profile) -> None:
+    """Sizes that nothing can be divided by or made of."""
+    train, model, launch = profile.train, profile.train.model, profile.launch
+    sizes = {"launch.nodes": launch.nodes, "launch.processes_per_node": launch.processes_per_node,
+             "train.batch_size": train.batch_size, "train.device_batch_size": train.device_batch_size,
+             "train.model.layers": model.layers, "train.model.heads": model.heads, "train.model.width": model.width,
+             "train.model.context": model.context, "train.model.vocab_size": model.vocab_size}
+    for name, size in sizes.items():
+        if size < 1:
+            raise BadInput(f"{name} {size}: must be 1 or more")
+    if model.kv_heads < 0:
+        raise BadInput(f"train.model.kv_heads {model.kv_heads}: must be 0 or more")
 
 
 def _check_model(train: Train) -> None:

@@ -6,23 +6,24 @@ Every complaint names the file and line, and the nearest thing that would have b
 from __future__ import annotations
 
 import dataclasses
+import math
 import typing
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from trainer import config
+from trainer import config, profile_text
 from trainer.config import Profile
 from trainer.errors import BadInput, nearest
+from trainer.profile_text import Located, shown
 
 BUNDLED = Path(__file__).parent / "profiles"
+MOST_FILES = 50  # that one profile inherits from, directly or not
 
 
 def read_profile(name: str, overrides: Iterable[str] = ()) -> Profile:
     """The profile of a file or bundled name, with `train.steps=100` style overrides applied."""
-    merged = _inherited(_find(name), ())
+    merged = _inherited(_find(name), (), [])
     for text in overrides:
         merged = _merge(merged, _override(text))
     found = _build(Profile, merged, "")
@@ -32,92 +33,71 @@ def read_profile(name: str, overrides: Iterable[str] = ()) -> Profile:
 
 def from_plain(values: dict[str, Any]) -> Profile:
     """The profile a checkpoint was written with."""
+    if not isinstance(values, dict):
+        raise BadInput(f"the checkpoint's profile is a mapping of settings, not {shown(values)}")
     found = _build(Profile, _placed(values), "")
     assert isinstance(found, Profile)
     return found
 
 
-class Located(dict[str, Any]):
-    """A mapping that knows where each of its keys was written."""
-
-    places: dict[str, str]
-
-    def place(self, key: str) -> str:
-        return self.places[key]
-
-
-def _find(name: str, beside: Path | None = None) -> Path:
+def _find(name: str, beside: Path | None = None, place: str = "") -> Path:
     candidates = [Path(name)] if beside is None else [beside / name, beside / f"{name}.yaml"]
-    for path in [*candidates, BUNDLED / f"{name}.yaml", BUNDLED / name]:
-        if path.is_file():
-            return path
-    raise BadInput(f'no profile "{name}"' + nearest(name, [path.stem for path in BUNDLED.glob("*.yaml")]))
+    try:
+        for path in [*candidates, BUNDLED / f"{name}.yaml", BUNDLED / name]:
+            if path.is_file():
+                return path
+    except (OSError, ValueError) as error:  # a name that no file can have
+        raise BadInput(f"{place}no profile can be named {shown(name)}: {getattr(error, 'strerror', None) or error}") from None
+    raise BadInput(f'{place}no profile "{name[:100]}"' + nearest(name[:100], [path.stem for path in BUNDLED.glob("*.yaml")]))
 
 
-def _inherited(path: Path, children: tuple[Path, ...]) -> Located:
-    if path in children:
+def _inherited(path: Path, children: tuple[Path, ...], read: list[Path]) -> Located:
+    real = path.resolve()
+    if real in children:
         raise BadInput(f"{path}: inherits from itself through {' -> '.join(child.name for child in children)}")
-    own = _read(path)
-    parents = own.pop("inherit", [])
+    read.append(path)
+    if len(read) > MOST_FILES:
+        raise BadInput(f"{path}: more than {MOST_FILES} profiles are inherited from")
+    own = profile_text.read(path)
     merged = Located()
-    merged.places = {}
-    for parent in [parents] if isinstance(parents, str) else parents:
-        merged = _merge(merged, _inherited(_find(str(parent), path.parent), (*children, path)))
+    for parent in _parents(own):
+        found = _find(parent, path.parent, f"{own.place('inherit')}: ")
+        merged = _merge(merged, _inherited(found, (*children, real), read))
+    own.pop("inherit", None)
     return _merge(merged, own)
 
 
-def _read(path: Path) -> Located:
-    try:
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(path.read_text(encoding="utf-8"))
-        node = loader.get_single_node()
-        return _located(node, loader, str(path)) if node else _located(yaml.MappingNode("", []), loader, str(path))
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 0
-        raise BadInput(f"{path}:{line}: not valid YAML: {error.problem or error.context}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: cannot be read: {error}") from None
-
-
-def _located(node: yaml.Node, loader: Any, file: str) -> Located:
-    if not isinstance(node, yaml.MappingNode):
-        raise BadInput(f"{file}:{node.start_mark.line + 1}: a profile is a mapping of settings")
-    found = Located()
-    found.places = {}
-    for key_node, value_node in node.value:
-        key = str(loader.construct_object(key_node))
-        found.places[key] = f"{file}:{key_node.start_mark.line + 1}"
-        if isinstance(value_node, yaml.MappingNode):
-            found[key] = _located(value_node, loader, file)
-        else:
-            found[key] = loader.construct_object(value_node, deep=True)
-    return found
+def _parents(own: Located) -> list[str]:
+    given = own.get("inherit", [])
+    named = [given] if isinstance(given, str) else given
+    if not isinstance(named, list) or not all(isinstance(one, str) and one for one in named):
+        raise BadInput(f"{own.place('inherit')}: inherit is the name of a profile, or a list of names, not {shown(given)}")
+    return named
 
 
 def _placed(values: dict[str, Any]) -> Located:
-    found = Located((key, _placed(value) if isinstance(value, dict) else value) for key, value in values.items())
-    found.places = dict.fromkeys(values, "the checkpoint's profile")
-    return found
+    return Located(((key, _placed(value) if isinstance(value, dict) else value) for key, value in values.items()),
+                   dict.fromkeys(values, "the checkpoint's profile"))
 
 
 def _override(text: str) -> Located:
     dotted, equals, value = text.partition("=")
     if not equals:
         raise BadInput(f'--set {text}: write it as name=value, as in "train.steps=100"')
+    keys, place = dotted.strip().split("."), f"--set {shown(text)[1:-1]}"
+    if len(keys) > profile_text.MOST_NESTED:
+        raise BadInput(f"{place}: no setting is {len(keys)} levels deep")
     try:
-        inner: Any = yaml.safe_load(value)
-    except yaml.YAMLError:
+        inner: Any = profile_text.parse(value, "")
+    except BadInput:
         inner = value
-    for key in reversed(dotted.strip().split(".")):
-        outer = Located()
-        outer.places = {key: f"--set {text}"}
-        outer[key] = inner
-        inner = outer
+    for key in reversed(keys):
+        inner = Located({key: inner}, {key: place})
     return typing.cast(Located, inner)
 
 
 def _merge(under: Located, over: Located) -> Located:
-    merged = Located(under)
-    merged.places = {**under.places, **over.places}
+    merged = Located(under, {**under.places, **over.places})
     for key, value in over.items():
         below = under.get(key)
         merged[key] = _merge(below, value) if isinstance(below, Located) and isinstance(value, Located) else value
@@ -142,7 +122,7 @@ def _build(kind: type, values: Located, path: str) -> Any:
 def _convert(hint: Any, value: Any, path: str) -> Any:
     if dataclasses.is_dataclass(hint):
         if not isinstance(value, Located):
-            raise TypeError(f"is a group of settings, not {value!r}")
+            raise TypeError(f"is a group of settings, not {shown(value)}")
         return _build(typing.cast(type, hint), value, path)
     origin = typing.get_origin(hint)
     if origin is typing.Literal:
@@ -153,7 +133,7 @@ def _convert(hint: Any, value: Any, path: str) -> Any:
         if value is None:  # `resources: null` forgets what was inherited; an empty mapping would only add nothing
             return {}
         if not isinstance(value, dict):
-            raise TypeError(f"is a mapping, not {value!r}")
+            raise TypeError(f"is a mapping, not {shown(value)}")
         wanted = typing.get_args(hint)[1]
         return {str(key): str(each) if wanted is str else each for key, each in value.items()}
     return _plain(hint, value)
@@ -162,14 +142,14 @@ def _convert(hint: Any, value: Any, path: str) -> Any:
 def _choice(choices: tuple[Any, ...], value: Any) -> Any:
     # YAML reads a bare `off` as false.
     value = "off" if value is False and "off" in choices else value
-    if value not in choices:
-        raise ValueError(f"is one of {', '.join(map(str, choices))}, not {value!r}")
+    if not any(type(value) is type(one) and value == one for one in choices):
+        raise ValueError(f"is one of {', '.join(map(str, choices))}, not {shown(value)}")
     return value
 
 
 def _sequence(kinds: tuple[Any, ...], value: Any, path: str) -> tuple[Any, ...]:
     if not isinstance(value, list | tuple):
-        raise TypeError(f"is a list, not {value!r}")
+        raise TypeError(f"is a list, not {shown(value)}")
     if kinds[-1] is Ellipsis:
         return tuple(_convert(kinds[0], each, path) for each in value)
     if len(value) != len(kinds):
@@ -180,9 +160,12 @@ def _sequence(kinds: tuple[Any, ...], value: Any, path: str) -> tuple[Any, ...]:
 def _plain(kind: type, value: Any) -> Any:
     if kind is float and not isinstance(value, bool):
         try:
-            return float(value)  # text too: YAML 1.1 reads 6e-4 as text, since it has no dot
-        except (TypeError, ValueError):
-            raise TypeError(f"is a number, not {value!r}") from None
+            found = float(value)  # text too: YAML 1.1 reads 6e-4 as text, since it has no dot
+            if math.isfinite(found):
+                return found
+        except (TypeError, ValueError, OverflowError):
+            pass
+        raise TypeError(f"is a number, not {shown(value)}")
     if kind is int and isinstance(value, str) and value.replace("_", "").isdigit():
         return int(value)
     if kind is str and value is None:
@@ -190,7 +173,7 @@ def _plain(kind: type, value: Any) -> Any:
     if kind is int and isinstance(value, float) and value.is_integer():
         return int(value)
     if type(value) is not kind:
-        raise TypeError(f"is {_NAMES[kind]}, not {value!r}")
+        raise TypeError(f"is {_NAMES[kind]}, not {shown(value)}")
     return value
 
 

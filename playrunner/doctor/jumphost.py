@@ -11,6 +11,7 @@ from playrunner.doctor.machine import Machine, far_machine
 from playrunner.doctor.purposes import Purposes
 from playrunner.errors import PlayrunnerError
 from playrunner.fleet import Fleet
+from playrunner.targets import trust_command
 
 LEAST_FAR_PYTHON = (3, 9)  # what modules that run on hosts are written for
 _FOR_JUMP_HOSTS = ("images", "logins")  # the rest is asked of the machine that runs the verbs
@@ -31,8 +32,9 @@ def examine(fleet: Fleet, host: str, purposes: Purposes) -> list[Finding]:
         machine = far_machine(fleet, host, {"tools": tools.asked(wanted), "folders": files.far_folders(wanted),
                                             "files": [command] if command else []})
     except PlayrunnerError as error:
-        return [Finding("a jump host that answers", False, str(error),
-                        fix=f"invoke hosts.trust {host} if its key is not known; else look whether it is up", where=host)]
+        trusting = trust_command(host, fleet.inventory.sources)
+        return [Finding("a jump host that answers", False, str(error), where=host,
+                        fix=f"{trusting} if its key is not known; else look whether it is up")]
     found = [_python(machine, host), _clock(machine, host), *tools.examine(machine, wanted, host),
              *files.examine_room(machine.free_gib, wanted, host)]
     if command:

@@ -31,7 +31,7 @@ class Heard:
         said = {name.lower(): value for name, value in (headers or {}).items()}.get("date", "")
         try:
             self.skews[who] = parsedate_to_datetime(said).timestamp() - time.time()
-        except ValueError:
+        except (ValueError, OverflowError, TypeError):
             pass  # it says no date, or not as HTTP does
 
 
@@ -74,12 +74,13 @@ def _aws(value: Value, roles: tuple[str, ...], heard: Heard) -> Finding:
     profile = f" --profile {value('aws_profile')}" if value("aws_profile") else ""
     try:
         said = Aws(account, sleep=lambda seconds: None).read("sts", "get_caller_identity")
+        who = said["Arn"]
     except HostUnreachable as error:
         return Finding(what, False, str(error), roles, "look at this machine's network and proxy, and at aws_endpoint_url")
     except (BadInput, Refused, Unanswered) as error:
         return Finding(what, False, str(error), roles, f"aws configure{profile} (or aws sso login{profile}), and set aws_region")
     heard.date("AWS", said.get("ResponseMetadata", {}).get("HTTPHeaders"))
-    return Finding(what, True, f"{said['Arn']} in {account.region}", roles)
+    return Finding(what, True, f"{who} in {account.region}", roles)
 
 
 def _gcp(value: Value, roles: tuple[str, ...]) -> Finding:
@@ -103,6 +104,7 @@ def _gcp_file(value: Value) -> str:
 
 
 def _kubernetes(value: Value, scope: Scope, roles: tuple[str, ...], heard: Heard) -> Finding:
+    from playrunner import kube_answers
     from playrunner.kube_config import settings_of
     from playrunner.kube_open import open_transport
     from playrunner.kube_transport import NoAnswer, NotReached
@@ -111,7 +113,9 @@ def _kubernetes(value: Value, scope: Scope, roles: tuple[str, ...], heard: Heard
     fix = "name a kubeconfig with the variable kubeconfig (or $KUBECONFIG); invoke eks.create and gke.create write one"
     try:
         transport = open_transport(settings_of(value), scope)
-        status, headers, _ = transport.send("GET", "/version", {})
+        status, headers, data = transport.send("GET", "/version", {})
+        if status == 200:
+            kube_answers.version(data, transport.source("/version"), headers.get("Content-Type") or "")
     except BadInput as error:
         return Finding(what, False, str(error), roles, fix)
     except (NotReached, NoAnswer, HostUnreachable) as error:

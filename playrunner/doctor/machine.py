@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from playrunner.connection import read_all
 from playrunner.doctor import probe
+from playrunner.documents import json_object
 from playrunner.errors import HostUnreachable
 from playrunner.fleet import Fleet
+from playrunner.limits import ANSWER_BYTES
 
 Asked = dict[str, Any]
 
@@ -48,15 +51,17 @@ def far_machine(fleet: Fleet, host: str, asked: Asked) -> Machine:
     start = f"import base64,sys;exec(compile(base64.b64decode('{source}'),'probe','exec'))"
     channel = fleet.start(host, f"exec python3 -c {shlex.quote(start)} {shlex.quote(json.dumps(asked))}")
     try:
-        parts = b""
-        while data := channel.receive():
-            parts += data
+        said, _ = read_all(channel, ANSWER_BYTES)
         code, complaint = channel.status(), channel.complaints().strip()
     finally:
         channel.close()
     if code:
         raise HostUnreachable(f"{host}: cannot be looked at: {complaint.splitlines()[-1] if complaint else f'code {code}'}")
-    return _machine(json.loads(parts))
+    try:
+        return _machine(json_object(said) or {})
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise HostUnreachable(f"{host}: cannot be looked at: what it answered is not what was asked for;"
+                              " check what runs as python3 on that host") from None
 
 
 def _machine(said: dict[str, Any]) -> Machine:

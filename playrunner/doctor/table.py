@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from playrunner.doctor.finding import HERE, Finding
-from playrunner.terminal import Terminal
+from playrunner.terminal import Painted, Terminal
 
 _SHOWN_ROLES = 4
 
@@ -15,10 +15,10 @@ _SHOWN_ROLES = 4
 def show(findings: Sequence[Finding], terminal: Terminal) -> None:
     """By machine; what is missing after what is there."""
     for where in dict.fromkeys(finding.where for finding in findings):
-        terminal.line(terminal.paint(where, "bold"))
+        terminal.line(Painted(where, "bold"))
         own = [finding for finding in findings if finding.where == where]
         for finding in sorted(own, key=lambda each: not each.there):
-            terminal.line(_line(finding, terminal))
+            terminal.line("  ", *_parts(finding))
     missing = [finding for finding in findings if not finding.there]
     terminal.line(f"{len(missing)} of {len(findings)} missing" if missing else f"all {len(findings)} there")
 
@@ -30,11 +30,11 @@ def as_data(findings: Sequence[Finding], mended: Sequence[str], code: int) -> di
             "exit_code": code}
 
 
-def _line(finding: Finding, terminal: Terminal) -> str:
+def _parts(finding: Finding) -> tuple[Painted, str]:
     if finding.there:
-        return f"  {terminal.paint('ok', 'ok')}       {finding.what}: {finding.said}"
+        return Painted("ok", "ok"), f"       {finding.what}: {finding.said}"
     roles = [role.replace("_", "-") for role in finding.needed_by]
     more = f" and {len(roles) - _SHOWN_ROLES} more" if len(roles) > _SHOWN_ROLES else ""
     who = f" (needed by {', '.join(roles[:_SHOWN_ROLES])}{more})" if roles else ""
     there = "" if finding.where == HERE else f" on {finding.where}"
-    return f"  {terminal.paint('missing', 'failed')}  {finding.what}: {finding.said}{who}; fix{there}: {finding.fix}"
+    return Painted("missing", "failed"), f"  {finding.what}: {finding.said}{who}; fix{there}: {finding.fix}"

@@ -8,7 +8,8 @@ from typing import Any
 
 from jinja2 import Undefined
 
-from playrunner.errors import StepFailed
+from playrunner.documents import parse_json, parse_yaml, parse_yaml_all
+from playrunner.errors import BadInput, StepFailed
 
 
 def to_json(value: Any, **options: Any) -> str:
@@ -46,31 +47,28 @@ def to_nice_yaml(value: Any, indent: int = 4, default_flow_style: bool | None = 
 
 
 def from_json(text: Any, **options: Any) -> Any:
-    return json.loads(text, **options)
+    """The value of a JSON text."""
+    if not isinstance(text, str | bytes):
+        raise StepFailed(f"filter 'from_json': takes JSON text, not a value of type {type(text).__name__}")
+    return _read("from_json", lambda name: parse_json(text, name, **options))
 
 
 def from_yaml(text: Any) -> Any:
     """The value of one YAML document; what is not text is returned as it is."""
-    import yaml
-
-    if not isinstance(text, str):
-        return text
-    try:
-        return yaml.load(text, Loader=_loader())
-    except yaml.YAMLError as error:
-        raise StepFailed(f"filter 'from_yaml': not valid YAML: {_one_line(error)}") from None
+    return _read("from_yaml", lambda name: parse_yaml(text, name, plain=True)) if isinstance(text, str) else text
 
 
 def from_yaml_all(text: Any) -> Any:
     """The values of all documents in a YAML text."""
-    import yaml
+    return _read("from_yaml_all", lambda name: parse_yaml_all(text, name, plain=True)) if isinstance(text, str) else text
 
-    if not isinstance(text, str):
-        return text
+
+def _read(name: str, read: Callable[[str], Any]) -> Any:
     try:
-        return list(yaml.load_all(text, Loader=_loader()))
-    except yaml.YAMLError as error:
-        raise StepFailed(f"filter 'from_yaml_all': not valid YAML: {_one_line(error)}") from None
+        return read(name)
+    except BadInput as error:
+        where = f" (line {error.place.line} of the text)" if error.place and error.place.line else ""
+        raise StepFailed(f"filter '{name}': {error.message}{where}") from None
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
@@ -99,12 +97,6 @@ def _simpler(value: Any) -> Any:
     raise TypeError(f"a value of type {type(value).__name__} cannot be written as JSON")
 
 
-def _loader() -> Any:
-    import yaml
-
-    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
 def _dumper() -> Any:
     """A dumper that also writes the subclasses of text, list and mapping that travel through templates."""
     import yaml
@@ -123,6 +115,3 @@ def _dumper() -> Any:
     Dumper.add_multi_representer(Undefined, refuse)
     return Dumper
 
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

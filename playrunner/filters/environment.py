@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import CodeType
@@ -19,10 +20,14 @@ from jinja2.utils import missing as nothing
 from playrunner.errors import BadInput, NotYet, StepFailed, UndefinedVariable
 from playrunner.filters import FILTERS, TESTS
 from playrunner.filters.dates import now
+from playrunner.filters.embedded import FILTERS as EMBEDDED
 from playrunner.filters.guard import guarded
 from playrunner.filters.lookup_scope import LookupScope
 from playrunner.filters.missing import MISSING, Missing, Pending
 from playrunner.filters.plain import plain
+from playrunner.filters.reach import attribute as reach
+from playrunner.filters.reach import item
+from playrunner.vault import refuse_vault
 
 
 class Names(dict[str, Any]):
@@ -111,7 +116,7 @@ def native(parts: Iterable[Any]) -> Any:
     kept = [part for part in parts if part is not None]
     if len(kept) == 1:
         return kept[0]
-    return "".join([part if type(part) is str else _as_text(part) for part in kept]) if kept else None
+    return "".join([part if isinstance(part, str) else _as_text(part) for part in kept]) if kept else None
 
 
 def _as_text(part: Any) -> str:
@@ -129,7 +134,7 @@ class PlayEnvironment(jinja2.Environment):
         # Not optimized: folding constants would run filters such as `random` once, when a template is compiled.
         super().__init__(undefined=Missing, optimized=False, trim_blocks=True)
         self.functions: dict[str, Callable[..., Any]] = {**functions, "now": now, "undef": _undef}
-        self.filters: dict[str, Any] = guarded("filter", {**JINJA_FILTERS, "attr": _attribute, **FILTERS})
+        self.filters: dict[str, Any] = guarded("filter", {**JINJA_FILTERS, "attr": _attribute, **FILTERS}) | EMBEDDED
         self.tests: dict[str, Any] = guarded("test", {**JINJA_TESTS, **TESTS})
         self._lexer: Lexer = _LiteralBackslashes(self)
         self._codes: dict[tuple[str, str | None], CodeType] = {}
@@ -157,14 +162,16 @@ class PlayEnvironment(jinja2.Environment):
         return Missing(name=key, known_names=scope.names if scope is not None else tuple)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        return super().getattr(obj, attribute) if not _is_internal(attribute) else self._key(obj, attribute)
+        found = reach(obj, attribute)
+        if found is nothing:
+            found = item(obj, attribute)
+        return Missing(obj=obj, name=attribute) if found is nothing else found
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        return super().getitem(obj, argument) if not _is_internal(argument) else self._key(obj, argument)
-
-    def _key(self, obj: Any, name: str) -> Any:
-        """Python's own attributes are out of reach: through them a text from a host could run code here."""
-        return obj[name] if isinstance(obj, Mapping) and name in obj else Missing(obj=obj, name=name)
+        found = item(obj, argument)
+        if found is nothing and isinstance(argument, str):
+            found = reach(obj, str(argument))
+        return Missing(obj=obj, name=argument) if found is nothing else found
 
     def make(self, tree: nodes.Template) -> ScopeTemplate:
         """A template from its syntax tree."""
@@ -204,12 +211,13 @@ class ScopeLoader(jinja2.BaseLoader):
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise StepFailed(f"{path}: {error}") from None
+        refuse_vault(text, path)
         found: jinja2.Template = environment.from_text(text, name)
         return found
 
     def _find(self, name: str) -> Path:
         for folder in self._folders:
-            if (folder / name).is_file():
+            if os.path.isfile(folder / name):
                 return folder / name
         try:
             return self._scope.find(name, "templates")
@@ -221,12 +229,8 @@ class ScopeLoader(jinja2.BaseLoader):
 @jinja2.pass_environment
 def _attribute(environment: PlayEnvironment, value: Any, name: str) -> Any:
     """An attribute, never a key, of a value."""
-    found = getattr(value, name, nothing) if not _is_internal(name) else nothing
+    found = reach(value, str(name))
     return environment.undefined(obj=value, name=name) if found is nothing else found
-
-
-def _is_internal(name: object) -> bool:
-    return type(name) is str and name.startswith("__")
 
 
 def _undef(hint: str = "a variable that has to be given is not") -> Missing:

@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from playrunner.documents import read_text, refuse_control_characters
 from playrunner.errors import BadInput
 from playrunner.filters.lookup_scope import LookupScope
+from playrunner.vault import refuse_vault
 
 
 def file(terms: list[Any], scope: LookupScope, lstrip: bool = False, rstrip: bool = True) -> list[str]:
     """The text of files, without the white space at the end."""
-    return [_stripped(scope.find(str(term), "files").read_text(encoding="utf-8"), lstrip, rstrip) for term in terms]
+    return [_stripped(_text(scope.find(str(term), "files")), lstrip, rstrip) for term in terms]
 
 
 def fileglob(terms: list[Any], scope: LookupScope) -> list[str]:
@@ -79,7 +81,9 @@ def ini(
         parser = configparser.ConfigParser(interpolation=None)
         if case_sensitive:
             parser.optionxform = str  # type: ignore[method-assign, assignment]
-        text = scope.find(given.get("file", file), "files").read_text(encoding=given.get("encoding", encoding))
+        path = scope.find(given.get("file", file), "files")
+        text = _text(path, given.get("encoding", encoding))
+        refuse_control_characters(text, str(path))
         where = given.get("section", section)
         if given.get("type", type) == "properties":
             where, text = "properties", f"[properties]\n{text}"
@@ -92,6 +96,12 @@ def ini(
         else:
             found.append(parser.get(where, key, fallback=given.get("default", default)))
     return found
+
+
+def _text(path: Path, encoding: str = "utf-8") -> str:
+    text = read_text(path, encoding)
+    refuse_vault(text, path)
+    return text
 
 
 def _stripped(text: str, left: bool, right: bool) -> str:

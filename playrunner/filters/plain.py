@@ -9,8 +9,9 @@ from jinja2 import Undefined
 from markupsafe import Markup
 
 from playrunner.errors import StepFailed
+from playrunner.written import TemplateText, Written
 
-_ATOMS = frozenset({str, int, float, bool, type(None)})
+_ATOMS = frozenset({str, Written, int, float, bool, type(None)})
 _NOT_VALUES = (FunctionType, MethodType, BuiltinMethodType, type)
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 
@@ -28,8 +29,8 @@ def plain(value: Any) -> Any:
         return value if all(map(_same, members.values(), value.values())) else members
     if isinstance(value, Undefined):
         value._fail_with_undefined_error()
-    if isinstance(value, Markup):
-        return str(value)
+    if isinstance(value, (Markup, TemplateText)):
+        return str(value)  # what a template gave is not a template again
     if isinstance(value, _NOT_VALUES):
         name = getattr(value, "__name__", "?")
         raise StepFailed(f"{name!r} is a function here, not a value; a key of that name is read with [{name!r}]")

@@ -9,8 +9,10 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from playrunner.answers import MOST_PAGES, BadAnswer
 from playrunner.cloud import Refused, Unanswered
 from playrunner.errors import HostUnreachable
+from playrunner.gcp.answers import listed
 from playrunner.gcp.problems import NotReached, Throttled, failed
 from playrunner.gcp.project import Project
 from playrunner.journal import Journal, written_down
@@ -104,12 +106,13 @@ class Gcp:
     def _pages(self, service: str, path: str, key: str, query: Mapping[str, Any]) -> list[Any]:
         found: list[Any] = []
         asked, more = {**query, **_PAGES.get(service, {})}, ""
-        while True:
+        for _ in range(MOST_PAGES):
             said = self.account_session.send("GET", service, path, {**asked, **({"pageToken": more} if more else {})}, None)
-            found += _items(said.get(key) or ())
+            found += listed(said, key, f"{service} ({path})")
             more = str(said.get("nextPageToken") or "")
             if not more:
                 return found
+        raise BadAnswer(f"{service} ({path}) answered {MOST_PAGES} pages of a list, and does not come to its end")
 
     def _read(self, service: str, path: str, make: Callable[[], Any], query: Mapping[str, Any]) -> Any:
         key = service, path, json.dumps(query, sort_keys=True, default=str)
@@ -136,13 +139,6 @@ class Gcp:
         most = min(FIRST_BACKOFF * 2**attempt, LONGEST_BACKOFF)
         self.sleep(random.uniform(most / 2, most))
         self.refresh()
-
-
-def _items(found: Any) -> list[Any]:
-    """A list, or what an aggregated one has in each place."""
-    if not isinstance(found, Mapping):
-        return list(found)
-    return [one for place in found.values() for value in place.values() if isinstance(value, list) for one in value]
 
 
 def _operation_path(service: str, operation: Mapping[str, Any]) -> str:

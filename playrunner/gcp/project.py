@@ -6,10 +6,14 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from playrunner import answers
+from playrunner.answers import BadAnswer
+from playrunner.bounded_http import bound
 from playrunner.cloud import Unanswered
-from playrunner.errors import BadInput
+from playrunner.errors import BadInput, PlayrunnerError
 from playrunner.gcp import credentials
 from playrunner.gcp.addresses import address
+from playrunner.gcp.answers import checked, refusal
 from playrunner.gcp.problems import NotReached, problem
 from playrunner.gcp.settings import GcpSettings
 from playrunner.shared_reads import SharedReads
@@ -60,19 +64,32 @@ class Project:
         headers = {"Authorization": f"Bearer {self._credentials.token}"}
         try:
             answer = session.request(method, address(service, path, self.settings.endpoint_url), params=dict(query), json=body,
-                                     headers=headers, timeout=(CONNECT_SECONDS, ANSWER_SECONDS))
+                                     headers=headers, timeout=(CONNECT_SECONDS, ANSWER_SECONDS), allow_redirects=False)
         except (requests.exceptions.ConnectTimeout, requests.exceptions.ProxyError) as error:
             raise NotReached(f"{what}: Google Cloud does not answer: {error}") from None
         except requests.exceptions.ConnectionError as error:
             if "NewConnectionError" in repr(error) or "NameResolution" in repr(error):
                 raise NotReached(f"{what}: Google Cloud does not answer: {error}") from None
             raise Unanswered(f"{what}: no answer: {error}") from None
-        except requests.exceptions.RequestException as error:
+        except (requests.exceptions.Timeout, requests.exceptions.ChunkedEncodingError) as error:
             raise Unanswered(f"{what}: no answer: {error}") from None
-        document = _document(answer)
-        if answer.status_code >= 400:
-            raise problem(answer.status_code, document, what, self.settings.project or self._known)
-        return document
+        except requests.exceptions.RequestException as error:
+            raise BadAnswer(f"{what}: what was answered cannot be read: {ascii(str(error)[:200])[1:-1]}") from None
+        return self._document(answer, method, what)
+
+    def _document(self, answer: Any, method: str, what: str) -> dict[str, Any]:
+        source, kind = answers.shown(answer.url), answer.headers.get("Content-Type", "")
+        if answer.status_code < 300:
+            if not answer.content and (answer.status_code == 204 or method == "DELETE"):
+                return {}
+            return checked(answer.content, source, kind)
+        try:
+            said = refusal(answer.content, source, kind)
+        except BadAnswer:
+            if answer.status_code < 500 and answer.status_code != 429:
+                raise  # not Google's words: what another server does not have, or refuses, says nothing
+            said = {"error": {"message": answers.described(answer.content, kind)}}
+        raise problem(answer.status_code, said, what, self.settings.project or self._known)
 
     def _open(self) -> Any:
         with self._opening:
@@ -80,11 +97,10 @@ class Project:
                 self._credentials, self._known = credentials.find(self.settings)
                 import requests
 
-                session = requests.Session()
+                session = bound(requests.Session(), ANSWER_SECONDS, secure=not self.settings.endpoint_url)
                 session.headers["User-Agent"] = "playrunner"
                 # Loopback must be reached directly, whatever proxy the environment names.
                 session.trust_env = "://127." not in self.settings.endpoint_url
-                session.mount("https://", requests.adapters.HTTPAdapter(pool_maxsize=32))
                 self._session = session
             return self._session
 
@@ -97,19 +113,16 @@ class Project:
 
             try:
                 self._credentials.refresh(Request(self._session))  # type: ignore[no-untyped-call]
+            except PlayrunnerError:
+                raise
             except TransportError as error:
                 raise NotReached(f"Google Cloud gives no token: {error}") from None
             except GoogleAuthError as error:
                 raise BadInput(f"Google Cloud gives no token: {error.args[0] if error.args else error};"
                                f" {credentials.LOG_IN}") from None
-
-
-def _document(answer: Any) -> dict[str, Any]:
-    try:
-        found = answer.json() if answer.content else {}
-    except ValueError:
-        found = {"error": {"message": answer.text[:200]}} if answer.status_code >= 400 else {}
-    return found if isinstance(found, dict) else {}
+            except Exception as error:  # google-auth takes the answer of the token's address for what it should be
+                raise BadAnswer(f"Google Cloud gives no token: what was answered cannot be read:"
+                                f" {type(error).__name__}: {ascii(str(error)[:100])[1:-1]}") from error
 
 
 _VERBS: dict[str, Callable[[bool], str]] = {

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from playrunner.documents import parse_yaml_all
 from playrunner.images import context, logins
 from playrunner.images.logins import Login
 from playrunner.images.platform import ARCHITECTURE, PLATFORM
@@ -50,7 +51,6 @@ def build_in_cluster(ctx: Any, recipe: Recipe, settings: ImageSettings, found: M
 
 def objects(recipe: Recipe, settings: ImageSettings, found: Mapping[str, Login], namespace: str) -> list[dict[str, Any]]:
     """The ConfigMap, the Secret and the Job, as they are applied."""
-    import yaml
     from jinja2 import Environment, StrictUndefined
 
     kind = settings.cluster_builder
@@ -68,7 +68,7 @@ def objects(recipe: Recipe, settings: ImageSettings, found: Mapping[str, Login],
         plain_http=settings.plain_http or recipe.reference.loopback,
         options=[*_words(_ARGUMENTS[kind], recipe.build_args), *_words(_LABELS[kind], recipe.labels)],
         context=_coded(_packed(recipe)), logins=_coded(logins.only(found).encode()))
-    return list(yaml.safe_load_all(text))
+    return parse_yaml_all(text, str(TEMPLATE), plain=True)
 
 
 def _words(pattern: Sequence[str], values: Mapping[str, str]) -> list[str]:

@@ -12,11 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from playrunner.answers import Shape, document, fitting, misfit
+from playrunner.documents import parse_json
+from playrunner.errors import BadInput
 from playrunner.module import Failed
 
 _HUB_KEY = "https://index.docker.io/v1/"  # what docker calls Docker Hub in its file
 _HELPER_SECONDS = 60
 _NO_USER = "<token>"  # what helpers call the user when the secret is a token that stands alone
+_CONFIG: Shape = {"credHelpers": {"*": str}, "credsStore": str, "auths": {"*": {"auth": str}}}
+_REMEDY = "correct it, or set image_auth_file"
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,10 @@ def read(file: Path, registry: str) -> Login | None:
         return _asked(str(helper), key)
     kept = (config.get("auths") or {}).get(key) or {}
     if kept.get("auth"):
-        user, _, secret = base64.b64decode(kept["auth"]).decode().partition(":")
+        try:
+            user, _, secret = base64.b64decode(kept["auth"]).decode().partition(":")
+        except ValueError:
+            raise Failed(f'{file}: the login for {registry} is no base64 text; log in again: docker login {registry}') from None
         return Login(user, secret)
     return _asked(str(config["credsStore"]), key) if config.get("credsStore") else None
 
@@ -73,21 +81,23 @@ def _key(registry: str) -> str:
 
 def _config(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_text() or "{}")
+        found: Any = parse_json(file.read_text() or "{}", str(file))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
-        raise Failed(f"{file} cannot be read as docker's configuration: {error}; mend it, or set image_auth_file") from None
-    if not isinstance(found, dict):
-        raise Failed(f"{file} does not hold a mapping, as docker's configuration does; mend it, or set image_auth_file")
-    return found
+    except (OSError, ValueError, BadInput) as error:
+        raise Failed(f"{file} cannot be read as docker's configuration: {error}; {_REMEDY}") from None
+    wrong = misfit(found, _CONFIG)
+    if wrong:
+        raise Failed(f"{file} is no configuration of docker: {wrong}; {_REMEDY}")
+    return dict(found)
 
 
 def _asked(helper: str, key: str) -> Login | None:
     said = _told(helper, "get", key, missing=True)
     if not said:
         return None
-    found = json.loads(said)
+    found = fitting(document(said.encode(), f"docker-credential-{helper}"), {"Username": str, "Secret": str},
+                    f"docker-credential-{helper}")
     user = str(found.get("Username") or "")
     return Login("" if user == _NO_USER else user, str(found.get("Secret") or ""))
 

@@ -6,13 +6,15 @@ The protocol is oras's. Its own repeating is not used: it waits two minutes befo
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from playrunner import answers
+from playrunner.answers import MOST_PAGES, BadAnswer, Shape, document, fitting
+from playrunner.bounded_http import bound
 from playrunner.cloud import Refused
 from playrunner.errors import HostUnreachable
 from playrunner.images.credentials import Credentials
@@ -27,6 +29,10 @@ ATTEMPTS = 4
 ANSWER_SECONDS = 60
 _INDEXES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
 _MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json", *_INDEXES)
+_MANIFEST: Shape = {"manifests": [{"digest!": str, "platform": {"architecture": str}}], "config": {"digest!": str},
+                    "layers": [{"size!": int}]}
+_CONFIG: Shape = {"architecture": str, "config": {"Labels": {"*": str}}}
+_TAGS: Shape = {"tags": [str]}
 
 
 @dataclass(frozen=True)
@@ -56,25 +62,30 @@ class Registry:
         named = answer.headers.get("Docker-Content-Digest", said)
         if named != said:
             raise Failed(f"{self.home}:{which}: the registry calls it {named}, but what it sends is {said}")
-        manifest = answer.json()
-        architectures = tuple(str(one.get("platform", {}).get("architecture", "")) for one in manifest.get("manifests", ()))
+        if which.startswith("sha256:") and which != said:
+            raise BadAnswer(f"{self.home}@{which}: what the registry sends is {said}")  # also: an index that names itself
+        manifest = _checked(answer, _MANIFEST)
+        architectures = tuple(str((one.get("platform") or {}).get("architecture") or "")
+                              for one in manifest.get("manifests") or ())
         if not architectures:
             return self._single(said, manifest)
         ours = next((one["digest"] for one in manifest["manifests"]
-                     if one.get("platform", {}).get("architecture") == ARCHITECTURE), "")
+                     if (one.get("platform") or {}).get("architecture") == ARCHITECTURE), "")
         inner = self.image(ours) if ours else None
         return Kept(said, architectures, inner.labels if inner else {}, inner.size if inner else 0)
 
     def tags(self) -> list[str]:
         """Every tag of the repository, all pages of them."""
         found, path = list[str](), "tags/list?n=500"
-        while path:
+        for _ in range(MOST_PAGES):
             answer = self._ask("GET", path)
             if answer is None:
-                break
-            found += answer.json().get("tags") or []
+                return sorted(set(found))
+            found += _checked(answer, _TAGS).get("tags") or []
             path = answer.links.get("next", {}).get("url", "").rpartition(f"{self.home.repository}/")[2]
-        return sorted(set(found))
+            if not path:
+                return sorted(set(found))
+        raise BadAnswer(f"{self.home}: the registry's list of tags does not come to its end")
 
     def delete(self, tag: str, digest: str) -> None:
         """Take an image away: its tag where the registry can do so, otherwise what the tag stands for."""
@@ -91,7 +102,7 @@ class Registry:
         answer = self._ask("GET", f"blobs/{manifest['config']['digest']}")
         if answer is None:
             raise Failed(f"{self.home}@{digest}: its configuration is missing in the registry; push it again")
-        config = answer.json()
+        config = _checked(answer, _CONFIG)
         labels = (config.get("config") or {}).get("Labels") or {}
         return Kept(digest, (str(config.get("architecture", "")),), labels, sum(one["size"] for one in manifest["layers"]))
 
@@ -109,8 +120,12 @@ class Registry:
             except (requests.ConnectionError, requests.Timeout) as error:
                 problem = _plain(error)
                 continue
+            except requests.RequestException as error:
+                raise BadAnswer(f"{answers.shown(url)} answered what cannot be read: {_plain(error)[:200]}") from None
             except ValueError:
                 raise self._denied(401) from None  # oras's way to say that there is nothing to answer a login with
+            except (AttributeError, KeyError, TypeError, RecursionError) as error:  # oras takes a token's answer as it comes
+                raise BadAnswer(f"the registry {self.home.registry} answered to a login what cannot be read") from error
             if answer.status_code < 500 and answer.status_code != 429:
                 return self._judged(answer, also)
             problem = f"{answer.status_code} {answer.reason}"
@@ -144,14 +159,6 @@ def _client(home: Reference, insecure: bool, credentials: Credentials) -> Any:
         import oras.provider  # type: ignore[import-untyped,import-not-found]
     except ImportError:
         raise Failed('registries need oras; install it with: pip install "playrunner[images]"') from None
-    from requests.adapters import HTTPAdapter
-
-    class Patient(HTTPAdapter):
-        """Gives up on a registry that is silent; requests by itself would wait for ever."""
-
-        def send(self, *given: Any, **settings: Any) -> Any:
-            return super().send(*given, **{**settings, "timeout": settings.get("timeout") or ANSWER_SECONDS})
-
     class Direct(oras.provider.Registry):  # type: ignore[misc]
         def do_request(self, *given: Any, **settings: Any) -> Any:
             return oras.provider.Registry.do_request.__wrapped__(self, *given, **settings)
@@ -159,8 +166,7 @@ def _client(home: Reference, insecure: bool, credentials: Credentials) -> Any:
     oras.logger.logger.set_level(logging.CRITICAL)  # this program has one way to speak, and it is not a logger
     scheme, login = _scheme(home, insecure), credentials.of(home.registry)
     client = Direct(home.api_host, insecure=insecure, auth_backend="basic" if scheme == "basic" and login else "token")
-    for start in ("http://", "https://"):
-        client.session.mount(start, Patient())
+    bound(client.session, ANSWER_SECONDS, secure=not insecure)
     if home.loopback:
         client.session.trust_env = False  # reached directly, whatever proxy the environment names
     if login:
@@ -173,7 +179,7 @@ def _scheme(home: Reference, insecure: bool) -> str:
     import requests
 
     url = f"{'http' if insecure else 'https'}://{home.api_host}/v2/"
-    with requests.Session() as session:
+    with bound(requests.Session(), ANSWER_SECONDS) as session:
         session.trust_env = not home.loopback
         answer = session.get(url, timeout=ANSWER_SECONDS)
     return answer.headers.get("Www-Authenticate", "").partition(" ")[0].lower()
@@ -181,9 +187,15 @@ def _scheme(home: Reference, insecure: bool) -> str:
 
 def _words(answer: requests.Response) -> str:
     try:
-        return "; ".join(str(one.get("message") or one.get("code")) for one in answer.json()["errors"])
-    except (ValueError, KeyError, TypeError, json.JSONDecodeError):
-        return str(answer.reason)
+        said = _checked(answer, {"errors!": [{"message": str, "code": str}]})
+        return "; ".join(str(one.get("message") or one.get("code")) for one in said["errors"])
+    except BadAnswer:
+        return answers.described(answer.content, answer.headers.get("Content-Type", ""))
+
+
+def _checked(answer: requests.Response, shape: Shape) -> Any:
+    source = answers.shown(answer.url)
+    return fitting(document(answer.content, source, answer.headers.get("Content-Type", "")), shape, source)
 
 
 def _plain(error: Exception) -> str:

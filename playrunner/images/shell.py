@@ -8,7 +8,8 @@ import tarfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from playrunner.connection import Connection
+from playrunner.connection import Connection, read_all
+from playrunner.limits import ANSWER_BYTES
 from playrunner.module import Failed
 
 Tell = Callable[[str], None]
@@ -24,9 +25,7 @@ class Shell:
     def ask(self, *command: str, environment: Mapping[str, str] | None = None) -> tuple[int, str]:
         """A program's exit status, and what it prints; what it complains of is left out."""
         channel = self._connection.start(f"{_words(command, environment)} 2>/dev/null </dev/null")
-        out = bytearray()
-        while data := channel.receive():
-            out += data
+        out, _ = read_all(channel, ANSWER_BYTES)
         status = channel.status()
         channel.close()
         return status, out.decode(errors="replace")

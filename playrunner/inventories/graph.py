@@ -29,7 +29,7 @@ class HostEntry:
     """One host as written: the groups that list it, its variables in blocks, and the source that named it first."""
 
     name: str
-    source: str = ""
+    source: Place | None = None
     groups: dict[str, None] = field(default_factory=dict)
     blocks: list[Values] = field(default_factory=list)
 
@@ -62,7 +62,7 @@ class Graph:
             self.version += 1
         return found
 
-    def add_host(self, name: str, group: str | None, source: str) -> HostEntry:
+    def add_host(self, name: str, group: str | None, source: Place) -> HostEntry:
         entry = self.hosts.get(name)
         if entry is None:
             entry = self.hosts[name] = HostEntry(name, source)

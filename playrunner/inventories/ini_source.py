@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from playrunner.documents import refuse_control_characters
 from playrunner.errors import BadInput, Place
 from playrunner.inventories.graph import Graph
 from playrunner.inventories.nearest import did_you_mean
 from playrunner.inventories.ranges import expand
 from playrunner.inventories.value import Value, Values
+from playrunner.written import all_written
 
 SECTION_KINDS = ("hosts", "vars", "children")
 
@@ -20,6 +22,7 @@ _ADDRESS_OR_RANGE = re.compile(r"\[[^\[\]]+\][^\s#;]")
 
 def add_ini(text: str, file: str, graph: Graph) -> None:
     """Put an INI inventory into the graph."""
+    refuse_control_characters(text, file)
     reader = _Reader(file, graph)
     for number, line in enumerate(text.splitlines(), start=1):
         stripped = line.strip()
@@ -81,7 +84,7 @@ class _Reader:
         name, equals, written = line.partition("=")
         if not equals or not name.strip():
             raise BadInput(f"[{self.group}:vars] expects name=value, got {line!r}", place)
-        self.block[name.strip()] = Value(literal(written.strip()), place, f"group {self.group}")
+        self.block[name.strip()] = Value(all_written(literal(written.strip())), place, f"group {self.group}")
 
     def _read_child(self, line: str, place: Place) -> None:
         found = _GROUP_NAME.fullmatch(line)
@@ -104,12 +107,12 @@ class _Reader:
             if not equals or not name:
                 raise BadInput(f'host "{words[0]}" expects name=value, got {word!r}; leave no spaces around = and put'
                                " quotes around a value with spaces", place)
-            settings[name] = literal(written)
+            settings[name] = all_written(literal(written))
         names, port = expand(words[0], place)
         if port is not None:
             settings.setdefault("ansible_port", port)
         for name in names:
-            self.graph.add_host(name, self.group, self.file)
+            self.graph.add_host(name, self.group, place)
             layer = f"host {name}"
             self.graph.set_host_values(name, {key: Value(value, place, layer) for key, value in settings.items()})
 
@@ -124,13 +127,31 @@ def literal(written: str) -> Any:
         value = ast.literal_eval(written)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return written
-    return _plain(value, written)
+    try:
+        return _plain(value)
+    except ValueError:
+        return written
 
 
-def _plain(value: Any, written: str) -> Any:
-    if isinstance(value, (tuple, set)):
-        return list(value)
-    return written if isinstance(value, (bytes, complex)) or value is Ellipsis else value
+def _plain(value: Any) -> Any:
+    """A literal as YAML could have said it; ValueError when it could not."""
+    if isinstance(value, (tuple, set, list)):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {_plain_key(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, str):
+        value.encode()  # half of a surrogate pair has no bytes, and the error is a ValueError
+    elif value is not None and not isinstance(value, (bool, int, float)):
+        raise ValueError
+    elif isinstance(value, int):
+        str(value)  # more digits than Python prints is a ValueError
+    return value
+
+
+def _plain_key(key: Any) -> Any:
+    if isinstance(key, tuple):
+        raise ValueError
+    return _plain(key)
 
 
 def _words(line: str, place: Place) -> list[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from playrunner.documents import parse_json
 from playrunner.errors import BadInput, Place
 from playrunner.inventories.graph import Graph
 from playrunner.inventories.value import values_of
+from playrunner.written import all_written
 
 GROUP_KEYS = ("hosts", "children", "vars")
 
@@ -52,7 +54,7 @@ def _add_group(name: str, body: Any, place: Place, graph: Graph) -> list[str]:
     graph.add_group(name)
     hosts = _names(body, "hosts", name, place)
     for host in hosts:
-        graph.add_host(host, name, place.file)
+        graph.add_host(host, name, place)
     for child in _names(body, "children", name, place):
         graph.add_child(name, child, place)
     variables = body.get("vars") or {}
@@ -71,7 +73,6 @@ def _names(body: dict[str, Any], key: str, group: str, place: Place) -> list[str
 
 def _ask(path: Path, *arguments: str) -> dict[str, Any]:
     """What the script prints for these arguments."""
-    import json
     import subprocess
 
     asked = " ".join(arguments)
@@ -89,13 +90,13 @@ def _ask(path: Path, *arguments: str) -> dict[str, Any]:
         raise BadInput(f"the script ended with {done.returncode} for {asked}: {reason}; run it yourself to see more",
                        place)
     try:
-        answer = json.loads(done.stdout.decode() or "{}")
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"the script's answer to {asked} is not JSON ({error}); it must print one JSON object and"
+        answer = parse_json(done.stdout or b"{}", f"answer to {asked}")
+    except BadInput as error:
+        raise BadInput(f"the script's answer to {asked} is not JSON ({error.message}); it must print one JSON object and"
                        " nothing else", place) from None
     if not isinstance(answer, dict):
         raise BadInput(f"the script's answer to {asked} must be a JSON object", place)
-    return answer
+    return {name: all_written(value) for name, value in answer.items()}
 
 
 def starts_with_shebang(path: Path) -> bool:

@@ -39,10 +39,7 @@ def is_host_list(source: str | Path) -> bool:
 
 
 def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
+    return os.path.exists(path)  # which takes any text, a name too long or with a NUL in it, too
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -58,7 +55,7 @@ def _add_list(text: str, graph: Graph) -> None:
     place = Place("command line")
     for written in filter(None, (part.strip() for part in text.split(","))):
         name, port = split_port(written)
-        graph.add_host(name, "ungrouped", text)
+        graph.add_host(name, "ungrouped", place)
         if port is not None:
             graph.set_host_values(name, {"ansible_port": Value(port, place, f"host {name}")})
 
@@ -76,7 +73,7 @@ def _add_file(path: Path, graph: Graph) -> None:
             pass
     elif starts_with_shebang(path):
         raise BadInput(f"this looks like a script but may not be executed; run: chmod +x {path}", Place(file))
-    text = read_text(path).removeprefix("\ufeff")
+    text = read_text(path)
     if text.startswith("$ANSIBLE_VAULT"):
         raise BadInput(VAULT_REMEDY, Place(file, 1))
     if path.suffix in YAML_ENDINGS or (not path.suffix and _looks_like_yaml(text)):

@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from playrunner.documents import read_text, read_yaml
+from playrunner.documents import parse_json, read_text, read_yaml
 from playrunner.errors import BadInput, Place
 from playrunner.inventories.value import Values, values_of
+from playrunner.written import all_written
 
 # In this order; the first that exists is the one that counts.
 ENDINGS = ("", ".yml", ".yaml", ".json")
@@ -86,12 +87,4 @@ def _parse(path: Path) -> Any:
         if path.suffix != ".json":
             raise
         # JSON allows escapes, such as \/, that YAML does not.
-        import json
-
-        try:
-            data: Any = json.loads(read_text(path))
-        except (ValueError, RecursionError):
-            data = None
-        if data is None:
-            raise
-        return data
+        return all_written(parse_json(read_text(path), str(path)))

@@ -73,7 +73,7 @@ def _add_hosts(written: Any, body: Any, group: str, place: Place, graph: Graph) 
         raise BadInput(f'host "{written}" must have a mapping of variables or nothing, not {_kind(body)}', place)
     names, port = expand(written, place)
     for name in names:
-        graph.add_host(name, group, place.file)
+        graph.add_host(name, group, place)
         layer = f"host {name}"
         values = values_of(body, layer, place) if body else {}
         if port is not None:

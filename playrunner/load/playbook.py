@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from playrunner.load import words
 from playrunner.load.roles import RoleList, bring_role
 from playrunner.load.steps import Imported, Surroundings, load_nodes
 from playrunner.model import Keywords, Play
-from playrunner.templating import is_template
+from playrunner.written import is_template
 
 _IMPORT_WORDS = frozenset({"import_playbook", "ansible.builtin.import_playbook", "name", "vars", "tags", "when"})
 _SECTIONS = ("pre_tasks", "tasks", "post_tasks")
@@ -23,8 +24,6 @@ _SECTIONS = ("pre_tasks", "tasks", "post_tasks")
 
 def load_playbook(path: Path, outer: Keywords = Keywords(), chain: tuple[Path, ...] = ()) -> list[Play]:
     """Every play of a playbook; nothing is run and no host is touched."""
-    if path in chain:
-        raise BadInput("playbooks import each other in a circle", Place(str(path)))
     entries = read_yaml(path)
     if entries is None:
         return []
@@ -60,9 +59,11 @@ def _imported(entry: Located, word: str, path: Path, outer: Keywords, chain: tup
     if not isinstance(name, str) or is_template(name):
         raise BadInput("import_playbook takes the plain name of a playbook", entry.place(word))
     target = path.parent / name
-    if not target.is_file():
+    if not os.path.isfile(target):
         raise BadInput(f'there is no playbook "{target}"', entry.place(word))
-    return load_playbook(target, words.read_keywords(entry).under(outer), (*chain, path))
+    if target.resolve() in (chain := (*chain, path.resolve())):
+        raise BadInput(f"playbooks import each other in a circle: {words.circle(chain, target)}", entry.place(word))
+    return load_playbook(target, words.read_keywords(entry).under(outer), chain)
 
 
 def _load_play(entry: Located, directory: Path, outer: Keywords) -> Play:
@@ -92,7 +93,7 @@ def _load_play(entry: Located, directory: Path, outer: Keywords) -> Play:
         mentions=tuple(imported.done), vars=variables, vars_files=tuple(words.as_list(entry.get("vars_files"))),
         vars_prompt=_prompts(entry),
         gather_facts=entry.get("gather_facts", True), gather_subset=entry.get("gather_subset"),
-        serial=_serial(entry), max_fail_percentage=_percentage(entry),
+        serial=_serial(entry), max_fail_percentage=entry.get("max_fail_percentage"),
         any_errors_fatal=entry.get("any_errors_fatal", False), force_handlers=_flag(entry, "force_handlers"),
         strategy=str(entry.get("strategy", "free")), order=str(entry.get("order", "inventory")))
 
@@ -108,20 +109,9 @@ def _serial(entry: Located) -> tuple[Any, ...]:
     sizes = tuple(words.as_list(entry.get("serial")))
     for size in sizes:
         text = str(size)
-        if not is_template(text) and not (text.removesuffix("%").isdigit() and float(text.removesuffix("%")) >= 0):
+        if not is_template(size) and not (text.removesuffix("%").isdecimal()):
             raise BadInput(f"serial takes a number of hosts or a percentage, not {size!r}", entry.place("serial"))
     return sizes
-
-
-def _percentage(entry: Located) -> Any:
-    value = entry.get("max_fail_percentage")
-    if value is not None and not is_template(value):
-        try:
-            return float(str(value).removesuffix("%"))
-        except ValueError:
-            raise BadInput(f"max_fail_percentage takes a number, not {value!r}",
-                           entry.place("max_fail_percentage")) from None
-    return value
 
 
 def _flag(entry: Located, word: str) -> bool:

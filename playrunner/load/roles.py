@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
@@ -13,7 +14,7 @@ from playrunner.errors import BadInput, Place
 from playrunner.load import words
 from playrunner.load.steps import Surroundings, load_step_file
 from playrunner.model import Keywords, Node, Role
-from playrunner.templating import is_template
+from playrunner.written import is_template
 
 _ROLE_WORDS = words.SHARED | {"role", "name"}
 _PLUGIN_FOLDERS = ("library", "filter_plugins", "lookup_plugins", "module_utils", "action_plugins")
@@ -24,10 +25,10 @@ def find_role(name: str, place: Place, play_directory: Path) -> Path:
     folders = [play_directory / "roles", Path.cwd() / "roles", play_directory, play_directory.parent / "roles"]
     if "/" in name:
         folders.insert(0, Path("/"))
-        name = str(Path(name).expanduser())
+        name = os.path.expanduser(name)
     for folder in folders:
         for spelled in (name, name.replace("-", "_")):
-            if (folder / spelled).is_dir():
+            if os.path.isdir(folder / spelled):
                 return folder / spelled
     known = sorted({path.name for folder in folders[:2] if folder.is_dir() for path in folder.iterdir() if path.is_dir()})
     close = get_close_matches(name, known, 1)
@@ -71,7 +72,7 @@ def role_nodes(role: Role, place: Place, around: Surroundings, tasks_from: str =
         if tasks_from != "main":
             raise BadInput(f'role "{role.name}" has no tasks/{tasks_from}', place)
         return ()
-    return load_step_file(file, replace(around, role=role))
+    return load_step_file(file, replace(around, role=role), place)
 
 
 def role_handlers(role: Role, around: Surroundings, handlers_from: str = "main") -> tuple[Node, ...]:
@@ -161,6 +162,6 @@ def _role_entry(entry: Any, place: Place) -> tuple[str, dict[str, Any], Keywords
 def _main_file(role: Path, folder: str, name: str) -> Path | None:
     for suffix in (".yml", ".yaml", ".json", ""):
         candidate = role / folder / f"{name}{suffix}"
-        if candidate.is_file() or (candidate.is_dir() and folder in ("vars", "defaults")):
+        if os.path.isfile(candidate) or (os.path.isdir(candidate) and folder in ("vars", "defaults")):
             return candidate
     return None

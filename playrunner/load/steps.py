@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -14,12 +15,12 @@ from playrunner.documents import Located, read_yaml
 from playrunner.errors import BadInput, Place
 from playrunner.load import words
 from playrunner.load.freeform import command_and_pairs, pairs
-from playrunner.model import NONE, Block, Keywords, Loop, Node, Position, Role, Step
-from playrunner.templating import is_template
+from playrunner.load.looping import read_loop
+from playrunner.model import NONE, Block, Keywords, Node, Position, Role, Step
+from playrunner.written import all_written, is_template, written
 
 IMPORTS = ("import_tasks", "import_role")
 INCLUDES = ("include_tasks", "include_role")
-_LOOP_CONTROL = frozenset(["loop_var", "index_var", "label", "pause", "extended", "extended_allitems", "break_when"])
 
 
 class BringRole(Protocol):
@@ -51,13 +52,20 @@ class Surroundings:
     imported: Imported | None = None
     bring_role: BringRole | None = None  # how a role's steps are loaded; given from above, since roles are made of steps
     inside: frozenset[tuple[str, str]] = frozenset()  # includes being looked into; one may include itself
+    importing: tuple[Path, ...] = ()  # files whose imports are being loaded
 
     def position(self) -> Position:
         return (*self.prefix, next(self.counter))
 
 
-def load_step_file(path: Path, around: Surroundings) -> tuple[Node, ...]:
-    return load_nodes(read_yaml(path), Place(str(path)), replace(around, directory=path.parent))
+def load_step_file(path: Path, around: Surroundings, place: Place | None = None) -> tuple[Node, ...]:
+    """The steps of a file; `place` is where it is named."""
+    importing = (*around.importing, path.resolve())
+    if importing[-1] in around.importing:
+        raise BadInput(f"task files import each other in a circle: {words.circle(around.importing, path)};"
+                       ' a file that is meant to repeat itself is named with "include_tasks" and a condition', place)
+    return load_nodes(read_yaml(path), Place(str(path), 1),
+                      replace(around, directory=path.parent, importing=importing))
 
 
 def load_nodes(tasks: Any, place: Place, around: Surroundings) -> tuple[Node, ...]:
@@ -111,7 +119,7 @@ def _module_word(task: Located) -> tuple[str, str]:
         raise BadInput("this task names no module; add one, such as \"command: ...\"", task.place())
     word = named[0]
     if word in ("action", "local_action"):
-        text = task[word].get("module", "") if isinstance(task[word], dict) else str(task[word] or "").partition(" ")[0]
+        text = str(task[word].get("module", "")) if isinstance(task[word], dict) else str(task[word] or "").partition(" ")[0]
         name = catalogue.canonical(text)
         if not name:
             raise BadInput(_unknown_word(text, False), task.place(word))
@@ -141,7 +149,7 @@ def _given_arguments(task: Located, word: str, module: str) -> dict[str, Any]:
         raise BadInput("args must be written out as a mapping, not taken from a template", task.place("args"))
     if not isinstance(extra, dict):
         raise BadInput("args takes a mapping of arguments", task.place("args"))
-    given = _one_line(value, cls, module, place) if isinstance(value, str) else value
+    given = all_written(_one_line(value, cls, module, place)) if isinstance(value, str) else value
     if given is None:
         given = {}
     if isinstance(given, list) and cls.free_form:
@@ -181,7 +189,7 @@ def _load_step(task: Located, module: str, given: Mapping[str, Any], around: Sur
         name=_name(task), module=module, arguments=given, place=place, position=around.position(), role=around.role,
         keywords=keywords.under(around.keywords), outer=around.keywords if include else None,
         params=words.read_vars(task) if include else {},
-        loop=_loop(task), register=_register(task), until=task.get("until"), retries=task.get("retries"),
+        loop=read_loop(task), register=_register(task), until=task.get("until"), retries=task.get("retries"),
         delay=task.get("delay", 5), notify=tuple(words.as_list(task.get("notify"))),
         listen=tuple(str(topic) for topic in words.as_list(task.get("listen"))),
         changed_when=task.get("changed_when"), failed_when=task.get("failed_when"),
@@ -192,9 +200,9 @@ def _load_step(task: Located, module: str, given: Mapping[str, Any], around: Sur
 def _look_inside(module: str, given: Mapping[str, Any], place: Place, around: Surroundings) -> None:
     """Find what is wrong in a plainly named include before a host is touched; a missing one may never be reached."""
     name = str(given["file" if module == "play.include_tasks" else "name"])
-    if is_template(name) or (module, name) in around.inside or any(map(is_template, map(str, given.values()))):
+    if (module, name) in around.inside or not all(map(_literal, given.values())):
         return
-    apart = replace(around, inside=around.inside | {(module, name)}, counter=count(), imported=None)
+    apart = replace(around, inside=around.inside | {(module, name)}, counter=count(), imported=None, importing=())
     if module == "play.include_tasks":
         try:
             path = find_step_file(name, place, around)
@@ -234,7 +242,7 @@ def _name(task: Located) -> str:
     name = task.get("name")
     if isinstance(name, (dict, list)):
         raise BadInput("a task's name is plain text", task.place("name"))
-    return "" if name is None else str(name)
+    return "" if name is None else written(str(name))
 
 
 def _register(task: Located) -> str | None:
@@ -244,39 +252,6 @@ def _register(task: Located) -> str | None:
     if not isinstance(name, str) or not name.isidentifier():
         raise BadInput(f'register needs a variable name, not {name!r}', task.place("register"))
     return name
-
-
-def _loop(task: Located) -> Loop | None:
-    sources = [word for word in task if word == "loop" or str(word).startswith("with_")]
-    if not sources:
-        if "loop_control" in task:
-            raise BadInput('"loop_control" needs a "loop" beside it', task.place("loop_control"))
-        return None
-    if len(sources) > 1:
-        raise BadInput(f'a task has one loop; here are "{sources[0]}" and "{sources[1]}"', task.place(sources[1]))
-    control = task.get("loop_control") or {}
-    if not isinstance(control, dict):
-        raise BadInput("loop_control takes a mapping", task.place("loop_control"))
-    for word in control:
-        if word not in _LOOP_CONTROL:
-            close = get_close_matches(str(word), _LOOP_CONTROL, 1)
-            raise BadInput(f'loop_control has no "{word}"' + (f'; did you mean "{close[0]}"?' if close else ""),
-                           control.place(word) if isinstance(control, Located) else task.place("loop_control"))
-    lookup = None if sources[0] == "loop" else str(sources[0]).removeprefix("with_")
-    if lookup is not None and lookup not in _lookup_names():
-        close = get_close_matches(lookup, _lookup_names(), 1)
-        raise BadInput(f'there is no loop "with_{lookup}"' + (f'; did you mean "with_{close[0]}"?' if close else ""),
-                       task.place(sources[0]))
-    words.check_templates(task[sources[0]], task.place(sources[0]))
-    return Loop(task[sources[0]], lookup, str(control.get("loop_var", "item")), control.get("index_var"),
-                control.get("label"), control.get("pause", 0), bool(control.get("extended", False)),
-                tuple(words.as_list(control.get("break_when"))))
-
-
-def _lookup_names() -> frozenset[str]:
-    from playrunner.filters.lookups import LOOKUPS
-
-    return frozenset(LOOKUPS)
 
 
 def _import(task: Located, module: str, given: dict[str, Any], around: Surroundings) -> tuple[Node, ...]:
@@ -293,10 +268,10 @@ def _import(task: Located, module: str, given: dict[str, Any], around: Surroundi
         assert around.bring_role
         return around.bring_role(named, task.place(), inside)
     file = str(named["file"])
-    if is_template(file):
+    if is_template(named["file"]):
         raise BadInput('an imported file needs a plain name; use "include_tasks" for a name from a template',
                        task.place())
-    return load_step_file(find_step_file(file, task.place(), around), inside)
+    return load_step_file(find_step_file(file, task.place(), around), inside, task.place())
 
 
 def find_step_file(file: str, place: Place, around: Surroundings) -> Path:
@@ -307,6 +282,6 @@ def find_step_file(file: str, place: Place, around: Surroundings) -> Path:
         folders = [around.role.path / kind, around.directory, around.role.path, around.play_directory]
     folders += [folder / "tasks" for folder in (around.directory, around.play_directory)]
     for folder in folders:
-        if (folder / file).is_file():
+        if os.path.isfile(folder / file):
             return folder / file
     raise BadInput(f'there is no task file "{file}"; looked in {", ".join(dict.fromkeys(map(str, folders)))}', place)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import fields
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from playrunner.documents import Located
 from playrunner.errors import BadInput, Place
+from playrunner.keyword_values import check
 from playrunner.model import Keywords
-from playrunner.templating import Templar, is_template
+from playrunner.templating import Templar
+from playrunner.written import is_template
 
 SHARED = frozenset(field.name for field in fields(Keywords))
 PLAY = SHARED - {"delegate_to", "delegate_facts"} | {
@@ -44,18 +47,29 @@ def refuse_unknown(given: Located, known: frozenset[str], what: str) -> None:
 
 
 def read_keywords(given: Located) -> Keywords:
+    check(given)
     values: dict[str, Any] = {name: given[name] for name in SHARED if name in given}
     values["when"] = conditions(given, "when")
     values["tags"] = frozenset(read_tags(given))
     values["vars"] = (read_vars(given),) if given.get("vars") else ()
-    values["environment"] = tuple(as_list(given.get("environment")))
+    values["environment"] = _environment(given)
     defaults = given.get("module_defaults")
     if defaults is not None and not isinstance(defaults, dict):
         raise BadInput("module_defaults takes a mapping of module names to arguments", given.place("module_defaults"))
+    if any(not isinstance(each, dict) for each in (defaults or {}).values()):
+        raise BadInput("each module of module_defaults takes a mapping of arguments", given.place("module_defaults"))
     values["module_defaults"] = (defaults,) if defaults else ()
     for word in _CONDITIONS:
         check_conditions(given, word)
     return Keywords(**values)
+
+
+def _environment(given: Located) -> tuple[Any, ...]:
+    layers = tuple(as_list(given.get("environment")))
+    for layer in layers:
+        if not isinstance(layer, dict) and not is_template(layer):
+            raise BadInput(f"environment takes a mapping of names to values, not {layer!r}", given.place("environment"))
+    return layers
 
 
 def read_tags(given: Located) -> list[str]:
@@ -111,6 +125,13 @@ def check_templates(value: Any, place: Place) -> None:
     elif isinstance(value, list):
         for inner in value:
             check_templates(inner, place)
+
+
+def circle(chain: tuple[Path, ...], again: Path) -> str:
+    """The files from where a circle begins to where it closes."""
+    files = [*chain[chain.index(again.resolve()):], again.resolve()]
+    here = Path.cwd()
+    return " -> ".join(str(file.relative_to(here) if file.is_relative_to(here) else file) for file in files)
 
 
 def as_list(value: Any) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
 
@@ -13,9 +14,11 @@ _JSON = {"json": (False, "print JSON on stdout, and nothing else there")}
 @verb(flags=_JSON, name="list", help={"last": "how many to show"})
 def list_runs(context: Any, flags: dict[str, Any], last: int = 20) -> int:
     """Earlier runs, newest first."""
-    from playrunner.ledger import runs
+    from playrunner.past_runs import Unreadable, runs
 
-    found = runs()[:last]
+    unreadable = Unreadable()
+    found = runs(unreadable=unreadable)[:last]
+    _warn(unreadable)
     if flags["json"]:
         print_json([{"run_id": run.run_id, "command": run.command, "started": run.started,
                      "exit_code": run.recap.get("exit_code"), "folder": str(run.folder)} for run in found])
@@ -35,14 +38,16 @@ def list_runs(context: Any, flags: dict[str, Any], last: int = 20) -> int:
 def show(context: Any, flags: dict[str, Any], id: str | None = None, events: bool = False) -> int:
     """What one run did: its recap, its failures, and where its full output is."""
     from playrunner.errors import BadInput
-    from playrunner.ledger import events as events_of
-    from playrunner.ledger import runs
+    from playrunner.past_runs import Unreadable, runs
+    from playrunner.past_runs import events as events_of
 
     found = [run for run in runs() if not id or run.run_id.startswith(id)]
     if not found:
         raise BadInput(f'there is no run "{id}"; "invoke runs.list" shows them' if id else "no run is recorded yet")
     run = found[0]
-    record = list(events_of(run.folder))
+    unreadable = Unreadable()
+    record = list(events_of(run.folder, unreadable))
+    _warn(unreadable)
     if flags["json"]:
         print_json({"run_id": run.run_id, "command": run.command, "folder": str(run.folder), "recap": run.recap,
                     "events": record})
@@ -56,3 +61,8 @@ def show(context: Any, flags: dict[str, Any], id: str | None = None, events: boo
             told = (event.get(name, "") for name in ("host", "step", "msg"))
             print(f"  {event.get('status', event['event'])}: {' '.join(map(str, told))}")
     return 0
+
+
+def _warn(unreadable: Any) -> None:
+    if unreadable.warning():
+        print(f"warning: {unreadable.warning()}", file=sys.stderr)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from playrunner.errors import BadInput
+from playrunner.documents import read_yaml
+from playrunner.errors import BadInput, Place
 from playrunner.extra_vars import read_extra_vars
+from playrunner.inside import file_name
 from playrunner.inventory import Inventory, read_inventory
 from playrunner.ledger import state_directory
 from playrunner.load.words import templar
@@ -44,7 +44,11 @@ def find_entry(inventories: Sequence[str], extra_vars: Sequence[str]) -> Entry:
     cluster = Scope(World(own, templar, extra, {}), "localhost").lookup("cluster_name")
     if cluster is MISSING:
         raise BadInput("cluster_name is not set in the inventory, so it is not known whose jump host is meant")
-    file = state_directory() / "jumphost" / str(cluster) / "inventory.yaml"
+    file = state_directory() / "jumphost" / file_name(str(cluster)) / "inventory.yaml"
     if not file.is_file():
         raise BadInput(f'this machine knows no jump host of "{cluster}" ({file} is not there); run "invoke jumphost.create"')
-    return Entry(file, yaml.safe_load(file.read_text()), read_inventory([*map(str, own.files), str(file)]), extra)
+    content = read_yaml(file, plain=True)
+    inventory = read_inventory([*map(str, own.files), str(file)])  # which refuses anything but groups with hosts
+    if not isinstance(content, dict) or not (content.get("all") or {}).get("hosts"):
+        raise BadInput('names no jump host; remove the file and run "invoke jumphost.create"', Place(str(file), 1))
+    return Entry(file, content, inventory, extra)

@@ -39,7 +39,7 @@ def ssh_words(target: Target) -> list[str]:
     if target.via:
         words += ["-o", f"ProxyCommand={_through(target.via)}"]
     elif target.proxy_command:
-        words += ["-o", f"ProxyCommand={target.proxy_command}"]
+        words += ["-o", f"ProxyCommand={target.proxy_command.replace('%', '%%')}"]
     return words
 
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from playrunner.cli import print_json
-from playrunner.documents import Plain
 from playrunner.errors import HostUnreachable
 from playrunner.fleet import Fleet
 from playrunner.load.playbook import role_play
 from playrunner.options import Options
 from playrunner.run import run_plays
+from playrunner.written import Plain
 from roles.training.bandwidth.host_pool import host_pool
 from roles.training.bandwidth.spares import past_gate
 from roles.training.hosts import open_fleet

@@ -1,11 +1,16 @@
-"""`/_sandbox/...` of the pretend AWS: what every cloud has, the price table, and the nodes of its clusters."""
+"""`/_sandbox/...` of the pretend AWS: what every cloud has, the price table, the nodes of its clusters and
+whether a token opens one of them."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from moto.core.request import Request
 
 from sandbox import control
 from sandbox.aws import eks_machines, prices
+from sandbox.aws.authentication import Authentication
 from sandbox.aws.wire import Reply
 from sandbox.aws.world import World
 
@@ -15,7 +20,13 @@ _MORE: dict[tuple[str, str], control.Handler] = {
 }
 
 
-def answer(world: World, request: Request) -> Reply:
+def answer(world: World, authentication: Authentication, request: Request) -> Reply:
     """Answer one request to the control API."""
-    status, body = control.answer(world, request.method, request.path, request.args, request.get_data(), _MORE)
+
+    def review(world: World, wish: Any, query: Mapping[str, str]) -> Any:
+        clusters = eks_machines.listing(world)["clusters"]
+        return {"cluster": authentication.owner_of(world, str(wish["token"]), clusters)}
+
+    more = {**_MORE, ("POST", "token-reviews"): review}
+    status, body = control.answer(world, request.method, request.path, request.args, request.get_data(), more)
     return Reply(status, {"Content-Type": "application/json"}, body)

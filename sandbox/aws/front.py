@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from moto.core.exceptions import ServiceException
@@ -17,9 +18,10 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from werkzeug.exceptions import HTTPException
 from werkzeug.test import run_wsgi_app
 
-from sandbox import sockets
-from sandbox.aws import control, ec2_offerings, network, services
-from sandbox.aws.wire import AwsError, Call, Reply, complaint, understood, written
+from sandbox import control_secret, sockets
+from sandbox.aws import control, credentials, ec2_offerings, network, services
+from sandbox.aws.authentication import Authentication
+from sandbox.aws.wire import AwsError, Call, Reply, addressed, complaint, understood, written
 from sandbox.aws.world import ACCOUNT, World
 from sandbox.calls import CallRecord
 from sandbox.faults import Fault
@@ -31,19 +33,26 @@ NOT_IMPLEMENTED = 501  # boto3 does not retry it, as it would a 500
 class Front:
     """The WSGI application."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        """`folder` has the operator's keys and the secret for `/_sandbox/...`."""
+        credentials.make_moto_unpredictable()
         ec2_offerings.add_missing()
-        self.world = World()
+        self.world = World(folder.parent)
+        self.authentication = Authentication(folder)
+        self._folder = folder
         self._moto = DomainDispatcherApplication(create_backend_app)
         self._lock = threading.RLock()  # moto's backends are not made for two callers at once
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
-        _read_body(environ)
+        body = _read_body(environ)
         request = Request(environ.copy())
         if request.path.startswith("/_sandbox/"):
-            with self._lock:
-                return _send(control.answer(self.world, request), start_response)
+            return _send(self._steered(request), start_response)
         began = time.perf_counter()
+        # First of all: a stranger's request is not read, not counted, and uses up no fault.
+        refusal = self._refused(request, body)
+        if refusal is not None:
+            return _send(refusal, start_response)
         call, reply = self._understood(request)
         fault = self._fault(call)
         if reply is None and (fault is None or fault.kind == "lost"):
@@ -63,6 +72,21 @@ class Front:
             for region in ("us-east-1", "us-west-2"):
                 network.backend(region).describe_availability_zones()
             len(iam_backends[ACCOUNT]["aws"].managed_policies)
+
+    def _steered(self, request: Request) -> Reply:
+        if not control_secret.is_right(self._folder, request.headers.get("Authorization", "")):
+            return Reply(401, {"Content-Type": "application/json"}, control_secret.REFUSAL)
+        with self._lock:
+            return control.answer(self.world, self.authentication, request)
+
+    def _refused(self, request: Request, body: bytes) -> Reply | None:
+        call = addressed(self.world, request)
+        try:
+            with self._lock:
+                self.authentication.require(self.world, request, body, "s3" if call.service == "s3" else call.protocol)
+        except AwsError as error:
+            return complaint(call, error)
+        return None
 
     def _understood(self, request: Request) -> tuple[Call, Reply | None]:
         try:
@@ -179,12 +203,13 @@ def _error_code(headers: dict[str, str], body: bytes) -> str:
     return "Unknown"
 
 
-def _read_body(environ: dict[str, Any]) -> None:
+def _read_body(environ: dict[str, Any]) -> bytes:
     """Take the body in whole, so that it can be read by us and by moto again."""
     stream, length = environ["wsgi.input"], environ.get("CONTENT_LENGTH")
     chunked = environ.pop("HTTP_TRANSFER_ENCODING", "").lower() == "chunked"
     body = stream.read() if chunked else stream.read(int(length or 0))
     environ.update({"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))})
+    return bytes(body)
 
 
 def _send(reply: Reply, start_response: StartResponse) -> Iterable[bytes]:

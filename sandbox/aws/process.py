@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import secrets
 import subprocess
 import sys
 from contextlib import suppress
@@ -12,7 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sandbox import state
-from sandbox.background import Background, answers, environment
+from sandbox.aws import keys
+from sandbox.background import Background, environment
 from sandbox.state import SandboxError
 
 REGION = "us-west-2"
@@ -80,7 +80,7 @@ def status(root: Path) -> Aws | None:
         return None
     pids = _server(root).processes()
     aws = Aws(**record)
-    return Aws(**record, pid=min(pids, default=None), alive=bool(pids) and answers(aws.endpoint_url))
+    return Aws(**record, pid=min(pids, default=None), alive=bool(pids) and _server(root).answers(aws.endpoint_url))
 
 
 def down(root: Path) -> None:
@@ -112,12 +112,11 @@ def _profile(aws: Aws) -> str:
 
 
 def _started(root: Path, known: Aws | None) -> Aws:
-    # The same port as before, for those who noted it down.
+    # The same keys and port as before, for those who noted them down.
+    pair = (known.access_key_id, known.secret_access_key) if known else keys.made()
+    keys.write(root / "aws", pair)
     pid, endpoint = _server(root).start(known.endpoint_url.rpartition(":")[2] if known else "0")
-    keys = (
-        (known.access_key_id, known.secret_access_key) if known else ("AKIASANDBOX000000000", secrets.token_urlsafe(30))
-    )
-    aws = Aws(endpoint, REGION, *keys)
+    aws = Aws(endpoint, REGION, *pair)
     record = {name: value for name, value in asdict(aws).items() if name not in ("pid", "alive")}
     state.write_file(record_file(root), json.dumps(record, indent=2) + "\n")
     state.write_file(credentials_file(root), _profile(aws))

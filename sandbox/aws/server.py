@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     from sandbox.state import write_file
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    front = Front()
+    front = Front(asked.port_file.parent)
     server = make_server(ADDRESS, asked.port, front, threaded=True, request_handler=_handler())
     write_file(asked.port_file, f"{server.server_port}\n")
     threading.Thread(target=front.warm_up, daemon=True).start()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sandbox.aws import (
+    credentials,
     ec2_dependencies,
     ec2_gateways,
     ec2_instances,
@@ -50,6 +51,7 @@ ANSWERS: Mapping[str, Mapping[str, Answer]] = {
     "pricing": pricing.ANSWERS,
     "resourcegroupstaggingapi": tagging.ANSWERS,
     "service-quotas": quotas.ANSWERS,
+    "sts": {**credentials.ANSWERS, **web_identity.ANSWERS},
 }
 
 # Ours alone, or (CloudFormation) skipping in silence what it cannot do: a call not listed above is not done at all.
@@ -68,7 +70,7 @@ AROUND: Mapping[str, Mapping[str, Around]] = {
     "elb": load_balancers.AROUND,
     "elbv2": load_balancers.AROUND,
     "iam": iam.AROUND,
-    "sts": {**iam.AROUND_STS, **web_identity.AROUND},
+    "sts": iam.AROUND_STS,
     "logs": logs.AROUND,
     "s3": s3.AROUND,
     "ssm": images.AROUND,

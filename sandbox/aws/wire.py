@@ -118,6 +118,16 @@ class Call:
         return PERMISSIONS.get(name, name)
 
 
+def addressed(world: World, request: Request) -> Call:
+    """The service alone that a request is for, with none of it read but where it says so."""
+    service, region = _addressee(request)
+    try:
+        protocol = _protocol(service)
+    except UnknownServiceError:
+        protocol = "json"
+    return Call(world, service, "Unknown", region, {}, protocol=protocol)
+
+
 def understood(world: World, request: Request) -> Call:
     """Which service and action a request asks for, and with what."""
     service, region = _addressee(request)
@@ -186,6 +196,11 @@ def _addressee(request: Request) -> tuple[str, str]:
     if name == "elasticloadbalancing":
         return ("elbv2" if request.form.get("Version") == "2015-12-01" else "elb"), region
     return SIGNED_AS.get(name, name), region
+
+
+@cache
+def _protocol(service: str) -> str:
+    return str(get_service_model(service).protocol)
 
 
 @cache

@@ -8,6 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 from moto.iam.models import iam_backends
@@ -77,7 +78,9 @@ class Region:
 class World:
     """Everything that is up; `reset` makes it new."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Path) -> None:
+        """`root` is the sandbox's folder: its cluster is there, too."""
+        self.root = root
         self.reset()
 
     def reset(self) -> None:
@@ -87,6 +90,7 @@ class World:
         self.timeline = Timeline()
         self.calls: list[CallRecord] = []
         self.regions: dict[str, Region] = {}
+        self.sessions: dict[str, Any] = {}  # by the name of its key, what STS gave out
         self.since = time.time()
         self._numbers = itertools.count(1)
 

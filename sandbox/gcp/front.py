@@ -7,7 +7,7 @@ import time
 import traceback
 from pathlib import Path
 
-from sandbox import control
+from sandbox import control, control_secret
 from sandbox.calls import CallRecord
 from sandbox.faults import Fault
 from sandbox.gcp import services, steering
@@ -16,12 +16,16 @@ from sandbox.gcp.messages import Call, GcpError, Reply, Request, json_reply, ref
 from sandbox.gcp.routes import Route, recognised, table
 from sandbox.gcp.world import World
 
+_NOT_LET_IN = ("Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid"
+               " authentication credential.")
+
 
 class Front:
     """Answers requests, one at a time."""
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self.world = World()
+    def __init__(self, folder: Path) -> None:
+        """`folder` has its secrets."""
+        self.world, self._folder = World(), folder
         self.entrance = Entrance(folder)
         self._routes = table(self.entrance)
         self._lock = threading.RLock()
@@ -29,14 +33,13 @@ class Front:
     def answer(self, request: Request) -> tuple[Reply | None, Fault | None]:
         """The reply, and the fault that keeps it from arriving; without a reply nothing was done."""
         if request.path.startswith(control.PREFIX):
-            with self._lock:
-                status, body = control.answer(
-                    self.world, request.method, request.path, request.query, request.body, steering.MORE)
-                return Reply(status, body), None
+            return self._steered(request), None
         began = time.perf_counter()
         with self._lock:
             self.world.timeline.catch_up()
             call, route = recognised(self._routes, self.world, request)
+            if not self._is_let_in(call):  # not counted, and it uses up no fault
+                return refusal(GcpError(401, _NOT_LET_IN)), None
             fault = self.world.faults.striking(call.service, call.action, call.mutating)
             reply: Reply | None = None
             if fault is None or fault.kind == "lost":
@@ -48,8 +51,6 @@ class Front:
 
     def _answered(self, call: Call, route: Route | None) -> Reply:
         try:
-            if call.service != "oauth2" or call.action != "token":
-                self._let_in(call)
             if route is None:
                 what = f"{call.request.method} {call.request.path}"
                 raise GcpError(501, f"the sandbox does not do {what}; see docs/gcp.md")
@@ -73,10 +74,18 @@ class Front:
             self.world.requests[number] = answer
         return self.world.requests[number]
 
-    def _let_in(self, call: Call) -> None:
-        if not self.entrance.knows(call.request.headers.get("authorization", "")):
-            raise GcpError(401, "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or"
-                                " other valid authentication credential.")
+    def _steered(self, request: Request) -> Reply:
+        if not control_secret.is_right(self._folder, request.headers.get("authorization", "")):
+            return Reply(401, control_secret.REFUSAL)
+        with self._lock:
+            return Reply(*control.answer(
+                self.world, request.method, request.path, request.query, request.body, steering.MORE))
+
+    def _is_let_in(self, call: Call) -> bool:
+        """Only the endpoint that gives tokens out takes something else: an assertion, which it looks at itself."""
+        if (call.service, call.action) == ("oauth2", "token"):
+            return True
+        return self.entrance.knows(call.request.headers.get("authorization", ""))
 
     def _record(self, call: Call, reply: Reply | None, fault: Fault | None, began: float) -> None:
         self.world.calls.append(CallRecord(

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sandbox import state
-from sandbox.background import Background, answers
+from sandbox.background import Background
 from sandbox.gcp.entrance import Entrance
 from sandbox.gcp.world import PROJECT, ZONE
 
@@ -71,8 +71,10 @@ def status(root: Path) -> Gcp | None:
         record = json.loads(record_file(root).read_text())
     except FileNotFoundError:
         return None
-    pids = _server(root).processes()
-    return Gcp(**record, pid=min(pids, default=None), alive=bool(pids) and answers(record["endpoint_url"]))
+    server = _server(root)
+    pids = server.processes()
+    alive = bool(pids) and server.answers(record["endpoint_url"])
+    return Gcp(**record, pid=min(pids, default=None), alive=alive)
 
 
 def down(root: Path) -> None:

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from sandbox.kube import apply, discovery, events, openapi, reviews, subresources, tables
+from sandbox.kube.authentication import Authentication, is_open
 from sandbox.kube.cluster import VERSION, Cluster
 from sandbox.kube.deletion import Farewell, delete
 from sandbox.kube.messages import Reply, Request, Stream, Upgrade
 from sandbox.kube.patches import json_patch, merge_patch
-from sandbox.kube.problems import Refusal, bad_request, expired, method_not_allowed, not_found, unauthorized
+from sandbox.kube.problems import Refusal, bad_request, expired, method_not_allowed, not_found
 from sandbox.kube.routes import Route, route
 from sandbox.kube.selectors import Matches, by_fields, by_labels
 from sandbox.kube.store import Object
@@ -23,39 +24,29 @@ from sandbox.kube.way import Way
 from sandbox.kube.writing import Writer
 
 Answer = Reply | Stream | Upgrade
-_HEALTH = ("/healthz", "/livez", "/readyz")
 
 
 class Api:
     """Answers requests on one cluster."""
 
-    def __init__(self, cluster: Cluster, token: str, of_clouds: Callable[[str], bool] = lambda token: False) -> None:
-        """`token` lets in; so does one for which `of_clouds` says yes."""
-        self.cluster = cluster
+    def __init__(self, cluster: Cluster, authentication: Authentication) -> None:
+        self.cluster, self.authentication = cluster, authentication
         self.writer = Writer(cluster)
-        self._token, self._of_clouds = token, of_clouds
 
     def answer(self, request: Request) -> Answer:
-        """Any refusal is raised."""
-        if request.path in _HEALTH or request.path.startswith(tuple(f"{path}/" for path in _HEALTH)):
-            return Reply(b"ok", content_type="text/plain; charset=utf-8")
-        if not self.knows(request):
-            raise unauthorized()
+        """To somebody who was let in. Any refusal is raised."""
         if request.path in ("/version", "/version/"):
             return Reply(VERSION)
+        if is_open(request.path):
+            return Reply(b"ok", content_type="text/plain; charset=utf-8")
         found = discovery.answer(self.cluster.kinds, request) or openapi.answer(self.cluster.kinds, request)
         return found or self._on(route(self.cluster.kinds, request.path), request)
-
-    def knows(self, request: Request) -> bool:
-        """Whether the request carries our token, or one of a pretend cloud."""
-        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        return given == self._token or self._of_clouds(given)
 
     def _on(self, at: Route, request: Request) -> Answer:
         if at.subresource and at.subresource != "status":
             return subresources.answer(self.cluster, self.writer, at, request)
         if at.kind.verbs == ("create",):
-            return reviews.answer(at.kind, request)
+            return reviews.answer(at.kind, request, self.authentication)
         verbs: dict[str, Callable[[Route, Request], Answer]]
         if at.name:
             verbs = {"GET": self._get, "PUT": self._put, "PATCH": self._patch, "DELETE": self._delete}

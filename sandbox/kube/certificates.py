@@ -64,8 +64,11 @@ def authority(folder: Path) -> Authority:
 
 
 def signing_key(path: Path) -> None:
-    """The key with which an API server signs the tokens of service accounts."""
-    write_file(path, _key_pem(rsa.generate_private_key(public_exponent=65537, key_size=2048)))
+    """The key with which an API server signs the tokens of service accounts; its public half is `*.pub`."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    write_file(path.with_suffix(".pub"), public.decode())
+    write_file(path, _key_pem(key))
 
 
 def _builder(subject: x509.Name, issuer: x509.Name, public_key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:

@@ -1,51 +1,49 @@
-"""Tokens of the pretend clouds at this API: those that `aws eks get-token` makes with the pretend AWS's keys, access tokens of
-the pretend Google Cloud (sealed with its secret), and listed ones.
+"""Tokens of the pretend clouds at this API: those that `aws eks get-token` makes, and access tokens of the pretend Google Cloud.
 
-A token of EKS is a signed question to AWS, "who am I?". The key that it is signed with must be that of the pretend AWS in the
-same sandbox, and its date recent; the signature itself is not checked. A pretend cloud whose tokens are mere words puts them,
-one to a line, into `kube-tokens` in the sandbox's folder.
+A token of EKS is a signed question to AWS, "who am I?", with the name of a cluster in it. As on EKS, AWS says whether it is
+right: the pretend one of the same sandbox knows the keys and the clusters. Google's are sealed with its secret.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
-from datetime import UTC, datetime, timedelta
+import hashlib
+import time
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
+from sandbox.control_client import ask
 from sandbox.gcp import entrance
 
 EKS_PREFIX = "k8s-aws-v1."
-HOLDS = timedelta(minutes=15)
-LISTED = "kube-tokens"
+REMEMBERED_SECONDS = 10.0  # so that not every request asks AWS, too
+_MOST = 256
+_LONGEST = 16384  # no token is longer; a header may be
 
 
-def is_known(token: str, root: Path) -> bool:
-    """Whether a cloud of the sandbox in this folder gave it out."""
-    if token.startswith(EKS_PREFIX):
-        return _is_of_aws(token.removeprefix(EKS_PREFIX), root / "aws.json")
-    if token.startswith(entrance.START):
-        return (root / "gcp.json").exists() and entrance.Entrance(root / "gcp").knows(f"Bearer {token}")
-    try:
-        return bool(token) and token in (root / LISTED).read_text().split()
-    except OSError:
+class CloudTokens:
+    """Those of the sandbox in one folder."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._right: dict[bytes, float] = {}  # digest of a token that AWS knew: until when that is believed
+
+    def knows(self, token: str) -> bool:
+        """Whether a cloud of this sandbox gave it out, or its keys did."""
+        if len(token) > _LONGEST:
+            return False
+        if token.startswith(EKS_PREFIX):
+            return self._is_of_aws(token)
+        if token.startswith(entrance.START):
+            return (self._root / "gcp.json").exists() and entrance.Entrance(self._root / "gcp").knows(f"Bearer {token}")
         return False
 
-
-def _is_of_aws(text: str, record: Path) -> bool:
-    try:
-        key = json.loads(record.read_text())["access_key_id"]
-        url = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
-        asked = {name: values[-1] for name, values in parse_qs(urlsplit(url).query).items()}
-        moment = datetime.strptime(asked["X-Amz-Date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-        return (
-            asked["Action"] == "GetCallerIdentity"
-            and asked["X-Amz-Credential"].split("/")[0] == key
-            and "x-k8s-aws-id" in asked["X-Amz-SignedHeaders"].split(";")
-            and bool(asked["X-Amz-Signature"])
-            and abs(datetime.now(UTC) - moment) < HOLDS
-        )
-    except (OSError, ValueError, KeyError, binascii.Error):
-        return False
+    def _is_of_aws(self, token: str) -> bool:
+        digest, now = hashlib.sha256(token.encode(errors="replace")).digest(), time.monotonic()
+        if self._right.get(digest, 0.0) > now:
+            return True
+        said = ask(self._root, "aws", "token-reviews", {"token": token})
+        if not said or not said.get("cluster"):
+            return False
+        if len(self._right) >= _MOST:
+            self._right.clear()
+        self._right[digest] = now + REMEMBERED_SECONDS
+        return True

@@ -8,6 +8,7 @@ import uuid
 from collections import deque
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sandbox.faults import Faults
@@ -16,6 +17,7 @@ from sandbox.kube.runtime import NoRuntime, PodRuntime
 from sandbox.kube.store import Object, Store
 
 if TYPE_CHECKING:
+    from sandbox.kube.accounts import Accounts
     from sandbox.kube.nodes import Nodes
 
 VERSION = {
@@ -48,6 +50,8 @@ class Cluster:
 
     runtime: PodRuntime = field(default_factory=NoRuntime)  # asked where a pod's node has no kubelet
     nodes: Nodes | None = None
+    accounts: Accounts | None = None  # gives out tokens of service accounts
+    certificate: tuple[Path, Path] | None = None  # and its key: what webhooks are shown
     store: Store = field(default_factory=Store)
     kinds: Kinds = field(default_factory=Kinds)
     faults: Faults = field(default_factory=Faults)

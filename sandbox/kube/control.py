@@ -58,11 +58,9 @@ class Call:
 
 def answer(api: Api, request: Request) -> Reply:
     """Bodies are JSON both ways; the token is asked for as everywhere."""
-    if request.path == "/_sandbox/health":
-        return Reply({"version": api.cluster.store.version, "calls": len(api.cluster.calls)})
     name = request.path.removeprefix("/_sandbox/").strip("/")
     handler = _HANDLERS.get((request.method, name))
-    if not api.knows(request):
+    if not api.authentication.knows(request):
         return Reply({"error": "the token in kubeconfig.yaml is needed"}, 401)
     if handler is None:
         there = ", ".join(f"{method} /_sandbox/{path}" for method, path in _HANDLERS)
@@ -73,6 +71,10 @@ def answer(api: Api, request: Request) -> Reply:
         return Reply({"error": str(error)}, 400)
     except Refusal as refusal:
         return Reply({"error": refusal.message}, refusal.code)
+
+
+def _health(cluster: Cluster, request: Request) -> Any:
+    return {"version": cluster.store.version, "calls": len(cluster.calls)}
 
 
 def _faults(cluster: Cluster, request: Request) -> Any:
@@ -130,6 +132,7 @@ def _reset(cluster: Cluster, request: Request) -> Any:
 
 
 _HANDLERS: dict[tuple[str, str], Callable[[Cluster, Request], Any]] = {
+    ("GET", "health"): _health,
     ("GET", "faults"): _faults,
     ("POST", "faults"): _add_faults,
     ("DELETE", "faults"): _clear_faults,

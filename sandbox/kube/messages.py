@@ -22,11 +22,12 @@ class Request:
     query: dict[str, list[str]]
     headers: Message
     body: bytes = b""
+    groups: tuple[str, ...] = ()  # that the client's certificate names
 
     @staticmethod
-    def of(method: str, target: str, headers: Message, body: bytes) -> Request:
+    def of(method: str, target: str, headers: Message, body: bytes, groups: tuple[str, ...] = ()) -> Request:
         parts = urlsplit(target)
-        return Request(method, parts.path, parse_qs(parts.query, keep_blank_values=True), headers, body)
+        return Request(method, parts.path, parse_qs(parts.query, keep_blank_values=True), headers, body, groups)
 
     def option(self, name: str, default: str = "") -> str:
         return self.query.get(name, [default])[-1]

@@ -14,13 +14,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from sandbox import state
+from sandbox import control_secret, state
 from sandbox.kube import kubeconfig, real
 from sandbox.kube.controllers import process as controllers
 from sandbox.state import SandboxError
 
 START_SECONDS = 60.0
 MODULE = "sandbox.kube.server"
+ADMINISTRATORS = "system:masters"
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,11 @@ def _started(root: Path, known: Kube | None, assets: real.Assets | None, moving:
 
         authority = certificates.authority(place)
         authority.issue("server")
+        authority.issue("admin", groups=(ADMINISTRATORS,))
         certificates.signing_key(place / "accounts.key")
-        state.write_file(place / "token", secrets.token_urlsafe(32) + "\n")
+        token = secrets.token_urlsafe(32)
+        control_secret.write(place, token)
+        state.write_file(place / "token", f"{token}\n")
     port = known.server.rpartition(":")[2] if known else "0"  # the same as before, for those who noted it down
     if assets is None:
         pid, port = _start_pretend(place, port)

@@ -16,6 +16,7 @@ from sandbox.state import SandboxError
 START_SECONDS = 90.0
 # Turned off: it would wait for a controller that makes service accounts and their secrets.
 _PLUGINS_OFF = "ServiceAccount"
+_ADMISSION_VERSION = "apiserver.config.k8s.io/v1"
 _EGRESS_VERSION = "apiserver.k8s.io/v1beta1"  # since 1.20, and still served
 
 
@@ -46,15 +47,18 @@ def start(found: Assets, place: Path, port: int, *, moving: bool = False) -> tup
     port = port or _free_port()
     token = (place / "token").read_text().strip()
     state.write_file(place / "tokens.csv", f'{token},sandbox-admin,sandbox-admin,"system:masters"\n')
-    etcd = f"http://127.0.0.1:{etcd_port}"
+    etcd, peer = f"https://127.0.0.1:{etcd_port}", f"https://127.0.0.1:{peer_port}"
     _run(place, [
         found.etcd, f"--data-dir={place}/etcd", f"--listen-client-urls={etcd}", f"--advertise-client-urls={etcd}",
-        f"--listen-peer-urls=http://127.0.0.1:{peer_port}", "--unsafe-no-fsync",
+        f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=default={peer}",
+        *_shown_certificates(place), *_shown_certificates(place, "peer-"), "--unsafe-no-fsync",
     ])  # fmt: skip
     if not state.await_that(lambda: _listens(etcd_port), START_SECONDS):
         raise SandboxError(f"etcd does not listen; see {place / 'log'}")
     process = _run(place, [
-        found.apiserver, f"--etcd-servers={etcd}", "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+        found.apiserver, f"--etcd-servers={etcd}", f"--etcd-cafile={place}/ca.crt", f"--etcd-certfile={place}/server.crt",
+        f"--etcd-keyfile={place}/server.key", f"--admission-control-config-file={_known_to_webhooks(place)}",
+        "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
         f"--secure-port={port}", f"--tls-cert-file={place}/server.crt", f"--tls-private-key-file={place}/server.key",
         f"--client-ca-file={place}/ca.crt", f"--token-auth-file={place}/tokens.csv", "--authorization-mode=RBAC",
         "--service-cluster-ip-range=10.96.0.0/16", f"--service-account-key-file={place}/accounts.key",
@@ -64,6 +68,25 @@ def start(found: Assets, place: Path, port: int, *, moving: bool = False) -> tup
         f"--kubelet-client-key={place}/server.key", *(_through_controllers(place) if moving else []),
     ])  # fmt: skip
     return process.pid, str(port)
+
+
+def _shown_certificates(place: Path, prefix: str = "") -> list[str]:
+    """Have etcd answer only to those who show a certificate of ours: whoever can write there owns the cluster."""
+    return [f"--{prefix}cert-file={place}/server.crt", f"--{prefix}key-file={place}/server.key",
+            f"--{prefix}trusted-ca-file={place}/ca.crt", f"--{prefix}client-cert-auth"]
+
+
+def _known_to_webhooks(place: Path) -> Path:
+    """Have it show its certificate to webhooks: the sandbox's own answer nobody else."""
+    user = {"client-certificate": f"{place}/server.crt", "client-key": f"{place}/server.key"}
+    shown = {"apiVersion": "v1", "kind": "Config", "users": [{"name": "*", "user": user}]}
+    state.write_file(place / "webhook-users.json", json.dumps(shown) + "\n")
+    inner = {"apiVersion": _ADMISSION_VERSION, "kind": "WebhookAdmissionConfiguration",
+             "kubeConfigFile": f"{place}/webhook-users.json"}
+    plugins = [{"name": name, "configuration": inner} for name in ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")]
+    config = {"apiVersion": _ADMISSION_VERSION, "kind": "AdmissionConfiguration", "plugins": plugins}
+    state.write_file(place / "admission.json", json.dumps(config) + "\n")
+    return place / "admission.json"
 
 
 def _through_controllers(place: Path) -> list[str]:

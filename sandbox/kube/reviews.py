@@ -1,14 +1,17 @@
-"""Questions that leave nothing behind: may I, and who am I. Here everybody with the token may do everything."""
+"""Questions that leave nothing behind: may I, and who am I. Here everybody who is known may do everything."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from sandbox.kube.authentication import Authentication
 from sandbox.kube.kinds import Kind
 from sandbox.kube.messages import Reply, Request
 from sandbox.kube.problems import bad_request, method_not_allowed
 from sandbox.kube.webhooks import USER
 
 
-def answer(kind: Kind, request: Request) -> Reply:
+def answer(kind: Kind, request: Request, authentication: Authentication) -> Reply:
     if request.method != "POST":
         raise method_not_allowed()
     body = request.document()
@@ -17,9 +20,14 @@ def answer(kind: Kind, request: Request) -> Reply:
     everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
     status = {
         "SelfSubjectRulesReview": {"resourceRules": [everything], "nonResourceRules": [], "incomplete": False},
-        "TokenReview": {"authenticated": True, "user": USER},
+        "TokenReview": _token_status(body, authentication),
         "SelfSubjectReview": {"userInfo": USER},
     }.get(kind.kind, {"allowed": True, "reason": "the sandbox allows everything"})
     return Reply(
         {**body, "kind": kind.kind, "apiVersion": kind.api_version, "metadata": body.get("metadata") or {}, "status": status}, 201
     )
+
+
+def _token_status(body: dict[str, Any], authentication: Authentication) -> dict[str, Any]:
+    known = authentication.knows_token(str((body.get("spec") or {}).get("token", "")))
+    return {"authenticated": True, "user": USER} if known else {"authenticated": False, "error": "the token is not known here"}

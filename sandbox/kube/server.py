@@ -17,13 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.faults import Fault
-from sandbox.kube import cloud_tokens, control
+from sandbox.kube import control
+from sandbox.kube.accounts import Accounts
 from sandbox.kube.api import Answer, Api
+from sandbox.kube.authentication import Authentication, groups_of
 from sandbox.kube.cluster import Cluster
 from sandbox.kube.housekeeping import Housekeeper
 from sandbox.kube.messages import Reply, Request, Stream, Upgrade
 from sandbox.kube.nodes import Nodes
-from sandbox.kube.problems import Refusal
+from sandbox.kube.problems import Refusal, unauthorized
 from sandbox.state import write_file
 
 ADDRESS = "127.0.0.1"
@@ -46,8 +48,14 @@ def serve(cluster: Cluster, folder: Path, port: int) -> Server:
     """A server ready to run, its housekeeper at work."""
     Housekeeper(cluster).start()
     cluster.nodes = Nodes(cluster.store, folder)
-    api = Api(cluster, (folder / "token").read_text().strip(), lambda token: cloud_tokens.is_known(token, folder.parent))
-    return Server(api, folder, port)
+    cluster.certificate = folder / "server.crt", folder / "server.key"
+    cluster.accounts = Accounts(folder, lambda namespace, name: _account_uid(cluster, namespace, name))
+    return Server(Api(cluster, Authentication(folder, cluster.accounts)), folder, port)
+
+
+def _account_uid(cluster: Cluster, namespace: str, name: str) -> str | None:
+    found = cluster.store.get(("", "serviceaccounts"), (namespace, name))
+    return found["metadata"]["uid"] if found else None
 
 
 class Server(ThreadingHTTPServer):
@@ -62,6 +70,8 @@ class Server(ThreadingHTTPServer):
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.tls.load_cert_chain(folder / "server.crt", folder / "server.key")
         self.tls.set_alpn_protocols(["http/1.1"])
+        self.tls.load_verify_locations(folder / "ca.crt")
+        self.tls.verify_mode = ssl.CERT_OPTIONAL  # a token does as well
         super().__init__((ADDRESS, port), Handler)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
@@ -102,9 +112,12 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.api.cluster.away:
             self._reset()
             return
-        request = Request.of(self.command, self.path, self.headers, body)
+        request = Request.of(self.command, self.path, self.headers, body, groups_of(self.connection.getpeercert()))
         if request.path.startswith("/_sandbox/"):
             self._reply(control.answer(self.server.api, request))
+            return
+        if not self.server.api.authentication.lets_in(request):  # not counted, and it uses up no fault
+            self._reply(_refused(unauthorized()))
             return
         call = control.Call(request, self.server.api.cluster.kinds)
         fault = self.server.api.cluster.faults.striking(*call.for_faults)

@@ -136,7 +136,7 @@ def _review(kind: Kind, one: Object | None, before: Object | None, way: Way) -> 
 def _called(cluster: Cluster, hook: dict[str, Any], review: dict[str, Any]) -> dict[str, Any]:
     url = _address(cluster, hook["clientConfig"])
     request = urllib.request.Request(url, json.dumps(review).encode(), {"Content-Type": "application/json"})
-    handlers = [urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=_trust(hook["clientConfig"]))]
+    handlers = [urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=_trust(cluster, hook["clientConfig"]))]
     try:
         with urllib.request.build_opener(*handlers).open(request, timeout=hook.get("timeoutSeconds", 10)) as reply:
             answer = json.load(reply)
@@ -160,14 +160,16 @@ def _cause(error: Exception) -> str:
     return str(reason)
 
 
-def _trust(config: dict[str, Any]) -> ssl.SSLContext:
+def _trust(cluster: Cluster, config: dict[str, Any]) -> ssl.SSLContext:
     bundle = config.get("caBundle")
-    if not bundle:
-        return ssl.create_default_context()
     try:
-        context = ssl.create_default_context(cadata=base64.b64decode(bundle).decode())
+        context = ssl.create_default_context(cadata=base64.b64decode(bundle).decode() if bundle else None)
     except (ssl.SSLError, binascii.Error, ValueError) as error:
         raise _Unreachable(f"unable to load root certificates: {error}") from error
+    if cluster.certificate is not None:  # the sandbox's own webhooks answer nobody else
+        context.load_cert_chain(*cluster.certificate)
+    if not bundle:
+        return context
     context.check_hostname = "service" not in config  # a service's address is ours, its name is the cluster's
     return context
 

@@ -8,6 +8,7 @@ import pytest
 
 from playrunner.errors import PlayrunnerError
 from playrunner.templating import Templar
+from playrunner.written import written
 from tests.test_templating import World
 
 VARIABLES: dict[str, Any] = {"yes_": True, "none_": None, "s": "text", "empty": "", "l": [1, 2, 3], "ed": {}}
@@ -15,7 +16,7 @@ VARIABLES: dict[str, Any] = {"yes_": True, "none_": None, "s": "text", "empty": 
 
 def render(expression: str) -> Any:
     templar = Templar()
-    return templar.render("{{ " + expression + " }}", World(templar, **VARIABLES))
+    return templar.render(written("{{ " + expression + " }}"), World(templar, **VARIABLES))
 
 
 @pytest.mark.parametrize(

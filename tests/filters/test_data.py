@@ -8,6 +8,7 @@ import pytest
 
 from playrunner.errors import PlayrunnerError
 from playrunner.templating import Templar
+from playrunner.written import written
 from tests.test_templating import World
 
 VARIABLES: dict[str, Any] = {
@@ -31,7 +32,7 @@ VARIABLES: dict[str, Any] = {
 
 def render(expression: str) -> Any:
     templar = Templar()
-    return templar.render("{{ " + expression + " }}", World(templar, **VARIABLES))
+    return templar.render(written("{{ " + expression + " }}"), World(templar, **VARIABLES))
 
 
 @pytest.mark.parametrize(
@@ -123,9 +124,9 @@ def test_data_give_what_ansible_gives(expression: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("'{bad' | from_json", "filter 'from_json': Expecting property name enclosed in double quotes: l"),
-        ("'a: [' | from_yaml", "filter 'from_yaml': not valid YAML: while parsing a flow node did not fi"),
-        ("l | from_json", "filter 'from_json': the JSON object must be str, bytes or bytearray, not"),
+        ("'{bad' | from_json", "filter 'from_json': not valid JSON: Expecting property name enclosed in double q"),
+        ("'a: [' | from_yaml", "filter 'from_yaml': not valid YAML: did not find expected node content"),
+        ("l | from_json", "filter 'from_json': takes JSON text, not a value of type list"),
         ("d | to_nice_yaml(nope=1)", "filter 'to_nice_yaml': dump_all() got an unexpected keyword argument 'no"),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 from playrunner.errors import BadInput, StepFailed, UndefinedVariable
 from playrunner.filters.lookups import run_lookup
 from playrunner.templating import Templar
+from playrunner.written import written
 from tests.test_templating import World
 
 USERS = [{"name": "ann", "groups": ["x", "y"]}, {"name": "bob", "groups": ["z"]}]
@@ -101,7 +102,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     ],
 )
 def test_lookups_give_what_ansible_gives(world: World, expression: str, value: Any) -> None:
-    assert world.templar.render("{{ " + expression + " }}", world) == value
+    assert world.templar.render(written("{{ " + expression + " }}"), world) == value
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,7 @@ def test_lookups_give_what_ansible_gives(world: World, expression: str, value: A
 )
 def test_a_lookup_that_fails_says_why(world: World, expression: str, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind) as caught:
-        world.templar.render("{{ " + expression + " }}", world)
+        world.templar.render(written("{{ " + expression + " }}"), world)
     assert message in str(caught.value)
 
 

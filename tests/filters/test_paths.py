@@ -8,6 +8,7 @@ import pytest
 
 from playrunner.errors import PlayrunnerError
 from playrunner.templating import Templar
+from playrunner.written import written
 from tests.test_templating import World
 
 VARIABLES: dict[str, Any] = {"none_": None, "path": "/etc/foo/bar.tar.gz"}
@@ -15,7 +16,7 @@ VARIABLES: dict[str, Any] = {"none_": None, "path": "/etc/foo/bar.tar.gz"}
 
 def render(expression: str) -> Any:
     templar = Templar()
-    return templar.render("{{ " + expression + " }}", World(templar, **VARIABLES))
+    return templar.render(written("{{ " + expression + " }}"), World(templar, **VARIABLES))
 
 
 @pytest.mark.parametrize(

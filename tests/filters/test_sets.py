@@ -8,6 +8,7 @@ import pytest
 
 from playrunner.errors import PlayrunnerError
 from playrunner.templating import Templar
+from playrunner.written import written
 from tests.test_templating import World
 
 VARIABLES: dict[str, Any] = {
@@ -23,7 +24,7 @@ VARIABLES: dict[str, Any] = {
 
 def render(expression: str) -> Any:
     templar = Templar()
-    return templar.render("{{ " + expression + " }}", World(templar, **VARIABLES))
+    return templar.render(written("{{ " + expression + " }}"), World(templar, **VARIABLES))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sandbox import control_secret
 from sandbox.aws import process
 from sandbox.aws.process import Aws
 
@@ -43,7 +44,8 @@ class PretendAws:
 
     def control(self, method: str, name: str, wish: Any = None) -> Any:
         body = None if wish is None else json.dumps(wish).encode()
-        request = urllib.request.Request(f"{self.up.endpoint_url}/_sandbox/{name}", data=body, method=method)
+        secret = control_secret.header(self.root / "aws")
+        request = urllib.request.Request(f"{self.up.endpoint_url}/_sandbox/{name}", body, secret, method=method)
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(request, timeout=10) as answer:
             return json.load(answer)

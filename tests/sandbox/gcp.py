@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from sandbox import control_secret
 from sandbox.gcp import process
 from sandbox.gcp.process import Gcp
 from tests.sandbox.aws import until
@@ -55,9 +56,13 @@ class PretendGcp:
         return until(lambda: self.get(where), lambda one: one["status"] == "DONE")
 
     def control(self, method: str, name: str, wish: Any = None) -> Any:
-        status, found = self.ask(method, f"_sandbox/{name}", wish)
+        status, found = self.steer(method, name, wish)
         assert status == 200, found
         return found
+
+    def steer(self, method: str, name: str, wish: Any = None) -> tuple[int, Any]:
+        secret = control_secret.header(self.root / "gcp")["Authorization"].removeprefix("Bearer ")
+        return self.ask(method, f"_sandbox/{name}", wish, token=secret)
 
     def fault(self, kind: str, **more: Any) -> None:
         self.control("POST", "faults", {"kind": kind, **more})

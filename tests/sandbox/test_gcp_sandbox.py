@@ -182,7 +182,7 @@ def test_a_pool_that_scales_is_resized_within_its_bounds_by_steering(gcp: Preten
     assert len(nodes) == 2 and all(node["name"].startswith("gke-demo-pool-1-") for node in nodes)
     assert gcp.control("POST", "pools", {**wish, "size": 1, "remove": [nodes[0]["name"]]})["size"] == 1
     assert {one["pool"]: one["nodes"] for one in gcp.control("GET", "pools")["pools"]}["pool-1"][0]["name"] == nodes[1]["name"]
-    status, _ = gcp.ask("POST", "_sandbox/pools", {**wish, "pool": "main", "size": 3})
+    status, _ = gcp.steer("POST", "pools", {**wish, "pool": "main", "size": 3})
     assert status == 400, "one that does not scale is left alone"
 
 

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from playrunner.documents import parse_json
+
 MISSING = ("NoSuchEntity", "NoSuchEntityException")
 VERSION = "2012-10-17"
 
@@ -13,7 +15,7 @@ VERSION = "2012-10-17"
 def document(statements: Any) -> dict[str, Any]:
     """A policy document: as it is, from JSON text, or around a list of statements."""
     if isinstance(statements, str):
-        statements = json.loads(statements)
+        statements = parse_json(statements, "policy document")
     if isinstance(statements, list):
         return {"Version": VERSION, "Statement": statements}
     return dict(statements)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
+from playrunner.answers import document
 from playrunner.cloud import HoldsData
 from playrunner.modules.aws._base import AwsModule
 from playrunner.modules.aws._storage import given, refuse_changes, same_key
@@ -34,7 +35,8 @@ class EcrRepository(AwsModule):
         state = {**found, "tags": (said or {}).get("tags", [])}
         if self._rules() is not None:
             policy = ctx.aws.read("ecr", "get_lifecycle_policy", gone, repositoryName=self.name)
-            state["lifecyclePolicy"] = json.loads(policy["lifecyclePolicyText"]) if policy else {"rules": []}
+            state["lifecyclePolicy"] = document(
+                str(policy["lifecyclePolicyText"]).encode(), "AWS (ecr.get_lifecycle_policy)") if policy else {"rules": []}
         return state
 
     def desired(self, ctx: Any, found: State | None) -> State:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, ClassVar, Literal
 
+from playrunner.documents import parse_yaml
 from playrunner.modules.aws import _eks
 from playrunner.state import Change, State
 
@@ -69,6 +70,4 @@ def _configuration(addon: State) -> Any:
     text = addon.get("configurationValues")
     if not text:
         return {}
-    import yaml
-
-    return yaml.safe_load(text)
+    return parse_yaml(str(text), "the settings of the addon in AWS", plain=True)

@@ -61,7 +61,8 @@ def members_of(path: str, data: Any = None) -> tuple[str, list[Member]]:
 def _tar_member(archive: Any, one: Any) -> Member:
     kinds = [("directory", one.isdir()), ("link", one.issym()), ("hard", one.islnk()), ("file", one.isreg())]
     kind = next((kind for kind, yes in kinds if yes), "special")
-    return Member(_safe(one.name), kind, one.mode & 0o7777, one.mtime, one.size, one.linkname,
+    target = _safe(one.linkname, "a hard link to ") if kind == "hard" else one.linkname
+    return Member(_safe(one.name), kind, one.mode & 0o7777, one.mtime, one.size, target,
                   (one.uname, one.uid), (one.gname, one.gid), lambda: archive.extractfile(one))
 
 
@@ -79,18 +80,18 @@ def _zip_members(source: Any, path: str) -> list[Member]:
         if one.is_dir():
             members.append(Member(_safe(one.filename), "directory", stat.S_IMODE(mode) or 0o755, modified))
         elif stat.S_ISLNK(mode):
-            members.append(Member(_safe(one.filename), "link", 0o777, modified, target=archive.read(one).decode()))
+            members.append(Member(_safe(one.filename), "link", 0o777, modified, target=os.fsdecode(archive.read(one))))
         else:
             members.append(Member(_safe(one.filename), "file", stat.S_IMODE(mode) or 0o644, modified, one.file_size,
                                   source=lambda one=one: archive.open(one)))
     return members
 
 
-def _safe(name: str) -> str:
+def _safe(name: str, what: str = "") -> str:
     """The member's path below the folder it is unpacked in; one that would leave it is refused."""
     path = os.path.normpath(name)
-    if path.startswith("/") or path == ".." or path.startswith("../"):
-        raise Failed(f"the archive holds {name}, which lies outside the folder it is unpacked in; it is not unpacked")
+    if path.startswith("/") or path == ".." or path.startswith("../") or "\0" in path:
+        raise Failed(f"the archive holds {what}{name}, which lies outside the folder it is unpacked in; it is not unpacked")
     return path
 
 

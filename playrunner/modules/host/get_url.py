@@ -185,4 +185,5 @@ class GetUrl(Placed):
 def _name_in(url: str) -> str:
     from urllib.parse import unquote, urlsplit
 
-    return os.path.basename(unquote(urlsplit(url).path)) or "index.html"
+    name = os.path.basename(unquote(urlsplit(url).path)).replace("\0", "")
+    return "index.html" if name in ("", ".", "..") else name

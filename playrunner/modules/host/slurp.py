@@ -17,6 +17,7 @@ class Slurp(Probe):
     """A file's content, in base64."""
 
     aliases = {"path": "src"}
+    answers = {"content": str}
 
     src: str  # the file to read
 

@@ -30,6 +30,7 @@ class Stat(Probe):
     aliases = {"dest": "path", "name": "path", "checksum_algo": "checksum_algorithm", "checksum": "checksum_algorithm",
                "mime": "get_mime", "mime_type": "get_mime", "mime-type": "get_mime", "attr": "get_attributes",
                "attributes": "get_attributes"}
+    answers = {"stat": {"exists": bool}}
 
     path: str  # what to look at
     follow: bool = False  # look at what a link points to

@@ -35,7 +35,7 @@ class Unarchive(Placed):
     keep_newer: bool = False  # leave files alone that are newer than those in the archive
     list_files: bool = False  # return the names of all members
     validate_certs: bool = True  # with a URL: check the server's certificate
-    decrypt: bool = True  # accepted; nothing here is encrypted
+    decrypt: bool = True  # no sends a file that ansible-vault encrypts as it is; otherwise it is refused
 
     _members = list["Member"]()
     _handler = ""
@@ -50,6 +50,11 @@ class Unarchive(Placed):
             raise Failed(f"dest '{folder}' must be an existing dir; make it first", dest=folder)
         self._handler, members = self._read(ctx)
         self._members = [one for one in map(self._stripped, members) if one and self._chosen(one.name)]
+        for one in self._members:
+            if one.kind == "special":
+                raise Failed(f"the archive holds {one.name}, which is a device or a pipe; it is not unpacked. "
+                             "Leave it out with exclude")
+            self._refuse_way_out(one)
         different = [one for one in self._members if self._differs(ctx, one)]
         absent = [self._at(one) for one in different if not os.path.lexists(self._at(one))]
         missing = _topmost([first_missing(path) or path for path in absent])
@@ -71,6 +76,7 @@ class Unarchive(Placed):
         folders = []
         try:
             for one in self._members:
+                self._refuse_way_out(one)  # a link that was unpacked a moment ago may lead out
                 if one.kind == "directory":
                     os.makedirs(self._at(one), exist_ok=True)
                     folders.append(one)
@@ -125,7 +131,7 @@ class Unarchive(Placed):
                 return None
             one.name = "/".join(parts)
             if one.kind == "hard":
-                one.target = "/".join(os.path.normpath(one.target).split("/")[int(number):])
+                one.target = "/".join(one.target.split("/")[int(number):]) or "."
         return one
 
     def _chosen(self, name: str) -> bool:
@@ -141,6 +147,8 @@ class Unarchive(Placed):
         """Mode and owner the member should have."""
         kind = "directory" if one.kind == "directory" else "file"
         umask = 0 if os.geteuid() == 0 else 0o777 & ~default_bits("directory")
+        if os.geteuid() != 0 and kind == "file":
+            umask |= 0o7000  # as tar does: only root's programs may come with another user's rights
         as_packed = {"kind": kind, "mode": octal(one.mode & ~umask)}
         return {"mode": as_packed["mode"], **mode_state(self.mode, as_packed, kind), **self.owner_state(ctx, None)}
 
@@ -152,7 +160,7 @@ class Unarchive(Placed):
         if one.kind == "link":
             return kind_of(info) != "link" or os.readlink(path) != one.target
         if kind_of(info) != ("directory" if one.kind == "directory" else "file"):
-            return one.kind != "special"
+            return True
         if one.kind == "file":
             if self.keep_newer and info.st_mtime > one.mtime:
                 return False
@@ -161,25 +169,35 @@ class Unarchive(Placed):
             if sha1_of(chunks_of(path)) != sha1_of(one.chunks()):
                 return True
         if one.kind == "hard":
-            return not os.path.samefile(path, os.path.join(self._folder(), one.target))
+            source = os.path.join(self._folder(), one.target)
+            return not os.path.lexists(source) or not os.path.samestat(info, os.lstat(source))
         shown = facts(path, follow=True)
         return any(shown[key] != value for key, value in self._wanted(ctx, one).items())
 
     def _unpack(self, ctx: Any, one: Member) -> None:
         path = self._at(one)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        if not os.path.realpath(os.path.dirname(path)).startswith(os.path.realpath(self._folder())):
-            raise Failed(f"{path} would be written through a link that leads out of {self._folder()}; "
-                         "it is not unpacked")
         if os.path.lexists(path) and (one.kind != "file" or os.path.isdir(path)):
             remove(path)
         if one.kind == "link":
             os.symlink(one.target, path)
         elif one.kind == "hard":
-            os.link(os.path.join(self._folder(), one.target), path)
+            os.link(os.path.join(self._folder(), one.target), path, follow_symlinks=False)
         elif one.kind == "file":
             write(ctx, path, one.chunks(), {})
             self._finish(ctx, one)
+
+    def _refuse_way_out(self, one: Member) -> None:
+        """No part of a member's path, and none of the path a hard link shares a file with, may be a link out."""
+        top = os.path.realpath(self._folder()).rstrip("/") + "/"
+        path = self._at(one)
+        ways = [path if one.kind == "directory" else os.path.dirname(path)]
+        if one.kind == "hard":
+            ways.append(os.path.dirname(os.path.join(self._folder(), one.target)))
+        for way in ways:
+            if not (os.path.realpath(way) + "/").startswith(top):
+                raise Failed(f"{path} would be unpacked through a link that leads out of {self._folder()}; "
+                             "it is not unpacked")
 
     def _finish(self, ctx: Any, one: Member) -> None:
         path = self._at(one)

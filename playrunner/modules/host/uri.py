@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
+_WORDS_OF_A_RESULT = ("failed", "skipped", "unreachable", "unknown", "warnings", "exception", "diff", "ansible_facts",
+                      "ansible_job_id")
 
 class Uri(Placed, Action):
     """A request to a web service, from the host."""
@@ -77,9 +79,9 @@ class Uri(Placed, Action):
                        client_cert=self.client_cert, client_key=self.client_key, unix_socket=self.unix_socket,
                        proxy=self.use_proxy)
         data = b"".join(answer.chunks())
-        shown = {"changed": False, "status": answer.status, "url": answer.url, "redirected": answer.redirected,
-                 "msg": answer.said, "elapsed": int(time.monotonic() - started), **_cookies(answer),
-                 **{name.lower().replace("-", "_"): value for name, value in answer.headers}}
+        shown = {**_named(answer.headers), "changed": False, "status": answer.status, "url": answer.url,
+                 "redirected": answer.redirected, "msg": answer.said, "elapsed": int(time.monotonic() - started),
+                 **_cookies(answer)}
         text = data.decode(_charset(answer), "replace")
         if "json" in (answer.header("content-type") or ""):
             try:
@@ -132,6 +134,12 @@ def _charset(answer: Answer) -> str:
         return codecs.lookup(name).name
     except LookupError:
         return "utf-8"
+
+
+def _named(headers: list[tuple[str, str]]) -> dict[str, str]:
+    """Headers as values of the result; a server must not say what only the step itself can say."""
+    named = {name.lower().replace("-", "_"): value for name, value in headers}
+    return {name: value for name, value in named.items() if name not in _WORDS_OF_A_RESULT}
 
 
 def _cookies(answer: Answer) -> dict[str, Any]:

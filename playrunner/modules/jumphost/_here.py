@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from playrunner.cloud import CloudModule
+from playrunner.inside import file_name
 from playrunner.ledger import state_directory
 from playrunner.state import State
 
@@ -17,6 +18,7 @@ class HereModule(CloudModule):
 
     identity: ClassVar[tuple[str, ...]] = ()
     settle_seconds: ClassVar[float] = 30
+    of_the_controller = True
 
     def ours(self, ctx: Any, state: State) -> bool:
         return True
@@ -27,7 +29,7 @@ class HereModule(CloudModule):
 
 def folder(ctx: Any) -> Path:
     """Where everything about a cluster's jump host is kept on this machine."""
-    return state_directory() / "jumphost" / str(ctx.owner.cluster)
+    return state_directory() / "jumphost" / file_name(str(ctx.owner.cluster))
 
 
 def write(file: Path, content: bytes, mode: int = 0o600) -> None:

@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 
 from playrunner import ssh_session
 from playrunner.cloud import CloudModule
+from playrunner.connection import read_all
 from playrunner.errors import HostUnreachable
+from playrunner.limits import ANSWER_BYTES
 from playrunner.module import Failed
 from playrunner.state import Change, State
 
@@ -65,9 +67,7 @@ def _quoted(path: str) -> str:
 def _run(ctx: Any, command: str) -> str:
     ssh_session.prepare()
     channel = ctx.connection().start(f"sh -c {shlex.quote(command)}")
-    out = bytearray()
-    while data := channel.receive():
-        out += data
+    out, _ = read_all(channel, ANSWER_BYTES)
     status, complaints = channel.status(), channel.complaints()
     channel.close()
     if status:

@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from playrunner.documents import read_yaml
+from playrunner.errors import BadInput
 from playrunner.module import Failed
 from playrunner.modules.jumphost._here import HereModule, folder, remove, write
 from playrunner.state import Change, State
@@ -22,11 +24,11 @@ class Inventory(HereModule):
     def observe(self, ctx: Any) -> State | None:
         file = file_of(ctx)
         try:
-            content = yaml.safe_load(file.read_text())
-        except FileNotFoundError:
+            content = read_yaml(file, plain=True) if file.exists() else None
+        except BadInput as error:
+            raise Failed(f"{error}; remove the file, and it is written anew") from None
+        if content is None:
             return None
-        except yaml.YAMLError as error:
-            raise Failed(f"{file} cannot be read: {error}; remove it, and it is written anew") from None
         return {"path": str(file), "text": yaml.safe_dump(content, sort_keys=False)}
 
     def desired(self, ctx: Any, found: State | None) -> State:

@@ -27,6 +27,6 @@ class Debug(Probe):
         if self.var is None:
             return {"msg": "Hello world!" if self.msg is None else self.msg}
         try:
-            return {str(self.var): ctx.evaluate(str(self.var))}
+            return {str(self.var): ctx.evaluate(self.var)}
         except UndefinedVariable:
             return {str(self.var): "VARIABLE IS NOT DEFINED!"}

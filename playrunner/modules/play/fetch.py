@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import posixpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from playrunner.context import Context
+from playrunner.inside import Outside, file_name, inside, write_whole
 from playrunner.module import Failed, Module
 from playrunner.state import Change
 
@@ -28,10 +30,13 @@ class Fetch(Module):
     def observe(self, ctx: Context) -> State | None:
         self.path = self._place(ctx)
         seen, _ = ctx.on_host("host.stat", {"path": self.src, "follow": True})
-        there = seen.get("stat", {})
+        there = seen.get("stat")
+        there = there if isinstance(there, dict) else {}
         self.remote = str(there.get("checksum") or "")
         self.problem = str(seen.get("msg") or "") or _problem(there, self.remote)
-        return {"sha1": hashlib.sha1(self.path.read_bytes()).hexdigest()} if self.path.is_file() else None
+        if not self.path.is_file() or self.path.is_symlink():
+            return None
+        return {"sha1": hashlib.sha1(self.path.read_bytes()).hexdigest()}
 
     def desired(self, ctx: Context, found: State | None) -> State | None:
         if not self.problem:
@@ -44,13 +49,16 @@ class Fetch(Module):
         found, _ = ctx.on_host("host.slurp", {"src": self.src})
         if found.get("failed"):
             raise Failed(str(found.get("msg")), file=self.src)
-        content = base64.b64decode(found["content"])
+        try:
+            content = base64.b64decode(found["content"], validate=True)
+        except (KeyError, TypeError, ValueError):
+            raise Failed(f"{self.src} cannot be fetched: the host's answer holds no content", file=self.src) from None
         if self.validate_checksum and hashlib.sha1(content).hexdigest() != self.remote:
             raise Failed(f"{self.src} changed while it was fetched; run again", file=self.src)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        scratch = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        scratch.write_bytes(content)
-        scratch.replace(self.path)
+        try:
+            write_whole(self.path, content)
+        except OSError as error:
+            raise Failed(f"{self.src} cannot be written to {self.path}: {error.strerror}", file=self.src) from None
 
     def returns(self, ctx: Context, change: Change) -> dict[str, Any]:
         if self.problem:
@@ -61,10 +69,14 @@ class Fetch(Module):
         dest = Path(os.path.expanduser(self.dest))
         if not dest.is_absolute():
             dest = Path(str(ctx.evaluate("playbook_dir"))) / dest
-        if not self.flat:
-            return dest / ctx.host / self.src.lstrip("/")
-        if self.dest.endswith("/") or dest.is_dir():
-            return dest / os.path.basename(self.src)
+        # The host may have given the path (find, stat), so it decides about names below dest and nothing else.
+        try:
+            if not self.flat:
+                return inside(dest / file_name(ctx.host), self.src)
+            if self.dest.endswith("/") or dest.is_dir():
+                return inside(dest, os.path.basename(posixpath.normpath("/" + self.src)))
+        except Outside as error:
+            raise Failed(f"{self.src} is not fetched: {error}", file=self.src) from None
         return dest
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from playrunner.context import Context
-from playrunner.module import Probe
+from playrunner.module import Failed, Probe
+
+_NOT_IN_A_NAME = re.compile(r"[\x00-\x1f\x7f,:!&*?\[\]~/]")
 
 
 class GroupBy(Probe):
@@ -16,6 +19,9 @@ class GroupBy(Probe):
 
     def look(self, ctx: Context) -> dict[str, Any]:
         group = self.key.replace(" ", "-")
+        for name in (group, *self.parents):
+            if _NOT_IN_A_NAME.search(name):
+                raise Failed(f"{name!r:.80} cannot be the name of a group: it would be read as a pattern of hosts")
         new = ctx.host not in ctx.inventory.groups.get(group, ())
         ctx.inventory.add_to_group(ctx.host, group, [parent.replace(" ", "-") for parent in self.parents])
         return {"changed": new, "add_group": group, "parent_groups": self.parents}

@@ -11,6 +11,7 @@ class IncludeTasks(Probe):
     """Steps from another file, read when this step runs."""
 
     in_memory = True
+    raw = ("apply",)  # keywords of the steps, rendered when those run
     free_form = "file"
     aliases = {"_raw_params": "file"}
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from playrunner.connection import read_all
 from playrunner.context import Context
+from playrunner.limits import limits
 from playrunner.module import Action, Failed
 
 
@@ -20,9 +22,11 @@ class Raw(Action):
     def act(self, ctx: Context) -> dict[str, Any]:
         line = f"{self.executable} -c {shlex.quote(self.cmd)}" if self.executable else self.cmd
         channel = ctx.connection().start(line)
-        out = bytearray()
-        while data := channel.receive():
-            out += data
+        most = limits().output_bytes
+        out, left_out = read_all(channel, most)
+        if left_out:
+            ctx.warnings.append(f"the command wrote {left_out} bytes more than the {most} that are kept;"
+                                " write to a file, or set PLAYRUNNER_OUTPUT_MB")
         status, errors = channel.status(), channel.complaints()
         channel.close()
         text = out.decode(errors="replace")

@@ -18,6 +18,8 @@ _LOOK_SECONDS = 0.2
 class Memory(Probe):
     """Who holds the memory of a node's devices, and whether that is a run that should be gone."""
 
+    answers = {"holders": [{"pid": int, "mib": float, "device": str, "name": str, "ours": bool}]}
+
     run: str  # the run's folder on the node
     host: str  # the node's name in the run
     patience_seconds: float = 0.0  # for a driver to take back what processes held that have just ended

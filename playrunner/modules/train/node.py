@@ -30,6 +30,10 @@ for name in sys.argv[1:]:
 class Node(Probe):
     """What a node has for training: interpreter, packages, devices, disk, clock, ports, other runs."""
 
+    answers = {"time": float, "cores": int, "python": str, "packages": dict, "devices": {"kind": str, "count": int},
+               "holders": [{"pid": int, "mib": float, "name": str}], "free_gib": float, "root": str, "writable": bool,
+               "interface": str, "job_folder": bool, "busy_ports": [int], "checkpoints": [str], "occupants": [str]}
+
     root: str  # the folder of runs and code
     python: str  # the interpreter that will train
     host: str  # the node's name in the run

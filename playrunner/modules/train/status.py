@@ -18,6 +18,9 @@ _TAIL_BYTES = 65536
 class Status(Probe):
     """The runs a node knows of: state, last metrics, checkpoints, and the keeper's words."""
 
+    answers = {"runs": [{"name": str, "job": dict, "keeper": dict, "metrics": [dict], "checkpoints": [str],
+                         "processes": int, "log_bytes": int}]}
+
     root: str  # the folder of runs
     host: str  # the node's name in runs
     run: str = ""  # only this one

@@ -24,6 +24,8 @@ _ENDINGS = ("finished", "failed", "stopped")
 class Vitals(Probe):
     """How a run is doing on a node: its processes, the end of its log, load, memory, disk, the kernel's complaints."""
 
+    answers = {"processes": [dict], "keeper": dict, "time": float, "log": [str]}
+
     root: str  # the folder of runs
     host: str  # the node's name in the run
     run: str  # the run's name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import trainer.node.board
 from playrunner.cli import print_json
+from playrunner.documents import json_object
 from playrunner.errors import PlayrunnerError
 from playrunner.kube_errors import KubeError
 from playrunner.kube_forward import PodStream
@@ -64,7 +64,7 @@ def _first_word(site: Site, run: ClusterRun, pod: str) -> dict[str, Any]:
         text = _log(site, run, pod)
         line = next((line for line in text.splitlines() if line.startswith("{")), "")
         if line:
-            said: dict[str, Any] = json.loads(line)
+            said = json_object(line) or {"error": f"it printed {line[:100]!r}"}
             if "error" in said:
                 raise BoardFailed(f"pod {run.namespace}/{pod}: {said['error']}; train_image must have tensorboard")
             return said

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from playrunner.documents import Plain
+from playrunner.answers import plain
 from playrunner.errors import PlayrunnerError, StepFailed
 from playrunner.kube_resource import Resource
 from playrunner.kube_watch import Collection, Objects, watch_until
@@ -21,6 +21,7 @@ from playrunner.options import Options
 from playrunner.removal import Gone, removable, remove
 from playrunner.run import run_plays
 from playrunner.survey import Survey
+from playrunner.written import Plain
 from roles.training.cluster.cacheset import release
 from roles.training.cluster.follow import Follower, Keeping, curve
 from roles.training.cluster.found import ClusterRun, again, events_of
@@ -69,7 +70,7 @@ def keep(site: Site, run: ClusterRun, record: Record) -> None:
     now = again(site.kube, run)
     if now.job:
         spec = {**now.job, "metadata": {key: value for key, value in now.job["metadata"].items() if key != "managedFields"}}
-        record.keep("job.yaml", yaml.safe_dump(spec, sort_keys=False))
+        record.keep("job.yaml", yaml.safe_dump(plain(spec), sort_keys=False))
     if now.pods:
         record.keep("pods.json", json.dumps(now.pods, indent=1) + "\n")
     events = events_of(site.kube, run)

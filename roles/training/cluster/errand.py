@@ -6,7 +6,6 @@ One that is under way already is followed instead of sent again; one whose follo
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 import trainer.pod
 from playrunner.cli import print_json
-from playrunner.documents import Plain
+from playrunner.documents import json_object
 from playrunner.errors import BadInput, StepFailed
 from playrunner.kube_compare import CLUSTER
 from playrunner.load.playbook import role_play
@@ -22,6 +21,7 @@ from playrunner.options import Options
 from playrunner.removal import Gone, removable, remove
 from playrunner.run import run_plays
 from playrunner.survey import Survey
+from playrunner.written import Plain
 from roles.training.cluster.command import CODE, FILES, START
 from roles.training.cluster.ending import await_gone
 from roles.training.cluster.follow import Follower
@@ -58,7 +58,7 @@ class Hearing:
 
     def line(self, pod: str, text: str) -> None:
         if text.startswith(RESULT):
-            self.result = json.loads(text.removeprefix(RESULT))
+            self.result = json_object(text.removeprefix(RESULT)) or {}
             return
         self.last = text
         self.live.say(text)

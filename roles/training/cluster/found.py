@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from playrunner.answers import BadAnswer, Shape, document, fitting
 from playrunner.kube import Kube
 from playrunner.kube_resource import Resource
 from playrunner.kube_why import EVENTS, PODS
@@ -16,6 +17,13 @@ from roles.training.cluster.launchers.kind import Kind, Status
 from roles.training.cluster.names import ID, LABEL, SUMMARY
 from roles.training.runs.record import Record, recorded
 from roles.training.runs.run import Run
+
+_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,252}")
+_SUMMARY: Shape = {
+    **dict.fromkeys(("name!", "run_id!", "launcher!", "namespace!", "output!"), str),
+    **dict.fromkeys(("profile", "strategy", "device", "claim", "mount", "image", "python"), str),
+    **dict.fromkeys(("world_size!", "replicas!", "processes!", "steps!", "port"), int),
+    **dict.fromkeys(("grace_seconds", "hourly", "created"), float), "elastic": [int], "overrides": [str], "detached": bool}
 
 Thing = dict[str, Any]
 
@@ -120,11 +128,21 @@ def _there(kube: Kube, namespace: str, selector: str) -> list[ClusterRun]:
         resource = resource_of(kube, kind)
         for job in kube.listing(resource, namespace, selector).items if resource else ():
             told = (job["metadata"].get("annotations") or {}).get(SUMMARY)
-            summary = json.loads(told) if told else {}
+            summary = _summary(told) if told else {}
             if summary.get("launcher") == kind.name:  # one resource may be several launchers'
                 run = ClusterRun({**summary, **_ending(summary["name"], summary["run_id"])}, kind.read(job), job)
                 found.append(ClusterRun(run.summary, _status(run), job, tuple(pods_of(kube, run))))
     return found
+
+
+def _summary(told: str) -> dict[str, Any]:
+    """What a job's annotation says of its run; nothing when it was not written here: whoever may write to the cluster can
+    put anything there, and a run's name is the name of a folder of this machine."""
+    try:
+        found: dict[str, Any] = fitting(document(told.encode(), "a job's annotation"), _SUMMARY, "a job's annotation")
+    except BadAnswer:
+        return {}
+    return found if all(_NAME.fullmatch(found[part]) for part in ("name", "run_id")) else {}
 
 
 def _status(run: ClusterRun) -> Status:

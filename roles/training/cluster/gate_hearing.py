@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from playrunner.documents import json_object
 from playrunner.kube import Kube
 from roles.training.cluster.follow import Keeping
 from roles.training.cluster.found import ClusterRun, pods_of
@@ -76,8 +76,7 @@ def gate_in(line: str) -> dict[str, Any] | None:
         return None
     # Behind a part that it read before the line's end torchrun writes its prefix once more.
     text = _PREFIX.sub("", text.removeprefix("GATE "))
-    found: dict[str, Any] = json.loads(text[:text.rfind("}") + 1])
-    return found
+    return json_object(text[:text.rfind("}") + 1])
 
 
 def named(result: Mapping[str, Any], nodes: Mapping[int, str]) -> dict[str, Any]:

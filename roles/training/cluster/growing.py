@@ -6,12 +6,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from playrunner.documents import Plain
 from playrunner.errors import BadInput, HostUnreachable, StepFailed
 from playrunner.load.playbook import role_play
 from playrunner.module import Failed
 from playrunner.options import Options
 from playrunner.run import run_plays
+from playrunner.written import Plain
 from roles.training.cluster.found import ClusterRun, again
 from roles.training.cluster.ground import Site
 from roles.training.cluster.groups import Group, group_of

@@ -9,6 +9,7 @@ from typing import Any
 
 from playrunner.errors import BadInput
 from playrunner.options import Options
+from playrunner.streams import stop_unless_read
 from roles.training.cluster.follow import METRICS, Follower
 from roles.training.cluster.found import ClusterRun
 from roles.training.cluster.gate_hearing import GATE
@@ -91,6 +92,7 @@ class Voice:
             plain = text.partition("] ")[2] if self.rank is not None else text
             sys.stdout.write((f"{pod} " if self.named else "") + plain + "\n")
         sys.stdout.flush()
+        stop_unless_read()
 
 
 def _nothing(run: ClusterRun, rank: int, whole: bool) -> str:

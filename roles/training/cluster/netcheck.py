@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from playrunner.cli import print_json
+from playrunner.documents import json_object
 from playrunner.errors import BadInput, PlayrunnerError
 from playrunner.kube_errors import KubeError
 from playrunner.kube_exec import run_in_pod
@@ -91,7 +91,7 @@ def _ask(site: Site, run: ClusterRun, pod: dict[str, Any], targets: list[str]) -
         ran = run_in_pod(site.kube, run.namespace, name, CONTAINER, words, seconds=SECONDS * 4 + 30)
     except (Failed, KubeError, PlayrunnerError) as error:
         return [Check(name, "exec", False, str(error), f"kubectl describe pod -n {run.namespace} {name}")]
-    said = [json.loads(line) for line in ran.out.splitlines() if line.startswith("{")]
+    said = [found for line in ran.out.splitlines() if (found := json_object(line)) and "target" in found]
     if not said:
         return [Check(name, "exec", False, (ran.err or ran.out).strip()[-300:] or f"exit code {ran.rc}", "")]
     return [check for each in said for check in _checks(name, each, each["target"] in targets[2:])]

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 import trainer.pod
-from playrunner.documents import Plain
+from playrunner.written import Plain
 from roles.training.cluster.command import CODE, PROFILE, START
 from roles.training.cluster.job import ClusterJob
 from roles.training.cluster.keys import OVER_SSH, new_keys

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from dataclasses import asdict, replace
 from typing import Any
 
 from playrunner.cli import print_json
+from playrunner.documents import read_json_object
 from playrunner.errors import BadInput
 from playrunner.fleet import Answer, Fleet
 from playrunner.options import Options
@@ -97,8 +97,8 @@ def _facts(fleet: Fleet, run: Run, options: Options) -> Facts:
 def _network(fleet: Fleet, run: Run) -> tuple[str, ...]:
     """What the gate measured before the run began, if this machine launched it, and what is to be said against it."""
     try:
-        result = json.loads((Record(run.name).folder / "gate.json").read_text())
-    except (OSError, ValueError):
+        result = read_json_object(Record(run.name).folder / "gate.json")
+    except BadInput:
         return ()
     host = run.hosts[0]
     expected = Expected(fleet.variable(host, "train_expected_gbps"), fleet.variable(host, "train_expected_latency_us"))

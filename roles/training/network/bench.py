@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import time
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from playrunner.cli import print_json
+from playrunner.documents import json_object
 from playrunner.errors import PlayrunnerError
 from playrunner.fleet import Fleet
 from playrunner.options import Options
@@ -107,5 +107,4 @@ def _verdict_of(voices: Sequence[Voice]) -> dict[str, Any]:
 
 def _result(voice: Voice) -> dict[str, Any] | None:
     line = next((line for line in voice.out.splitlines() if line.startswith("GATE {")), "")
-    found: dict[str, Any] | None = json.loads(line.removeprefix("GATE ")) if line else None
-    return found
+    return json_object(line.removeprefix("GATE "))

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from playrunner.documents import Plain
+from playrunner.written import Plain
 from roles.training.environment.variable import Variable
 from roles.training.planning.code import code_archive
 from roles.training.planning.commands import commands, hostfile

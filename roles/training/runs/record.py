@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 from typing import IO, Any
 
+from playrunner.documents import parse_json, read_json_object
+from playrunner.errors import BadInput
+from playrunner.inside import file_name
 from playrunner.ledger import state_directory
 
 
@@ -14,7 +17,7 @@ class Record:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.folder = state_directory() / "training" / "runs" / name
+        self.folder = state_directory() / "training" / "runs" / file_name(name)  # a host may have named it
         self._files: dict[str, IO[str]] = {}
 
     def begin(self, job: dict[str, Any], past: bool = False) -> None:
@@ -50,7 +53,7 @@ class Record:
         self.log(host).unlink(missing_ok=True)
 
     def log(self, host: str) -> Path:
-        return self.folder / "hosts" / f"{host}.log"
+        return self.folder / "hosts" / f"{file_name(host)}.log"
 
     def write_log(self, host: str, text: str) -> None:
         self._add(self.log(host), text)
@@ -73,10 +76,9 @@ class Record:
 
     def _read(self, name: str) -> dict[str, Any]:
         try:
-            found = json.loads((self.folder / name).read_text())
-        except (OSError, ValueError):
+            return read_json_object(self.folder / name)
+        except BadInput:
             return {}
-        return found if isinstance(found, dict) else {}
 
     def _add(self, path: Path, text: str) -> None:
         if str(path) not in self._files:
@@ -96,8 +98,8 @@ def parse_metrics(text: str) -> list[dict[str, Any]]:
     found = []
     for line in text.splitlines():
         try:
-            record = json.loads(line)
-        except ValueError:
+            record = parse_json(line, "metrics")
+        except BadInput:
             continue
         if isinstance(record, dict) and record.get("loss") is not None:
             found.append(record)

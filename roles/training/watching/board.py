@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import queue
 import sys
 import threading
@@ -10,6 +9,7 @@ from typing import Any
 
 from playrunner.cli import print_json
 from playrunner.connection import Channel
+from playrunner.documents import json_object
 from playrunner.errors import PlayrunnerError
 from playrunner.options import Options
 from roles.training.hosts import open_fleet
@@ -69,7 +69,7 @@ def _first_word(host: str, channel: Channel) -> dict[str, Any]:
         line = words.get(timeout=START_SECONDS)
     except queue.Empty:
         raise BoardFailed(f"{host}: tensorboard did not start within {START_SECONDS:g} s") from None
-    said: dict[str, Any] = json.loads(line) if line.startswith("{") else {"error": line or _complaint(channel)}
+    said = json_object(line) or {"error": line or _complaint(channel)}
     if "error" in said:
         raise BoardFailed(f"{host}: {said['error']}")
     return said

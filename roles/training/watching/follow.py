@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import json
 import queue
 import threading
 import time
@@ -11,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from playrunner.connection import Channel
+from playrunner.documents import json_object
 from playrunner.errors import PlayrunnerError
 from playrunner.fleet import Fleet
 from roles.training.network.keeping import keep_gate
@@ -222,10 +222,11 @@ class Follower:
             self.heard[host] = time.monotonic()
             *lines, pending = (pending + data).split(b"\n")
             for line in lines:
-                if line.startswith(b"{"):
-                    message = json.loads(line)
+                message = json_object(line) if line.startswith(b"{") else None
+                if message is not None:
                     self.news.put((host, message))
-                    if message.get("keeper", {}).get("state") in ENDED:
+                    keeper = message.get("keeper")
+                    if isinstance(keeper, dict) and keeper.get("state") in ENDED:
                         return True
         return False
 

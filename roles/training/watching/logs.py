@@ -9,6 +9,7 @@ from typing import Any
 from playrunner.errors import BadInput
 from playrunner.fleet import Fleet
 from playrunner.options import Options
+from playrunner.streams import stop_unless_read
 from roles.training.hosts import open_fleet
 from roles.training.planning.shell import in_shell
 from roles.training.runs.run import Run
@@ -42,6 +43,7 @@ class Printing:
             if line.startswith(self.prefix):
                 sys.stdout.write(self._shown(host, line) + "\n")
         sys.stdout.flush()
+        stop_unless_read()
 
     def metrics(self, text: str, again: bool) -> None:
         pass

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 import sys
 import time
 from collections.abc import Sequence
 from typing import Any
+
+from playrunner.terminal import Terminal
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # braille, by row and column of a cell
 
@@ -17,14 +18,13 @@ class LiveLine:
 
     def __init__(self, steps: int, quiet: bool = False) -> None:
         self.steps, self.quiet = steps, quiet
-        self.live = sys.stderr.isatty()
+        self.terminal = Terminal(sys.stderr)
         self.begun = time.monotonic()
         self.first: tuple[float, int] | None = None
-        self.shown = False
 
     def waiting(self, what: str) -> None:
-        if self.live and not self.quiet:
-            self._overwrite(f"{what} ({time.monotonic() - self.begun:.0f} s)")
+        if not self.quiet:
+            self.terminal.live(f"{what} ({time.monotonic() - self.begun:.0f} s)")
 
     def metrics(self, record: dict[str, Any]) -> None:
         if self.first is None:
@@ -32,30 +32,19 @@ class LiveLine:
         if self.quiet:
             return
         text = described(record, self.steps, self._remaining(int(record["step"])))
-        if self.live:
-            self._overwrite(text)
+        if self.terminal.is_screen:
+            self.terminal.live(text)
         else:
-            sys.stderr.write(text + "\n")
-            sys.stderr.flush()
+            self.terminal.line(text)
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        if self.quiet:
-            return
-        self.end()
-        sys.stderr.write(text + "\n")
-        sys.stderr.flush()
+        if not self.quiet:
+            self.end()
+            self.terminal.line(text)
 
     def end(self) -> None:
-        if self.shown:
-            sys.stderr.write("\n")
-            self.shown = False
-
-    def _overwrite(self, text: str) -> None:
-        width = shutil.get_terminal_size().columns - 1
-        sys.stderr.write("\r\033[K" + text[:width])
-        sys.stderr.flush()
-        self.shown = True
+        self.terminal.keep()
 
     def _remaining(self, step: int) -> float | None:
         assert self.first

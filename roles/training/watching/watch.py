@@ -15,6 +15,7 @@ from playrunner.cli import print_json
 from playrunner.errors import BadInput
 from playrunner.fleet import Fleet
 from playrunner.options import Options
+from playrunner.streams import visible, without_escaping
 from roles.training.hosts import open_fleet, training_hosts
 from roles.training.runs.run import Run, all_runs
 from roles.training.watching.screen import described, loss_chart
@@ -103,7 +104,7 @@ def _live(looker: Looker) -> int:
     from rich.live import Live
     from rich.text import Text
 
-    console = Console()
+    console = Console(file=without_escaping(sys.stdout))
     shown: Snapshot | None = None
     try:
         with _keys() as pressed, Live(Text("looking at the nodes"), console=console, screen=True, auto_refresh=False) as live:
@@ -111,7 +112,7 @@ def _live(looker: Looker) -> int:
                 if looker.seen and looker.seen is not shown:
                     shown = looker.seen
                     clock = time.strftime("%H:%M:%S", time.localtime(shown.time))
-                    drawn = page(shown, console.width, console.height)
+                    drawn = visible(page(shown, console.width, console.height))
                     live.update(Text(f"{drawn}\n\n{clock}  q ends", no_wrap=True), refresh=True)
     except KeyboardInterrupt:
         pass

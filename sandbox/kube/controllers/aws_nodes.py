@@ -6,7 +6,7 @@ import base64
 from collections.abc import Iterable
 from typing import Any
 
-from sandbox.kube.controllers.cloud_api import ask, endpoint_of
+from sandbox.control_client import ask, endpoint_of
 from sandbox.kube.controllers.controller import Controller, Watch
 from sandbox.kube.controllers.machines import Machine, Machines
 from sandbox.kube.controllers.resources import Key
@@ -28,19 +28,21 @@ class AwsNodes(Controller):
         self._known: Any = None
 
     def reconcile(self, key: Key) -> float | None:
-        endpoint = endpoint_of(self.world.folder, SOURCE)
-        found = ask(f"{endpoint}/_sandbox/nodes") if endpoint else None
-        if found is None and endpoint:
+        found = self._ask("nodes")
+        if found is None and endpoint_of(self.world.folder.parent, SOURCE):
             return LOOK_SECONDS  # it is being started, or restarts: what was there is believed to be there
         if found != self._known:
             self._known = found
             there = [Machine(**{**one, "taints": tuple(one["taints"])}) for one in (found or {}).get("nodes", ())]
             self.world.the(Machines).put(SOURCE, there if found and found["clusters"] else None)
         if found and found["eks_endpoint"] != self.world.api.server:
-            self._lead_here(endpoint)
+            self._lead_here()
         return LOOK_SECONDS
 
-    def _lead_here(self, endpoint: str) -> None:
+    def _ask(self, name: str, body: Any = None) -> Any:
+        return ask(self.world.folder.parent, SOURCE, name, body)
+
+    def _lead_here(self) -> None:
         """Have its clusters name this API as their own; said again after a reset, which forgets it."""
         authority = base64.b64encode((self.world.folder / "ca.crt").read_bytes()).decode()
-        ask(f"{endpoint}/_sandbox/settings", {"eks_endpoint": self.world.api.server, "eks_certificate_authority": authority})
+        self._ask("settings", {"eks_endpoint": self.world.api.server, "eks_certificate_authority": authority})

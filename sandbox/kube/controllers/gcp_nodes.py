@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from sandbox.control_client import ask, endpoint_of
 from sandbox.kube.controllers import gcp_scaling
-from sandbox.kube.controllers.cloud_api import ask, endpoint_of
 from sandbox.kube.controllers.controller import Controller, Watch, for_reading
 from sandbox.kube.controllers.machines import Machine, Machines
 from sandbox.kube.controllers.resources import NODES, PODS, Key
@@ -32,28 +32,30 @@ class GcpNodes(Controller):
         self._idle: dict[str, float] = {}  # machine: since when nobody needs it
 
     def reconcile(self, key: Key) -> float | None:
-        endpoint = endpoint_of(self.world.folder, SOURCE)
-        found = ask(f"{endpoint}/_sandbox/pools") if endpoint else None
-        if found is None and endpoint:
+        found = self._ask("pools")
+        if found is None and endpoint_of(self.world.folder.parent, SOURCE):
             return LOOK_SECONDS  # it is being started, or restarts: what was there is believed to be there
         if found != self._known:
             self._known = found
             there = [machine for pool in (found or {}).get("pools", ()) for machine in machines_of(pool)]
             self.world.the(Machines).put(SOURCE, there if found and found["clusters"] else None)
         if found:
-            self._lead_here(endpoint, found)
+            self._lead_here(found)
             for pool in found["pools"]:
-                self._scale(endpoint, pool, float(found["idle_seconds"]))
+                self._scale(pool, float(found["idle_seconds"]))
         return LOOK_SECONDS
 
-    def _lead_here(self, endpoint: str, found: dict[str, Any]) -> None:
+    def _ask(self, name: str, body: Any = None) -> Any:
+        return ask(self.world.folder.parent, SOURCE, name, body)
+
+    def _lead_here(self, found: dict[str, Any]) -> None:
         """Have its clusters name this API as their own; said again after a reset, which forgets it."""
         here = self.world.api.server.removeprefix("https://")
         if found["gke_endpoint"] != here:
             authority = base64.b64encode((self.world.folder / "ca.crt").read_bytes()).decode()
-            ask(f"{endpoint}/_sandbox/settings", {"gke_endpoint": here, "gke_certificate_authority": authority})
+            self._ask("settings", {"gke_endpoint": here, "gke_certificate_authority": authority})
 
-    def _scale(self, endpoint: str, pool: dict[str, Any], idle_seconds: float) -> None:
+    def _scale(self, pool: dict[str, Any], idle_seconds: float) -> None:
         if not pool["autoscaling"].get("enabled") or pool["status"] != "RUNNING":
             return
         pods, nodes = self.world.see(PODS).all(), {one["metadata"]["name"]: one for one in self.world.see(NODES).all()}
@@ -61,11 +63,11 @@ class GcpNodes(Controller):
         more = gcp_scaling.machines_wanted(pods, nodes, template(pool), [one["name"] for one in pool["nodes"]])
         if more:
             zones = max(1, len({one["zone"] for one in pool["nodes"]}))
-            ask(f"{endpoint}/_sandbox/pools", {**wish, "size": len(pool["nodes"]) // zones + more})
+            self._ask("pools", {**wish, "size": len(pool["nodes"]) // zones + more})
             return
         over = self._idle_for(pool, gcp_scaling.used_nodes(pods), idle_seconds)
         if over:
-            ask(f"{endpoint}/_sandbox/pools", {**wish, "size": len(pool["nodes"]) - len(over), "remove": over})
+            self._ask("pools", {**wish, "size": len(pool["nodes"]) - len(over), "remove": over})
 
     def _idle_for(self, pool: dict[str, Any], used: set[str], seconds: float) -> list[str]:
         """The machines that nobody has needed for so long."""

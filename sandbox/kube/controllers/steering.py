@@ -69,7 +69,7 @@ class _Requests(BaseHTTPRequestHandler):
     def _handle(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         given = self.headers.get("Authorization", "")
-        if not hmac.compare_digest(given.encode(), f"Bearer {self.server.token}".encode()):
+        if not hmac.compare_digest(given.encode(errors="replace"), f"Bearer {self.server.token}".encode()):
             self._say(401, {"error": "the token in kubeconfig.yaml is needed"})
             return
         what, *names = [part for part in self.path.split("/") if part] or [""]

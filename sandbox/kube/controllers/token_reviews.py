@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from sandbox.kube.cloud_tokens import is_known
+from sandbox.kube.cloud_tokens import CloudTokens
 
 ADDRESS = "127.0.0.1"
 
@@ -27,7 +27,7 @@ class _Server(ThreadingHTTPServer):
     allow_reuse_address = True
 
     def __init__(self, folder: Path, port: int) -> None:
-        self.root = folder.parent
+        self.clouds = CloudTokens(folder.parent)
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.tls.load_cert_chain(folder / "server.crt", folder / "server.key")
         self.tls.load_verify_locations(folder / "ca.crt")
@@ -49,7 +49,7 @@ class _Review(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         review = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
-        known = is_known(str(review["spec"].get("token", "")), self.server.root)
+        known = self.server.clouds.knows(str(review["spec"].get("token", "")))
         user = {"username": "sandbox-cloud-user", "uid": "sandbox-cloud-user", "groups": ["system:masters"]}
         status: dict[str, Any] = {"authenticated": True, "user": user} if known else {"authenticated": False}
         body = json.dumps({"apiVersion": review["apiVersion"], "kind": "TokenReview", "status": status}).encode()

@@ -26,6 +26,9 @@ class Listener(ThreadingHTTPServer):
         self.world, self.judges = world, judges
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.tls.load_cert_chain(folder / "tls.crt", folder / "tls.key")
+        # Only the API server asks: it shows the certificate that the cluster's authority gave it.
+        self.tls.load_verify_locations(world.folder / "ca.crt")
+        self.tls.verify_mode = ssl.CERT_REQUIRED
         super().__init__(address, _Handler)
 
     def start(self) -> None:
@@ -39,7 +42,7 @@ class Listener(ThreadingHTTPServer):
         try:
             secured = self.tls.wrap_socket(request, server_side=True)
         except OSError:
-            return  # somebody who does not trust us
+            return  # not the API server, or it does not trust us
         with secured:
             _Handler(secured, client_address, self)
 

@@ -117,7 +117,7 @@ def test_a_definition_can_be_kept_waiting(kube: Client) -> None:
 
 def test_the_control_api_wants_the_token_too(kube: Client) -> None:
     assert kube.call("GET", "/_sandbox/calls", token="").code == 401
-    assert kube.call("GET", "/_sandbox/health", token="").code == 200
+    assert kube.call("GET", "/_sandbox/health", token="").code == 401
 
 
 def test_a_reset_leaves_a_new_cluster(kube: Client) -> None:

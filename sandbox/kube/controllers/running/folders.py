@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from sandbox.kube.controllers.cloud_api import ask, endpoint_of
+from sandbox.control_client import ask, endpoint_of
 from sandbox.kube.controllers.resources import NODES
 from sandbox.kube.controllers.world import World
 
@@ -33,11 +33,11 @@ def host_folder(folder: Path, node: str, path: str) -> Path:
 def disk_folder(world: World, node: str, name: str) -> Path:
     """What is on a persistent disk of the node's zone. One that was deleted and made anew is another disk, and empty."""
     cloud, _, place = str(((world.see(NODES).get("", node) or {}).get("spec") or {}).get("providerID", "")).partition("://")
-    endpoint = endpoint_of(world.folder, "gcp")
+    endpoint = endpoint_of(world.folder.parent, "gcp")
     if cloud != "gce" or not endpoint:
         return shared_folder(world.folder, name)
     project, zone, _ = place.split("/")
-    told = ask(f"{endpoint}/_sandbox/disks")
+    told = ask(world.folder.parent, "gcp", "disks")
     if told is None:
         raise NotMounted(f'AttachVolume.Attach failed for volume "{name}" : Google Cloud does not answer')
     here = (disk["id"] for disk in told["disks"] if (disk["project"], disk["zone"], disk["name"]) == (project, zone, name))

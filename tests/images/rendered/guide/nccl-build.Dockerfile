@@ -19,9 +19,11 @@ RUN sed -i -E 's|^deb (\[[^]]*\] )?https?://[^ ]*ubuntu[^ ]* |deb [check-valid-u
       libtool openssh-client openssh-server pkg-config python-is-python3 python3 python3-dev python3-pip \
  && rm -rf /var/lib/apt/lists/*
 
-# mpirun reaches its workers over SSH; their keys are new with every job, and the job's own network is all they can reach.
+# mpirun reaches its workers over SSH. All pods of a job run this image, and so have its host keys: those are what a worker is
+# known by, and a pod of another image is refused. Who may pull the image has the keys: they tell pods apart, and guard no more.
 RUN mkdir -p /var/run/sshd \
- && printf 'StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n' > /etc/ssh/ssh_config.d/workers.conf
+ && ssh-keygen -A \
+ && sed 's/^/*-worker-* /' /etc/ssh/ssh_host_*_key.pub > /etc/ssh/ssh_known_hosts
 
 RUN pip install --no-cache-dir awscli==1.29.17 pynvml==11.5.0
 

@@ -1,0 +1,72 @@
+"""Private keys for logins: read once, and refused when others can read them, as OpenSSH refuses them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+import sys
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from playrunner.errors import HostUnreachable
+
+if TYPE_CHECKING:
+    import paramiko
+
+DEFAULTS = ("~/.ssh/id_rsa", "~/.ssh/id_ecdsa", "~/.ssh/id_ed25519")
+
+
+def key_options(files: tuple[str, ...]) -> dict[str, Any]:
+    """What a login is given: the keys that are named, or else those in ~/.ssh."""
+    if not files:
+        return _default_keys()
+    found: dict[str, Any] = {"look_for_keys": False}
+    keys = [key for key in map(_private_key, files) if key]
+    if keys:
+        found["pkey"] = keys[0]
+    others = [file for file in files[1:] if os.path.isfile(file)]
+    if others:
+        found["key_filename"] = others
+    return found
+
+
+@cache
+def _default_keys() -> dict[str, Any]:
+    """Those in ~/.ssh that OpenSSH would use: one that others can read is passed over with a warning."""
+    there = [file for file in map(os.path.expanduser, DEFAULTS) if os.path.isfile(file)]
+    bad = {file: problem for file in there if (problem := _too_open(file))}
+    if not bad:
+        return {"look_for_keys": True}
+    for problem in bad.values():
+        sys.stderr.write(f"warning: {problem}; it is not used\n")
+    return {"look_for_keys": False, "key_filename": [file for file in there if file not in bad]}
+
+
+def _too_open(file: str) -> str:
+    """Why others can read a key of this user's, and what to do; OpenSSH's rule."""
+    found = os.stat(file)
+    if found.st_uid != os.getuid() or not found.st_mode & 0o077:
+        return ""
+    return (f"the private key {file} can be read by others (mode {stat.S_IMODE(found.st_mode):04o});"
+            f" run: chmod 600 {shlex.quote(file)}")
+
+
+@cache
+def _private_key(file: str) -> paramiko.PKey | None:
+    """A key read once for all hosts; one behind a passphrase is left to the ssh agent."""
+    import paramiko
+
+    if not os.path.isfile(file):
+        raise HostUnreachable(f"the private key {file} does not exist; see ansible_ssh_private_key_file")
+    problem = _too_open(file)
+    if problem:
+        raise HostUnreachable(problem)
+    try:
+        return paramiko.PKey.from_path(file)
+    except paramiko.PasswordRequiredException:
+        return None
+    except (paramiko.SSHException, OSError, ValueError, TypeError) as error:
+        if "encrypted" in str(error) or "assword" in str(error):
+            return None
+        raise HostUnreachable(f"the private key {file} cannot be read: {error}") from None

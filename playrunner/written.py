@@ -1,0 +1,73 @@
+"""What the author of a playbook wrote, told apart from everything else by its type.
+
+The loaders of playbooks, roles, inventories, vars files and --extra-vars give `Written` text, and `TemplateText` where
+it holds a template. All other text is plain `str`: results, facts, output, what a template rendered, what a filter
+returned. Only `TemplateText` is ever rendered and only `Written` text is ever an expression, so text from a host
+is neither, whichever variable it sits in. Every operation on text gives plain `str`, so the mark cannot spread.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Written(str):
+    """Text that the author of a playbook, an inventory or a command line wrote."""
+
+    __slots__ = ()
+
+
+class TemplateText(Written):
+    """Written text with a template in it."""
+
+    __slots__ = ()
+
+
+class Plain(dict[str, Any]):
+    """A mapping that a verb made: data through and through, never looked through for templates."""
+
+
+def is_template(value: object) -> bool:
+    return isinstance(value, TemplateText)
+
+
+def written(text: str) -> Written:
+    """Text as the author's; for what is read from their files, or cut out of it."""
+    if "{" in text and ("{{" in text or "{%" in text or "{#" in text):
+        return TemplateText(text)
+    return Written(text)
+
+
+def all_written(value: Any) -> Any:
+    """The same for every text in a value, keys that are templates included."""
+    if isinstance(value, str):
+        return written(value)
+    if isinstance(value, dict) and not isinstance(value, Plain):
+        return {_key(key): all_written(inner) for key, inner in value.items()}
+    return [all_written(inner) for inner in value] if isinstance(value, list) else value
+
+
+def authored(value: Any) -> Any:
+    """A finished value as the author's: their word, but no template any more."""
+    if isinstance(value, str):
+        return value if type(value) is Written else Written(value)
+    if type(value) is dict:
+        return {key: authored(inner) for key, inner in value.items()}
+    return [authored(inner) for inner in value] if isinstance(value, list) else value
+
+
+def is_authored(value: Any) -> bool:
+    """Whether all text in a value is the author's; a number says nothing that could be obeyed."""
+    if isinstance(value, str):
+        return isinstance(value, Written)
+    if isinstance(value, dict):
+        return all(_plain_name(key) and is_authored(inner) for key, inner in value.items())
+    return all(is_authored(inner) for inner in value) if isinstance(value, (list, tuple)) else True
+
+
+def _key(key: Any) -> Any:
+    return text if isinstance(key, str) and is_template(text := written(key)) else key
+
+
+def _plain_name(key: object) -> bool:
+    return not isinstance(key, str) or isinstance(key, Written) or key.isidentifier()

@@ -1,0 +1,25 @@
+"""Any bytes as an agent's reply: a checked reply, or NotAReply."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from playrunner import limits, replies
+from tests.fuzz.surface import as_bytes, fuzzed
+
+SEEDS = [json.dumps(frame) for frame in (
+    {"id": 1, "result": {"changed": True, "rc": 0, "stdout": "x", "stdout_lines": ["x"], "warnings": ["w"]}, "seconds": 0.5},
+    {"id": 1, "result": {"failed": True, "msg": "no", "exception": "t", "ansible_facts": {"a": {"b": [1]}}}, "seconds": 1},
+    {"id": 1, "result": {"changed": False}, "seconds": 0.1, "body": 5, "parts": [["stdout", 5, True]]},
+    {"id": 1, "out": "text"}, {"id": 1, "need": "0" * 64}, {"id": 1, "passed": True}, {"id": 1, "alive": True})]
+
+
+@fuzzed("agent_replies", SEEDS, (replies.NotAReply,))
+def test_any_reply_of_an_agent_is_checked_or_refused(text: str) -> None:
+    waiting = replies.Outstanding(limits.limits())
+    waiting.add(replies.Asked(1, 0, {"args": {}}, {"rc": int}, time.monotonic()))
+    frame = replies.parsed(as_bytes(text).partition(b"\n")[0])
+    size = replies.body_size(frame, limits.limits())
+    reply = replies.checked(frame, b"a" * min(size, 1000))
+    waiting.accept(reply)
