@@ -12,7 +12,7 @@ from playrunner.bring import perform
 from playrunner.module import Failed
 from playrunner.modules.host.assemble import Assemble
 
-from .contract import keeps_its_promise, tree_of
+from tests.modules.host.contract import keeps_its_promise, tree_of
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from playrunner.bring import perform
 from playrunner.module import Failed
 from playrunner.modules.host.copy import Copy
 
-from .contract import keeps_its_promise, tree_of
+from tests.modules.host.contract import keeps_its_promise, tree_of
 
 Host = Callable[..., Any]
 

@@ -13,7 +13,7 @@ from playrunner.bring import perform, restore
 from playrunner.module import Failed
 from playrunner.modules.host.file import File
 
-from .contract import keeps_its_promise, tree_of
+from tests.modules.host.contract import keeps_its_promise, tree_of
 
 Host = Callable[..., Any]
 

@@ -13,8 +13,8 @@ from playrunner.bring import perform, restore
 from playrunner.module import Failed
 from playrunner.modules.host.get_url import GetUrl
 
-from .contract import keeps_its_promise, tree_of
-from .web import HELLO, serving
+from tests.modules.host.contract import keeps_its_promise, tree_of
+from tests.modules.host.web import HELLO, serving
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from playrunner.bring import perform
 from playrunner.module import Failed
 from playrunner.modules.host.unarchive import Unarchive
 
-from .contract import keeps_its_promise, tree_of
+from tests.modules.host.contract import keeps_its_promise, tree_of
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from playrunner.bring import perform
 from playrunner.module import Failed
 from playrunner.modules.host.uri import Uri
 
-from .web import HELLO, serving
+from tests.modules.host.web import HELLO, serving
 
 
 @pytest.fixture(scope="module")
