@@ -59,7 +59,7 @@ test-differential: $(READY) packages  ## the same playbooks by ansible-core, sid
 lint: $(READY)
 	$(RUN) ruff check .
 	$(RUN) mypy
-	$(VENV)/bin/vermin -q --no-tips --eval-annotations -t=3.9- --violations $(shell ls playrunner/agent.py playrunner/bring.py playrunner/host_context.py playrunner/module.py playrunner/state.py playrunner/modules/host/*.py)
+	$(VENV)/bin/vermin -q --no-tips --eval-annotations -t=3.9- --violations $(shell ls playrunner/hostside/agent.py playrunner/hostside/perform.py playrunner/hostside/host_context.py playrunner/hostside/module.py playrunner/hostside/state.py playrunner/modules/host/*.py)
 
 bench: $(READY) packages  ## against the tools people use today; takes about an hour, most of it Ansible's
 	$(RUN) benchmarks.runner
@@ -80,7 +80,7 @@ $(RUNS): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) pip install -q --upgrade pip
 	$(RUN) pip install -q -e .
-	$(RUN) compileall -q playrunner sandbox roles tasks.py
+	$(RUN) compileall -q playrunner roles tasks.py
 	touch $@
 
 $(READY): $(RUNS)
@@ -96,7 +96,7 @@ $(TRAINER_READY): $(READY) $(TRAINS)
 	touch $@
 
 kube-assets:  ## a real kube-apiserver, etcd and kubectl, built from Debian's source package; minutes the first time, then none
-	@$(PYTHON) -m sandbox.kube.assets
+	@$(PYTHON) -m playrunner.sandbox.kube.process.assets
 
 # Apart from ours, since it insists on a botocore of its own.
 $(AWS_CLI):

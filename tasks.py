@@ -8,8 +8,8 @@ sys.dont_write_bytecode = sys.flags.dont_write_bytecode == 1  # Invoke keeps non
 
 from pathlib import Path  # noqa: E402
 
-from playrunner.cli import check_surroundings, extend_invoke  # noqa: E402
-from playrunner.verbs import namespace  # noqa: E402
+from playrunner.commands.flags import check_surroundings, extend_invoke  # noqa: E402
+from playrunner.commands.namespace import namespace  # noqa: E402
 
 check_surroundings()
 extend_invoke()

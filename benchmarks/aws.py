@@ -17,7 +17,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from sandbox import control_secret
+from playrunner.sandbox.http import control_secret
 
 ROOT = Path(__file__).resolve().parents[1]
 PLAYBOOK = "playbooks/eks-with-storage.yaml"
@@ -39,7 +39,7 @@ class Rehearsal:
 
     def __init__(self, folder: Path) -> None:
         self.environment = {**os.environ, "PLAYRUNNER_STATE_HOME": str(folder), "KUBECONFIG": str(folder / "kubeconfig")}
-        self.run("-m", "sandbox", "up", "--only", "aws")
+        self.run("-m", "playrunner.sandbox", "up", "--only", "aws")
         self.folder = folder / "sandbox" / "aws"
         self.address = json.loads((folder / "sandbox" / "aws.json").read_text())["endpoint_url"]
         self.control("settings", {"delays": DELAYS})
@@ -76,7 +76,7 @@ def main() -> int:
             again = rehearsal.timed("play", PLAYBOOK, *INVENTORIES)
             gone = rehearsal.timed("teardown", *INVENTORIES, "--yes")
         finally:
-            rehearsal.run("-m", "sandbox", "down")
+            rehearsal.run("-m", "playrunner.sandbox", "down")
     print(f"{count} things; critical path of the delays {CRITICAL:.0f} s, all of them in a row {IN_A_ROW:.0f} s\n")
     print(f"{'':<14}{'seconds':>9}{'calls':>8}   against the yardstick")
     overlap, calls = created[0] / CRITICAL, again[1] / count

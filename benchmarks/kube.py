@@ -40,7 +40,7 @@ class Arena:
     """An API server of the run's own, the file, and the two commands."""
 
     def __init__(self, folder: Path, pretend: bool) -> None:
-        from sandbox.kube import process
+        from playrunner.sandbox.kube.process import process
 
         self.folder = folder
         up = process.up(folder / "sandbox", pretend=pretend)
@@ -53,7 +53,7 @@ class Arena:
         self.inventory.write_text(yaml.safe_dump({"all": {"vars": {"cluster_name": "bench", "kubeconfig": up.kubeconfig}}}))
 
     def down(self) -> None:
-        from sandbox.kube import process
+        from playrunner.sandbox.kube.process import process
 
         process.down(self.folder / "sandbox")
 

@@ -105,7 +105,7 @@ def _steady() -> None:
     import torch
 
     from trainer.data import open_samples
-    from trainer.distributed import join
+    from trainer.distributed.process_group import join
     from trainer.models import build, initialise
     from trainer.profile import read_profile
     from trainer.strategies import ddp

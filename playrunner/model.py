@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.errors import Place
-from playrunner.written import TemplateText, is_template
+from playrunner.text.written import TemplateText, is_template
 
 Position = tuple[int, ...]  # where a step stands in its play; steps of an include get positions below the include's
 

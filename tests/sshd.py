@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import nodes as sandbox_nodes
-from sandbox import sshd
-from sandbox.state import SandboxError
+from playrunner.sandbox import nodes as sandbox_nodes
+from playrunner.sandbox import sshd
+from playrunner.sandbox.state import SandboxError
 
 SHARED_COUNT = 2
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from playrunner import prices
+from playrunner.cloud import prices
 from tests.runner import invoke
 
 NODES = [{"name": "gpu", "instance_types": ["g4dn.xlarge"], "capacity_type": "SPOT", "min_size": 2},

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.aws.process import Aws
+from playrunner.sandbox.aws.api.process import Aws
 from tests import runner
 from tests.doctoring import BareMachine, api_server, write_kubeconfig
 from tests.runner import Stage
@@ -24,7 +24,7 @@ def machine(tmp_path: Path) -> BareMachine:
 @pytest.fixture(scope="module")
 def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aws]:
     """A pretend AWS."""
-    from sandbox.aws import process
+    from playrunner.sandbox.aws.api import process
 
     root = tmp_path_factory.mktemp("aws")
     yield process.up(root)

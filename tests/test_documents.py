@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from playrunner.documents import Located, parse_yaml
 from playrunner.errors import BadInput
-from playrunner.written import TemplateText, Written
+from playrunner.text.documents import Located, parse_yaml
+from playrunner.text.written import TemplateText, Written
 
 
 def test_every_mapping_and_key_knows_its_line() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import nodes as sandbox_nodes
+from playrunner.sandbox import nodes as sandbox_nodes
 from tests.runner import Stage
 from tests.sshd import NodeSet
 

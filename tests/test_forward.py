@@ -9,10 +9,10 @@ from contextlib import closing
 
 import pytest
 
-from playrunner.connection import connect
 from playrunner.errors import BadInput, HostUnreachable
-from playrunner.targets import Target
-from roles.training.watching.relay import Relay
+from playrunner.ssh.connection import connect
+from playrunner.ssh.targets import Target
+from playrunner.training.ssh.relay import Relay
 from tests.sshd import NodeSet, SshNode
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from playrunner.commands.inventory_show import as_data
 from playrunner.errors import BadInput, Place
-from playrunner.inventory import Inventory, read_inventory
-from playrunner.verbs.inventory_show import as_data
+from playrunner.inventory.inventory import Inventory, read_inventory
 
 SAMPLES = Path(__file__).parent / "inventories"
 

@@ -10,10 +10,10 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from playrunner.commands.inventory_show import as_data, as_graph
 from playrunner.errors import BadInput
-from playrunner.inventory import read_inventory
-from playrunner.patterns import select
-from playrunner.verbs.inventory_show import as_data, as_graph
+from playrunner.inventory.inventory import read_inventory
+from playrunner.inventory.patterns import select
 
 SAMPLES = Path(__file__).parent / "inventories"
 SEEDS = [(SAMPLES / name).read_text()

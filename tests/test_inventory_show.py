@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from playrunner.commands.inventory_show import as_data, as_graph, format_why, host_data, why
 from playrunner.errors import BadInput, Place
-from playrunner.inventory import read_inventory
-from playrunner.verbs.inventory_show import as_data, as_graph, format_why, host_data, why
+from playrunner.inventory.inventory import read_inventory
 
 SAMPLES = Path(__file__).parent / "inventories"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from playrunner.cloud import Refused, Unanswered
-from playrunner.journal import written_down
+from playrunner.cloud.journal import written_down
+from playrunner.cloud.resource import Refused, Unanswered
 
 
 class Notes(list[tuple[str, dict[str, Any]]]):

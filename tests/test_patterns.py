@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from playrunner.errors import BadInput, Place
-from playrunner.inventory import Inventory, read_inventory
-from playrunner.patterns import select
+from playrunner.inventory.inventory import Inventory, read_inventory
+from playrunner.inventory.patterns import select
 
 TEXT = """
 all:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from playrunner.load.playbook import roles_play
+from playrunner.commands.namespace import namespace
 from playrunner.model import steps_of
-from playrunner.verbs import namespace
+from playrunner.playbook.playbook import roles_play
 
 ROOT = Path(__file__).parents[1]
 ROLES = sorted(path.parent.parent.name for path in (ROOT / "roles").glob("*/tasks/main.yaml"))

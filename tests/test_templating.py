@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from playrunner.errors import BadInput, NotYet, StepFailed, UndefinedVariable
-from playrunner.templating import MISSING, Templar
-from playrunner.written import TemplateText, Written, all_written, is_authored, is_template, written
+from playrunner.text.written import TemplateText, Written, all_written, is_authored, is_template, written
+from playrunner.variables.templating import MISSING, Templar
 
 OMIT = object()
 

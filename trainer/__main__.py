@@ -37,8 +37,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _check(profile: object, output: Path) -> None:
     """All that can be known to be wrong before torch is even imported."""
-    from trainer.arithmetic import check
     from trainer.config import Profile
+    from trainer.validate import check
 
     assert isinstance(profile, Profile)
     try:
@@ -48,7 +48,7 @@ def _check(profile: object, output: Path) -> None:
     check(profile, world_size)
     stores = {"checkpoint.upload": profile.train.checkpoint.upload, "checkpoint.resume": profile.train.checkpoint.resume}
     if any("://" in address for address in stores.values()):
-        from trainer.uploads import check_store
+        from trainer.checkpoint.store_upload import check_store
 
         for setting, address in stores.items():
             check_store(setting, address)
@@ -59,12 +59,12 @@ def _check(profile: object, output: Path) -> None:
 
 def _train(profile: object, output: Path) -> int:
     from trainer.config import Profile
-    from trainer.distributed import join, leave
-    from trainer.loop import run
+    from trainer.distributed.process_group import join, leave
+    from trainer.loop.loop import run
 
     assert isinstance(profile, Profile)
     if os.environ.get("TRAINER_GATE"):
-        from trainer.proof import prove_network
+        from trainer.netcheck.in_rank import prove_network
 
         code = prove_network()
         if code or os.environ.get("TRAINER_GATE_ALONE"):

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from trainer.checkpoint import read_state
+from trainer.checkpoint.checkpoint import read_state
+from trainer.checkpoint.manifest import damage
 from trainer.config import Model, Profile
 from trainer.errors import BadInput, TrainerError
-from trainer.marker import damage
 from trainer.profile import from_plain
 
 
@@ -55,7 +55,7 @@ def read_tensors(checkpoint: Path, profile: Profile, trust: bool = False) -> dic
     """The model's tensors in fp32 under Hugging Face's names, whatever strategy wrote them."""
     import torch
 
-    from trainer.safe import check_files, check_metadata, reader, tensors_only
+    from trainer.checkpoint.safe_load import check_files, check_metadata, reader, tensors_only
 
     if (checkpoint / "deepspeed").is_dir():
         os.environ.setdefault("DS_ACCELERATOR", "cpu")

@@ -11,10 +11,10 @@ import pickle
 import sys
 from typing import Any
 
+from trainer.checkpoint.pickles import read_pickle
+from trainer.distributed.store import store_at
+from trainer.distributed.token import run_token
 from trainer.node.seal import mac
-from trainer.pickles import read_pickle
-from trainer.store import store_at
-from trainer.token import run_token
 
 _STATE = "torch.distributed.elastic.rendezvous.dynamic_rendezvous"
 _ALLOWED = {(_STATE, "_RendezvousState"), (_STATE, "_NodeDesc"), ("datetime", "datetime"), ("datetime", "timedelta"),

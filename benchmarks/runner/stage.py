@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox import nodes as sandbox_nodes
-from sandbox import sshd
+from playrunner.sandbox import nodes as sandbox_nodes
+from playrunner.sandbox import sshd
 
 PAYLOAD_BYTES = 1024 * 1024
 LIMITS = "# limits of the service\nworkers = 2\nlog_level = debug\nopen_files = 1024\n"

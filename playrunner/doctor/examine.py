@@ -10,10 +10,10 @@ from playrunner.doctor.finding import HERE, Finding
 from playrunner.doctor.machine import this_machine
 from playrunner.doctor.purposes import Purposes, asked_for, of_inventory, of_roles
 from playrunner.errors import BadInput, NotYet, UndefinedVariable
-from playrunner.fleet import Fleet
-from playrunner.load.words import templar
-from playrunner.variables import Scope
-from playrunner.world import World
+from playrunner.playbook.keywords import templar
+from playrunner.ssh.fleet import Fleet
+from playrunner.variables.host_memory import World
+from playrunner.variables.scope import Scope
 
 
 def examine(fleet: Fleet, roles: Sequence[str], project: Path) -> list[Finding]:

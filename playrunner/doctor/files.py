@@ -9,7 +9,7 @@ from pathlib import Path
 
 from playrunner.doctor.finding import Finding, Remedy
 from playrunner.doctor.purposes import Purposes
-from playrunner.ledger import state_directory
+from playrunner.record.ledger import state_directory
 
 STATE_GIB = 1.0  # runs, their logs and the staged code
 IMAGES_GIB = 30.0  # the base with EFA and NCCL is 8.6 GB, and a build holds it several times over

@@ -10,8 +10,8 @@ from playrunner.doctor.logins import MOST_SKEW_SECONDS
 from playrunner.doctor.machine import Machine, far_machine
 from playrunner.doctor.purposes import Purposes
 from playrunner.errors import PlayrunnerError
-from playrunner.fleet import Fleet
-from playrunner.targets import trust_command
+from playrunner.ssh.fleet import Fleet
+from playrunner.ssh.targets import trust_command
 
 LEAST_FAR_PYTHON = (3, 9)  # what modules that run on hosts are written for
 _FOR_JUMP_HOSTS = ("images", "logins")  # the rest is asked of the machine that runs the verbs

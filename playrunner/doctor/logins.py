@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
-from playrunner.cloud import Refused, Unanswered
+from playrunner.cloud.resource import Refused, Unanswered
 from playrunner.doctor.finding import Finding
 from playrunner.doctor.purposes import Purposes
 from playrunner.errors import BadInput, HostUnreachable
-from playrunner.variables import Scope
+from playrunner.variables.scope import Scope
 
 MOST_SKEW_SECONDS = 60.0  # signatures of requests are refused after five minutes, tokens a little earlier
 ADC = "~/.config/gcloud/application_default_credentials.json"
@@ -67,7 +67,7 @@ def clock(heard: Heard) -> list[Finding]:
 
 
 def _aws(value: Value, roles: tuple[str, ...], heard: Heard) -> Finding:
-    from playrunner.clients import Account, Aws, settings_of
+    from playrunner.aws.client import Account, Aws, settings_of
 
     what = "a login to AWS"
     account = Account(settings_of(value))
@@ -104,10 +104,10 @@ def _gcp_file(value: Value) -> str:
 
 
 def _kubernetes(value: Value, scope: Scope, roles: tuple[str, ...], heard: Heard) -> Finding:
-    from playrunner import kube_answers
-    from playrunner.kube_config import settings_of
-    from playrunner.kube_open import open_transport
-    from playrunner.kube_transport import NoAnswer, NotReached
+    from playrunner.kube.client import answers
+    from playrunner.kube.client.config import settings_of
+    from playrunner.kube.client.open import open_transport
+    from playrunner.kube.client.transport import NoAnswer, NotReached
 
     what = "a Kubernetes API that answers"
     fix = "name a kubeconfig with the variable kubeconfig (or $KUBECONFIG); invoke eks.create and gke.create write one"
@@ -115,7 +115,7 @@ def _kubernetes(value: Value, scope: Scope, roles: tuple[str, ...], heard: Heard
         transport = open_transport(settings_of(value), scope)
         status, headers, data = transport.send("GET", "/version", {})
         if status == 200:
-            kube_answers.version(data, transport.source("/version"), headers.get("Content-Type") or "")
+            answers.version(data, transport.source("/version"), headers.get("Content-Type") or "")
     except BadInput as error:
         return Finding(what, False, str(error), roles, fix)
     except (NotReached, NoAnswer, HostUnreachable) as error:

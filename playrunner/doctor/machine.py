@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from playrunner.connection import read_all
 from playrunner.doctor import probe
-from playrunner.documents import json_object
 from playrunner.errors import HostUnreachable
-from playrunner.fleet import Fleet
-from playrunner.limits import ANSWER_BYTES
+from playrunner.ssh.connection import read_all
+from playrunner.ssh.fleet import Fleet
+from playrunner.ssh.limits import ANSWER_BYTES
+from playrunner.text.documents import json_object
 
 Asked = dict[str, Any]
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from playrunner.doctor.finding import HERE, Finding
-from playrunner.terminal import Painted, Terminal
+from playrunner.output.terminal import Painted, Terminal
 
 _SHOWN_ROLES = 4
 

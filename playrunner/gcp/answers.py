@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.answers import Shape, document, fitting
+from playrunner.text.answers import Shape, document, fitting
 
 # The services spell the same thing in the same way, so a name says what is behind it.
 _FIELDS: dict[str, Shape] = {

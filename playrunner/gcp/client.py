@@ -9,15 +9,15 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from playrunner.answers import MOST_PAGES, BadAnswer
-from playrunner.cloud import Refused, Unanswered
+from playrunner.cloud.journal import Journal, written_down
+from playrunner.cloud.resource import Refused, Unanswered
+from playrunner.cloud.shared_reads import SHARED_SECONDS
 from playrunner.errors import HostUnreachable
 from playrunner.gcp.answers import listed
 from playrunner.gcp.problems import NotReached, Throttled, failed
 from playrunner.gcp.project import Project
-from playrunner.journal import Journal, written_down
-from playrunner.module import Failed
-from playrunner.shared_reads import SHARED_SECONDS
+from playrunner.hostside.module import Failed
+from playrunner.text.answers import MOST_PAGES, BadAnswer
 
 ATTEMPTS = 9
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.1, 10.0

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from playrunner.cloud.owner import CLUSTER, EXPIRES, RUN, WHO, Owner
 from playrunner.errors import BadInput
-from playrunner.owner import CLUSTER, EXPIRES, RUN, WHO, Owner
 
 LABELS = {CLUSTER: "playrunner-cluster", RUN: "playrunner-run", WHO: "playrunner-who", EXPIRES: "playrunner-expires"}
 MARK = LABELS[CLUSTER]

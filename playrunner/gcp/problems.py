@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from playrunner.cloud import Refused, Unanswered
+from playrunner.cloud.resource import Refused, Unanswered
 from playrunner.errors import BadInput
 
 DOCS = "docs/gcp-permissions.md lists all that are needed"

@@ -6,17 +6,17 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from playrunner import answers
-from playrunner.answers import BadAnswer
-from playrunner.bounded_http import bound
-from playrunner.cloud import Unanswered
+from playrunner.cloud.bounded_http import bound
+from playrunner.cloud.resource import Unanswered
+from playrunner.cloud.shared_reads import SharedReads
 from playrunner.errors import BadInput, PlayrunnerError
 from playrunner.gcp import credentials
 from playrunner.gcp.addresses import address
 from playrunner.gcp.answers import checked, refusal
 from playrunner.gcp.problems import NotReached, problem
 from playrunner.gcp.settings import GcpSettings
-from playrunner.shared_reads import SharedReads
+from playrunner.text import answers
+from playrunner.text.answers import BadAnswer
 
 CONNECT_SECONDS, ANSWER_SECONDS = 10, 60
 

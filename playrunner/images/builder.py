@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from playrunner.hostside.module import Failed
+from playrunner.images.build_host import Shell, Tell
 from playrunner.images.platform import PLATFORM
 from playrunner.images.recipe import Recipe
 from playrunner.images.reference import Reference
 from playrunner.images.settings import ImageSettings
-from playrunner.images.shell import Shell, Tell
-from playrunner.module import Failed
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playrunner.connection import Connection, Local
+from playrunner.hostside.module import Failed
 from playrunner.images import logins
+from playrunner.images.build_host import Shell
 from playrunner.images.builder import TOOLS, Builder, Tool
 from playrunner.images.credentials import Credentials
 from playrunner.images.settings import ImageSettings
-from playrunner.images.shell import Shell
-from playrunner.module import Failed
-from playrunner.targets import Target
+from playrunner.ssh.connection import Connection, Local
+from playrunner.ssh.targets import Target
 
 Reach = Callable[[str], Connection]
 _EMULATOR = "/proc/sys/fs/binfmt_misc/qemu-x86_64"

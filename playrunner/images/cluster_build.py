@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from playrunner.documents import parse_yaml_all
+from playrunner.hostside.module import Failed
 from playrunner.images import context, logins
+from playrunner.images.build_host import Tell
 from playrunner.images.logins import Login
 from playrunner.images.platform import ARCHITECTURE, PLATFORM
 from playrunner.images.recipe import Recipe
 from playrunner.images.settings import ImageSettings
-from playrunner.images.shell import Tell
-from playrunner.module import Failed
+from playrunner.text.documents import parse_yaml_all
 
 TEMPLATE = Path(__file__).parents[2] / "manifests" / "nccl_image" / "build.yaml.j2"
 BUILD_SECONDS = 7200
@@ -29,9 +29,9 @@ _LABELS = {"buildkit": ("--opt", "label:{}={}"), "kaniko": ("--label={}={}",)}
 
 def build_in_cluster(ctx: Any, recipe: Recipe, settings: ImageSettings, found: Mapping[str, Login], tell: Tell) -> None:
     """Build and push it there; ends when the Job has, and takes everything away again."""
-    from playrunner.kube_compare import CLUSTER, SET, marked
-    from playrunner.kube_set import Live
-    from playrunner.kube_wait import wait_ready
+    from playrunner.kube.objects.applyset import Live
+    from playrunner.kube.objects.compare import CLUSTER, SET, marked
+    from playrunner.kube.objects.wait import wait_ready
 
     kube, home = ctx.kube, str(ctx.kube.namespace)
     made: list[Live] = []
@@ -95,8 +95,8 @@ def _coded(data: bytes) -> str:
 
 def _said(kube: Any, namespace: str, made: Sequence[Any]) -> list[str]:
     """What the Job's pods have written, as far as they can still be asked."""
-    from playrunner.kube_errors import KubeError
-    from playrunner.kube_why import PODS
+    from playrunner.kube.client.errors import KubeError
+    from playrunner.kube.watch.explain import PODS
 
     lines = list[str]()
     for job in (one for one in made if one.kind == "Job"):

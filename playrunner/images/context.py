@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from playrunner.hostside.module import Failed
 from playrunner.images.ignore import Ignored
 from playrunner.images.workspace import refuse_secrets, refuse_system_folders
-from playrunner.module import Failed
 
 WORKSPACE = "workspace"  # where a workspace lies in the context
 _LAID_OUT_AT = 1_000_000_000  # one time for all files: layers that hold the same are the same

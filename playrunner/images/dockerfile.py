@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?-([^}]*))?\})")
 _SECRET_NAME = re.compile(r"passw|secret|token|credential|api_?key|access_?key|private_?key", re.IGNORECASE)

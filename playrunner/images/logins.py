@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playrunner.answers import Shape, document, fitting, misfit
-from playrunner.documents import parse_json
 from playrunner.errors import BadInput
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.text.answers import Shape, document, fitting, misfit
+from playrunner.text.documents import parse_json
 
 _HUB_KEY = "https://index.docker.io/v1/"  # what docker calls Docker Hub in its file
 _HELPER_SECONDS = 60

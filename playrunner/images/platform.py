@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 
 PLATFORM = "linux/amd64"
 ARCHITECTURE = "amd64"

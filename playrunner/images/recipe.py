@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from playrunner.hostside.module import Failed
 from playrunner.images import context, dockerfile
 from playrunner.images.context import Piece, Source
 from playrunner.images.platform import PLATFORM
 from playrunner.images.reference import Reference, parse
-from playrunner.module import Failed
 
 CLUSTER_LABEL = "playrunner.cluster"  # whose image it is
 CONTENT_LABEL = "playrunner.content"  # what it was made from

@@ -12,15 +12,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from playrunner import answers
-from playrunner.answers import MOST_PAGES, BadAnswer, Shape, document, fitting
-from playrunner.bounded_http import bound
-from playrunner.cloud import Refused
+from playrunner.cloud.bounded_http import bound
+from playrunner.cloud.resource import Refused
 from playrunner.errors import HostUnreachable
+from playrunner.hostside.module import Failed
 from playrunner.images.credentials import Credentials
 from playrunner.images.platform import ARCHITECTURE
 from playrunner.images.reference import Reference
-from playrunner.module import Failed
+from playrunner.text import answers
+from playrunner.text.answers import MOST_PAGES, BadAnswer, Shape, document, fitting
 
 if TYPE_CHECKING:
     import requests

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 
 BUILDERS = ("auto", "docker", "podman", "buildah", "cluster")
 

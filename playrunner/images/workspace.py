@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import fnmatch
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 
 # A workspace lands in the image's working folder, which may be /; one of these there breaks every program in it.
 SYSTEM_FOLDERS = frozenset((

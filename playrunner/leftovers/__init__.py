@@ -8,14 +8,14 @@
     leftover.py  Leftover and Thing           stacks.py    whose a thing is, and how that is known
     kind.py      what is known of a kind      kinds.py     all kinds; one file per service holds them
     anywhere.py  either cloud's search and kinds; gcp/ holds Google Cloud's
-    table.py     how leftovers are shown, with what they cost (playrunner/prices.py)
+    table.py     how leftovers are shown, with what they cost (playrunner/cloud/prices.py)
 """
 
 from __future__ import annotations
 
-from playrunner.leftovers.anywhere import find
 from playrunner.leftovers.expiry import expired
 from playrunner.leftovers.leftover import Leftover
+from playrunner.leftovers.per_cloud import find
 from playrunner.leftovers.remove import remove
 from playrunner.leftovers.sweep import sweep
 from playrunner.leftovers.table import as_data, as_table

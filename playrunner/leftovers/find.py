@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from playrunner.clients import Aws
-from playrunner.cloud import Refused, Unanswered
+from playrunner.aws.client import Aws
+from playrunner.cloud.owner import CLUSTER, EXPIRES, RUN, WHO
+from playrunner.cloud.resource import Refused, Unanswered
 from playrunner.errors import HostUnreachable
-from playrunner.leftovers.kind import Kind
-from playrunner.leftovers.kinds import KINDS
+from playrunner.leftovers.aws.kind import Kind
+from playrunner.leftovers.aws.kinds import KINDS
+from playrunner.leftovers.aws.stacks import Claim, Stacks, arn_type, read_stacks
 from playrunner.leftovers.leftover import GLOBAL, UNSEEN, Leftover, Thing, started
-from playrunner.leftovers.stacks import Claim, Stacks, arn_type, read_stacks
-from playrunner.owner import CLUSTER, EXPIRES, RUN, WHO
 
 AT_ONCE = 8  # kinds looked at side by side
 # Types that may carry our mark and end with what they are a part of.

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
-from playrunner.cloud import Refused, Unanswered
+from playrunner.cloud.resource import Refused, Unanswered
+from playrunner.cloud.shared_reads import SHARED_SECONDS
 from playrunner.errors import HostUnreachable
-from playrunner.leftovers.anywhere import Client, Removable, about, kinds_of
 from playrunner.leftovers.leftover import Leftover, Thing
-from playrunner.shared_reads import SHARED_SECONDS
+from playrunner.leftovers.per_cloud import Client, Removable, about, kinds_of
 
 AT_ONCE = 16  # removals side by side
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0  # seconds between looks; a tenth of what was waited so far, within these

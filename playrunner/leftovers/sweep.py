@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from playrunner.leftovers.anywhere import Client, find
 from playrunner.leftovers.leftover import Leftover
+from playrunner.leftovers.per_cloud import Client, find
 from playrunner.leftovers.remove import Say, Sleep, remove
 
 ROUNDS = 4  # volumes and interfaces show after their machines, a log group may be written once more

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from playrunner import prices
+from playrunner.cloud import prices
 from playrunner.leftovers.expiry import stack_expiry
 from playrunner.leftovers.leftover import UNSEEN, Leftover
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from playrunner.cli import RUN_FLAGS, options_from, verb
+from playrunner.commands.flags import RUN_FLAGS, options_from, verb
 
 _PICKED = ("inventory", "extra-vars", "json", "no-wait", "verbose")
 _LOOK = {name: RUN_FLAGS[name] for name in _PICKED}
@@ -14,8 +14,8 @@ _LOOK = {name: RUN_FLAGS[name] for name in _PICKED}
 @verb(flags=_LOOK)
 def verify(context: Any, flags: dict[str, Any]) -> int:
     """Say everything that keeps a cluster from being used, each with its remedy; touches nothing."""
-    from playrunner.load.playbook import roles_play
-    from playrunner.run import run_plays
+    from playrunner.playbook.playbook import roles_play
+    from playrunner.run.run import run_plays
 
     full = {name.replace("-", "_"): default for name, (default, _) in RUN_FLAGS.items()}
     options = replace(options_from({**full, **flags}), check=True)

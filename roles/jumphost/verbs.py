@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.cli import RUN_FLAGS, print_json, verb
+from playrunner.commands.flags import RUN_FLAGS, print_json, verb
 
 _LOOK = {name: RUN_FLAGS[name] for name in ("inventory", "extra-vars", "json")}
 
@@ -12,7 +12,7 @@ _LOOK = {name: RUN_FLAGS[name] for name in ("inventory", "extra-vars", "json")}
 @verb(flags=_LOOK)
 def inventory(context: Any, flags: dict[str, Any]) -> int:
     """The inventory that names the jump host, to be given beside your own; --json also says where it is."""
-    from roles.jumphost.entry import find_entry
+    from playrunner.jumphost.inventory_file import find_entry
 
     entry = find_entry(flags["inventory"], flags["extra_vars"])
     if flags["json"]:
@@ -26,7 +26,7 @@ def inventory(context: Any, flags: dict[str, Any]) -> int:
       help={"command": "what to run there, as \"invoke status\"; without it a shell is opened"})
 def shell(context: Any, flags: dict[str, Any], command: str = "") -> int:
     """A shell on the jump host, or one command; `invoke` is found there, and stands in the project."""
-    from roles.jumphost.entry import find_entry
-    from roles.jumphost.login import log_in
+    from playrunner.jumphost.inventory_file import find_entry
+    from playrunner.jumphost.login import log_in
 
     return log_in(find_entry(flags["inventory"], flags["extra_vars"]), command)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.cli import RUN_FLAGS, options_from, verb
+from playrunner.commands.flags import RUN_FLAGS, options_from, verb
 
 _IMAGES = {"images": "which, separated by commas: nccl-tests, fsdp, bert, cmd-shell, tensorboard, cpu,"
                      " gpt2-elastic, nccl-build",
@@ -31,7 +31,7 @@ def push(context: Any, flags: dict[str, Any], images: str = "", workspace: str =
 def bench(context: Any, flags: dict[str, Any], nodes: int = 0, begin: str = "8", end: str = "", repeats: int = 0,
           image: str = "", job: str = "mpijob") -> int:
     """All-reduce bandwidth by size, as a table and a picture, held against what the machines should do."""
-    from roles.nccl_image.bench import bench as measure
+    from playrunner.training.bandwidth_bench import bench as measure
 
     return measure(flags, nodes, (begin, end, repeats), image, job)
 
@@ -39,8 +39,8 @@ def bench(context: Any, flags: dict[str, Any], nodes: int = 0, begin: str = "8",
 def _play(flags: dict[str, Any], word: str, images: str, workspace: str, extra: dict[str, Any]) -> int:
     from pathlib import Path
 
-    from playrunner.load.playbook import roles_play
-    from playrunner.run import run_plays
+    from playrunner.playbook.playbook import roles_play
+    from playrunner.run.run import run_plays
 
     if images:
         extra["nccl_image_names"] = [name.strip() for name in images.split(",") if name.strip()]

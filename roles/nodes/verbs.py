@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.cli import INVENTORY_FLAGS, RUN_FLAGS, positional_if_given, verb
+from playrunner.commands.flags import INVENTORY_FLAGS, RUN_FLAGS, positional_if_given, verb
 
 _LOOK = {name: INVENTORY_FLAGS[name] for name in ("inventory", "json")}
 _CHANGE = {**_LOOK, "check": RUN_FLAGS["check"]}
@@ -13,7 +13,7 @@ _CHANGE = {**_LOOK, "check": RUN_FLAGS["check"]}
 @verb(flags=_LOOK, name="list")
 def list_(context: Any, flags: dict[str, Any]) -> int:
     """The nodes of the inventory and of its cluster, and why some are not to be used."""
-    from roles.nodes.ward import open_ward
+    from playrunner.training.quarantine_verbs import open_ward
 
     with open_ward(flags) as ward:
         return ward.show()
@@ -24,7 +24,7 @@ def list_(context: Any, flags: dict[str, Any]) -> int:
     "ttl": "for how long, as 90m, 24h or 3d"})
 def quarantine(context: Any, node: str, flags: dict[str, Any], reason: str = "put aside by hand", ttl: str = "24h") -> int:
     """Keep new work away from a node for a while: a host is passed over, a cluster's node is tainted and cordoned."""
-    from roles.nodes.ward import open_ward
+    from playrunner.training.quarantine_verbs import open_ward
 
     with open_ward(flags) as ward:
         return ward.quarantine(node, reason, ttl)
@@ -34,7 +34,7 @@ def quarantine(context: Any, node: str, flags: dict[str, Any], reason: str = "pu
     "node": "which one", "expired": "instead: all nodes of the cluster whose time is over"})
 def release(context: Any, flags: dict[str, Any], node: str | None = None, expired: bool = False) -> int:
     """Let a node be used again."""
-    from roles.nodes.ward import open_ward
+    from playrunner.training.quarantine_verbs import open_ward
 
     with open_ward(flags) as ward:
         return ward.release(node or "", expired)

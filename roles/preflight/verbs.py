@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from playrunner.cli import RUN_FLAGS, options_from, verb
+from playrunner.commands.flags import RUN_FLAGS, options_from, verb
 
 GROUP = "preflight"
 LIFECYCLE = False
@@ -17,9 +17,9 @@ _FLAGS = {name: RUN_FLAGS[name] for name in ("inventory", "extra-vars", "json", 
                           "max-hourly": "refuse a plan that costs more dollars an hour"})
 def check(context: Any, flags: dict[str, Any], roles: str = "", max_hourly: str = "") -> int:
     """Say whether everything of the inventory could be made, what stands in the way, and what it costs by the hour."""
-    from playrunner.run import run_plays
-    from playrunner.verbs.cost import planned
-    from playrunner.verbs.role import with_limit
+    from playrunner.commands.cost import planned
+    from playrunner.commands.role import with_limit
+    from playrunner.run.run import run_plays
 
     play = planned(roles, flags)
     options = replace(options_from(flags), check=True, tags="preflight")

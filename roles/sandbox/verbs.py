@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import Any
 
-from playrunner.cli import verb
+from playrunner.commands.flags import verb
 
 _JSON = {"json": (False, "print JSON on stdout, and nothing else there")}
 
@@ -37,7 +37,7 @@ def down(context: Any, flags: dict[str, Any]) -> int:
 
 def _sandbox(*words: str) -> int:
     # The sandbox is a stage kept apart: the product reaches it as a program, never as a library.
-    return subprocess.run([sys.executable, "-m", "sandbox", *words], check=False).returncode
+    return subprocess.run([sys.executable, "-m", "playrunner.sandbox", *words], check=False).returncode
 
 
 def _as_json(flags: dict[str, Any]) -> list[str]:

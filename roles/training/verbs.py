@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.cli import RUN_FLAGS, options_from, verb
+from playrunner.commands.flags import RUN_FLAGS, options_from, verb
 
 GROUP = "train"
 LIFECYCLE = False  # runs are launched and stopped, not created and deleted
@@ -28,18 +28,18 @@ _NAMED = {"name": "the run's name (by default the only one, or the newest)"}
 def launch(context: Any, flags: dict[str, Any], profile: str = "", name: str = "", nodes: int = 0, detach: bool = False,
            launcher: str = "", replace: bool = False, gate: bool = True, stage_only: bool = False) -> int:
     """Start a training run from a profile and follow it; launching it twice changes nothing."""
-    from roles.training.planning.plan import Request
-    from roles.training.where import ON_CLUSTERS, chosen_launcher
+    from playrunner.training.ssh.plan import Request
+    from playrunner.training.where import ON_CLUSTERS, chosen_launcher
 
     settings = tuple(flags.pop("set"))
     options = _options(flags)
     chosen = chosen_launcher(options, launcher)
     request = Request(profile, name, nodes, settings, chosen, detach, replace, gate, stage_only)
     if chosen in ON_CLUSTERS:
-        from roles.training.cluster.launch import launch as submit
+        from playrunner.training.kube.launch import launch as submit
 
         return submit(request, options, chosen)
-    from roles.training.launch import launch as start
+    from playrunner.training.ssh.launch import launch as start
 
     return start(request, options)
 
@@ -47,7 +47,7 @@ def launch(context: Any, flags: dict[str, Any], profile: str = "", name: str = "
 @verb(flags=_RUN)
 def prepare(context: Any, flags: dict[str, Any]) -> int:
     """Make an environment with torch on every node, where the inventory's train_venv says."""
-    from roles.training.prepare import prepare as make
+    from playrunner.training.ssh.prepare import prepare as make
 
     return make(_options(flags))
 
@@ -55,14 +55,14 @@ def prepare(context: Any, flags: dict[str, Any]) -> int:
 @verb(flags=_LOOK, help=_NAMED)
 def status(context: Any, flags: dict[str, Any], name: str = "") -> int:
     """All runs: state, step, loss, tokens/s, nodes, age, cost so far."""
-    from roles.training.where import any_on_clusters, on_cluster, only_on_clusters
+    from playrunner.training.where import any_on_clusters, on_cluster, only_on_clusters
 
     options = _options(flags)
     if on_cluster(options, name) if name else any_on_clusters(options):
-        from roles.training.cluster.status import show_all, show_one
+        from playrunner.training.kube.status import show_all, show_one
 
         return show_one(options, name) if name else show_all(options, with_hosts=not only_on_clusters(options))
-    from roles.training.watching.status import show_status
+    from playrunner.training.ssh.status import show_status
 
     return show_status(options, name)
 
@@ -74,10 +74,10 @@ def logs(context: Any, flags: dict[str, Any], name: str = "", rank: int = 0, hos
     """What a run's processes print: rank 0's by default."""
     options = _options(flags)
     if _on_cluster(options, name):
-        from roles.training.cluster.logs import show_logs as show_pods
+        from playrunner.training.kube.logs import show_logs as show_pods
 
         return show_pods(options, name, rank, host, everything=all, follow=follow, tail=tail)
-    from roles.training.watching.logs import show_logs
+    from playrunner.training.ssh.logs import show_logs
 
     return show_logs(options, name, rank, host, everything=all, follow=follow, tail=tail)
 
@@ -87,10 +87,10 @@ def stop(context: Any, flags: dict[str, Any], name: str = "") -> int:
     """Stop a run: its checkpoint is saved, its processes end, and nothing of it is left."""
     options = _options(flags)
     if _on_cluster(options, name):
-        from roles.training.cluster.stop import stop as take_away
+        from playrunner.training.kube.stop import stop as take_away
 
         return take_away(options, name)
-    from roles.training.stop import stop as end
+    from playrunner.training.ssh.stop import stop as end
 
     return end(options, name)
 
@@ -101,10 +101,10 @@ def resume(context: Any, flags: dict[str, Any], name: str = "", nodes: int = 0, 
     settings = tuple(flags.pop("set"))
     options = _options(flags)
     if _on_cluster(options, name):
-        from roles.training.cluster.resume import resume as submit_again
+        from playrunner.training.kube.resume import resume as submit_again
 
         return submit_again(options, name, nodes, settings, detach)
-    from roles.training.resume import resume as go_on
+    from playrunner.training.ssh.resume import resume as go_on
 
     return go_on(options, name, nodes, settings, detach)
 
@@ -114,10 +114,10 @@ def scale(context: Any, flags: dict[str, Any], nodes: int = 0, name: str = "", d
     """Give a run more or fewer nodes: it saves, and goes on from there on the new number."""
     options = _options(flags)
     if _on_cluster(options, name):
-        from roles.training.cluster.resume import scale as resize
+        from playrunner.training.kube.resume import scale as resize
 
         return resize(options, name, nodes)
-    from roles.training.resume import scale as rescale
+    from playrunner.training.ssh.resume import scale as rescale
 
     return rescale(options, name, nodes, detach)
 
@@ -127,18 +127,18 @@ def scale(context: Any, flags: dict[str, Any], nodes: int = 0, name: str = "", d
     "why": "only this variable, and all about it"})
 def env(context: Any, flags: dict[str, Any], profile: str = "", nodes: int = 0, launcher: str = "", why: str = "") -> int:
     """The environment a run's processes get, each variable with its reason and origin."""
-    from roles.training.planning.plan import Request
-    from roles.training.where import ON_CLUSTERS, chosen_launcher
+    from playrunner.training.ssh.plan import Request
+    from playrunner.training.where import ON_CLUSTERS, chosen_launcher
 
     settings = tuple(flags.pop("set"))
     options = _options(flags)
     chosen = chosen_launcher(options, launcher)
     request = Request(profile, nodes=nodes, overrides=settings, launcher=chosen)
     if chosen in ON_CLUSTERS:
-        from roles.training.cluster.env import show_env as show_pods
+        from playrunner.training.kube.env import show_env as show_pods
 
         return show_pods(request, options, chosen, why)
-    from roles.training.env import show_env
+    from playrunner.training.ssh.env import show_env
 
     return show_env(request, options, why)
 
@@ -148,10 +148,10 @@ def why(context: Any, flags: dict[str, Any], name: str = "") -> int:
     """Why a run has not started, hangs, is slow or failed: the likeliest cause first, with what to do next."""
     options = _options(flags)
     if _on_cluster(options, name):
-        from roles.training.cluster.why import show_why as show_causes
+        from playrunner.training.kube.why import show_why as show_causes
 
         return show_causes(options, name)
-    from roles.training.diagnosis.why import show_why
+    from playrunner.training.ssh.why import show_why
 
     return show_why(options, name)
 
@@ -159,14 +159,14 @@ def why(context: Any, flags: dict[str, Any], name: str = "") -> int:
 @verb(flags=_LOOK, help={"interval": "seconds from one look at the nodes to the next"})
 def watch(context: Any, flags: dict[str, Any], interval: float = 2.0) -> int:
     """All runs on a live page with the loss curve of the newest one; q ends it."""
-    from roles.training.where import any_on_clusters, only_on_clusters
+    from playrunner.training.where import any_on_clusters, only_on_clusters
 
     options = _options(flags)
     if any_on_clusters(options):
-        from roles.training.cluster.watch import watch as look_on_all
+        from playrunner.training.kube.watch import watch as look_on_all
 
         return look_on_all(options, interval, with_hosts=not only_on_clusters(options))
-    from roles.training.watching.watch import watch as look_on
+    from playrunner.training.ssh.watch import watch as look_on
 
     return look_on(options, interval)
 
@@ -175,17 +175,17 @@ def watch(context: Any, flags: dict[str, Any], interval: float = 2.0) -> int:
                                                   "nodes": "how many nodes (default: the profile's, else all)"})
 def bench(context: Any, flags: dict[str, Any], profile: str = "", nodes: int = 0) -> int:
     """The network between the nodes, measured and judged; nothing is trained."""
-    from roles.training.planning.plan import Request
-    from roles.training.where import ON_CLUSTERS, chosen_launcher
+    from playrunner.training.ssh.plan import Request
+    from playrunner.training.where import ON_CLUSTERS, chosen_launcher
 
     settings = tuple(flags.pop("set"))
     options, request = _options(flags), Request(profile, nodes=nodes, overrides=settings)
     launcher = chosen_launcher(options, "")
     if launcher in ON_CLUSTERS:
-        from roles.training.cluster.gate_bench import bench as measure_pods
+        from playrunner.training.kube.bench import bench as measure_pods
 
         return measure_pods(request, options, launcher)
-    from roles.training.network.bench import bench as measure
+    from playrunner.training.ssh.bench import bench as measure
 
     return measure(request, options)
 
@@ -195,10 +195,10 @@ def tensorboard(context: Any, flags: dict[str, Any], name: str = "", port: int =
     """Serve a run's curves on this machine, from its first node, until Ctrl-C."""
     options = _options(flags)
     if _on_cluster(options, name):
-        from roles.training.cluster.board import serve_board as forward_board
+        from playrunner.training.kube.tensorboard import serve_board as forward_board
 
         return forward_board(options, name, port)
-    from roles.training.watching.board import serve_board
+    from playrunner.training.ssh.tensorboard import serve_board
 
     return serve_board(options, name, port)
 
@@ -211,8 +211,8 @@ def tensorboard(context: Any, flags: dict[str, Any], name: str = "", port: int =
 def stage(context: Any, flags: dict[str, Any], source: str = "", into: str = "", unpack: bool = False, files: int = 0,
           least: int = 0, bytes: int = 0, anonymous: bool = False, region: str = "") -> int:
     """Bring data from a store or web server to the cluster's claim, checked and marked; a second time changes nothing."""
-    from roles.training.stage import Wanted
-    from roles.training.stage import stage as bring
+    from playrunner.training.kube.stage import Wanted
+    from playrunner.training.kube.stage import stage as bring
 
     return bring(Wanted(source, into, unpack, files, least, bytes, anonymous, region), _options(flags))
 
@@ -223,9 +223,9 @@ def stage(context: Any, flags: dict[str, Any], source: str = "", into: str = "",
 def precompile(context: Any, flags: dict[str, Any], profile: str = "", name: str = "", nodes: int = 0, launcher: str = "",
                replace: bool = False) -> int:
     """Compile a profile's graphs for Trainium into the cacheset, in ten steps at most; fails unless all are compiled."""
-    from roles.training.planning.plan import Request
-    from roles.training.precompile import precompile as compile_first
-    from roles.training.where import chosen_launcher
+    from playrunner.training.kube.precompile import precompile as compile_first
+    from playrunner.training.ssh.plan import Request
+    from playrunner.training.where import chosen_launcher
 
     settings = tuple(flags.pop("set"))
     options = _options(flags)
@@ -236,7 +236,7 @@ def precompile(context: Any, flags: dict[str, Any], profile: str = "", name: str
 @verb(flags=_SENT, help={**_NAMED, "to": "s3://BUCKET/FOLDER (default: trained-models/NAME of the inventory's bucket_name)"})
 def export(context: Any, flags: dict[str, Any], name: str = "", to: str = "") -> int:
     """Write a run's model to a bucket, from a pod with the role of its service account."""
-    from roles.training.export import export as write
+    from playrunner.training.kube.export import export as write
 
     return write(_options(flags), name, to)
 
@@ -244,7 +244,7 @@ def export(context: Any, flags: dict[str, Any], name: str = "", to: str = "") ->
 @verb(flags=_LOOK, help=_NAMED)
 def netcheck(context: Any, flags: dict[str, Any], name: str = "") -> int:
     """The network of a run on a cluster, from inside its pods: names, the port they meet at, rank 0's address."""
-    from roles.training.cluster.netcheck import netcheck as ask
+    from playrunner.training.kube.netcheck import netcheck as ask
 
     return ask(_options(flags), name)
 
@@ -252,7 +252,7 @@ def netcheck(context: Any, flags: dict[str, Any], name: str = "") -> int:
 @verb(flags=_LOOK, help={**_NAMED, "host": "only this pod"})
 def top(context: Any, flags: dict[str, Any], name: str = "", host: str = "") -> int:
     """What a run's processes and devices do right now, in every pod: nvidia-smi, neuron-ls, or the busiest processes."""
-    from roles.training.cluster.top import show_top
+    from playrunner.training.kube.top import show_top
 
     return show_top(_options(flags), name, host)
 
@@ -260,13 +260,13 @@ def top(context: Any, flags: dict[str, Any], name: str = "", host: str = "") -> 
 @verb(flags=_LOOK, help={**_NAMED, "command": "run this and leave, instead of a shell to type in"})
 def shell(context: Any, flags: dict[str, Any], name: str = "", command: str = "") -> int:
     """A shell in a pod of its own with the run's claim mounted; the pod goes when you leave."""
-    from roles.training.cluster.shell import open_shell
+    from playrunner.training.kube.shell import open_shell
 
     return open_shell(_options(flags), name, command)
 
 
 def _on_cluster(options: Any, name: str) -> bool:
-    from roles.training.where import on_cluster
+    from playrunner.training.where import on_cluster
 
     return on_cluster(options, name)
 

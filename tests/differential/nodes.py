@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox import nodes as sandbox_nodes
-from sandbox import sshd
+from playrunner.sandbox import nodes as sandbox_nodes
+from playrunner.sandbox import sshd
 
 NAMES = ("node1", "node2")
 

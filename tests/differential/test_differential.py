@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from playrunner.catalogue import canonical, names
-from playrunner.documents import read_yaml
+from playrunner.playbook.module_index import canonical, names
+from playrunner.text.documents import read_yaml
 
 from . import ansible
 from .case import FOLDER, RUNS, Case, all_cases

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from playrunner.errors import BadInput, StepFailed, UndefinedVariable
-from playrunner.filters.lookups import run_lookup
-from playrunner.templating import Templar
-from playrunner.written import written
+from playrunner.text.written import written
+from playrunner.variables.filters.lookups import run_lookup
+from playrunner.variables.templating import Templar
 from tests.test_templating import World
 
 USERS = [{"name": "ann", "groups": ["x", "y"]}, {"name": "bob", "groups": ["z"]}]

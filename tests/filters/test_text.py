@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from playrunner.errors import PlayrunnerError
-from playrunner.templating import Templar
-from playrunner.written import written
+from playrunner.text.written import written
+from playrunner.variables.templating import Templar
 from tests.test_templating import World
 
 VARIABLES: dict[str, Any] = {

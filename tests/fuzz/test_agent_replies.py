@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 
-from playrunner import limits, replies
+from playrunner.ssh import limits, replies
 from tests.fuzz.surface import as_bytes, fuzzed
 
 SEEDS = [json.dumps(frame) for frame in (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from playrunner import kube_answers
 from playrunner.errors import HostUnreachable
+from playrunner.kube.client import answers
 from tests.fuzz.surface import as_bytes, fuzzed
 
 META = {"name": "n", "namespace": "d", "uid": "u", "resourceVersion": "1", "labels": {"a": "b"},
@@ -22,10 +22,10 @@ SEEDS = [json.dumps(value) for value in (
 @fuzzed("api_answers", SEEDS, (HostUnreachable,))
 def test_any_answer_of_an_api_is_checked_or_refused(text: str) -> None:
     data, refused = as_bytes(text), None
-    for attempt in (lambda: kube_answers.mapping(data, "s"), lambda: kube_answers.event(data, "Pod", "v1", "s"),
-                    lambda: kube_answers.items(kube_answers.mapping(data, "s"), "Pod", "v1", "s"),
-                    lambda: kube_answers.served(kube_answers.mapping(data, "s"), "s"),
-                    lambda: kube_answers.groups(kube_answers.mapping(data, "s"), "s")):
+    for attempt in (lambda: answers.mapping(data, "s"), lambda: answers.event(data, "Pod", "v1", "s"),
+                    lambda: answers.items(answers.mapping(data, "s"), "Pod", "v1", "s"),
+                    lambda: answers.served(answers.mapping(data, "s"), "s"),
+                    lambda: answers.groups(answers.mapping(data, "s"), "s")):
         try:
             attempt()
         except HostUnreachable as error:

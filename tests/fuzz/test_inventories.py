@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from playrunner.commands.inventory_show import as_data, as_graph
 from playrunner.errors import BadInput, PlayrunnerError
-from playrunner.inventory import read_inventory
-from playrunner.patterns import select
-from playrunner.targets import target_of
-from playrunner.templating import Templar
-from playrunner.variables import Scope
-from playrunner.verbs.inventory_show import as_data, as_graph
-from playrunner.world import World
+from playrunner.inventory.inventory import read_inventory
+from playrunner.inventory.patterns import select
+from playrunner.ssh.targets import target_of
+from playrunner.variables.host_memory import World
+from playrunner.variables.scope import Scope
+from playrunner.variables.templating import Templar
 from tests.fuzz.surface import as_bytes, fuzzed, scratch
 
 REPOSITORY = Path(__file__).parents[2]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from playrunner.errors import PlayrunnerError
-from playrunner.kube_config import KubeSettings, access
-from playrunner.kube_transport import Transport
+from playrunner.kube.client.config import KubeSettings, access
+from playrunner.kube.client.transport import Transport
 from tests.fuzz.surface import as_bytes, fuzzed, scratch
 
 SEEDS = ["""

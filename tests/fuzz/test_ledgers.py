@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from playrunner.errors import PlayrunnerError
-from playrunner.past_runs import events, runs
+from playrunner.record.past_runs import events, runs
 from tests.fuzz.surface import as_bytes, fuzzed, scratch
 
 LINES = [{"event": "run", "at": 1700000000.5, "command": "play x.yaml"}, {"event": "intend",

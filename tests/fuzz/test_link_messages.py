@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from tests.fuzz.surface import as_bytes, fuzzed
-from trainer.node import link, seal
+from trainer.node import heartbeat_link, seal
 
 TOKEN = "secret"
 SEEDS = ["0" * 32 + " " + "a" * 64 + " node-1\n", '{"node":"x","proof":"\u00e9"}\n', "GET / HTTP/1.1\r\n\r\n"]
@@ -17,7 +17,7 @@ SEALED = ['{"beat": 1}', '{"failure": {"rank": 0, "lines": ["a"]}}', "[]", '"x"'
 
 @cache
 def centre() -> Any:
-    return link.Centre("127.0.0.1", 0, TOKEN, ["node-1"], selectors.DefaultSelector(), lambda _: None)  # type: ignore[arg-type, call-arg]
+    return heartbeat_link.Centre("127.0.0.1", 0, TOKEN, ["node-1"], selectors.DefaultSelector(), lambda _: None)  # type: ignore[arg-type, call-arg]
 
 
 @fuzzed("link_messages", [*SEEDS, *SEALED], (), structured=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from playrunner.errors import BadInput
-from playrunner.load import load_playbook
-from playrunner.plan import make_plan
+from playrunner.playbook import load_playbook
+from playrunner.run.selection import make_plan
 from tests.fuzz.surface import as_bytes, fuzzed, scratch
 
 REPOSITORY = Path(__file__).parents[2]

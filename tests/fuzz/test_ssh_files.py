@@ -7,13 +7,13 @@ from itertools import count
 
 from paramiko import Ed25519Key
 
-from playrunner import hostkeys
 from playrunner.errors import PlayrunnerError
-from playrunner.inventory import read_inventory
-from playrunner.targets import target_of
-from playrunner.templating import Templar
-from playrunner.variables import Scope
-from playrunner.world import World
+from playrunner.inventory.inventory import read_inventory
+from playrunner.ssh import hostkeys
+from playrunner.ssh.targets import target_of
+from playrunner.variables.host_memory import World
+from playrunner.variables.scope import Scope
+from playrunner.variables.templating import Templar
 from tests.fuzz.surface import as_bytes, fuzzed, scratch
 
 CONFIGS = ["""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from playrunner.errors import BadInput
-from playrunner.load.roles import bring_role
-from playrunner.load.steps import Surroundings, load_step_file
+from playrunner.playbook.roles import bring_role
+from playrunner.playbook.steps import Surroundings, load_step_file
 from tests.fuzz.surface import as_bytes, fuzzed, scratch
 
 FILES = sorted((Path(__file__).parents[2] / "roles").glob("*/tasks/*.yaml"))

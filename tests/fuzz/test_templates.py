@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 
 from playrunner.errors import PlayrunnerError
-from playrunner.inventory import read_inventory
-from playrunner.templating import Templar
-from playrunner.variables import Scope
-from playrunner.world import World
+from playrunner.inventory.inventory import read_inventory
+from playrunner.variables.host_memory import World
+from playrunner.variables.scope import Scope
+from playrunner.variables.templating import Templar
 from tests.fuzz.surface import fuzzed
 
 SEEDS = [

@@ -12,10 +12,10 @@ from typing import Any
 
 import yaml
 
-from playrunner.load.playbook import roles_play
 from playrunner.model import steps_of
 from playrunner.options import Options
-from playrunner.run import run_plays
+from playrunner.playbook.playbook import roles_play
+from playrunner.run.run import run_plays
 
 IMAGES = ("nccl-build", "nccl-tests", "fsdp", "bert", "cmd-shell", "tensorboard", "cpu", "gpt2-elastic")
 

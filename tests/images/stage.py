@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 import yaml
 
-from playrunner.load import load_playbook
+from playrunner.lifecycle.delete import Gone, removable, remove
 from playrunner.options import Options
-from playrunner.removal import Gone, removable, remove
-from playrunner.run import run_plays
-from playrunner.survey import Survey
-from sandbox import registry
-from sandbox.registry import Registry
+from playrunner.playbook import load_playbook
+from playrunner.run.run import run_plays
+from playrunner.run.survey import Survey
+from playrunner.sandbox import registry
+from playrunner.sandbox.registry import Registry
 from tests.modules.aws.stage import Run
 
 CLUSTER = "demo"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from playrunner.hostside.module import Failed
 from playrunner.images import logins
 from playrunner.images.logins import Login
 from playrunner.images.settings import settings_of
-from playrunner.module import Failed
 
 HELPER = """#!/bin/sh
 # A docker-credential helper that keeps what it is told in a file.

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from playrunner.hostside.module import Failed
 from playrunner.images import context, recipe
 from playrunner.images.context import Source, sources_of
 from playrunner.images.dockerfile import bases
 from playrunner.images.ignore import Ignored
 from playrunner.images.reference import parse
-from playrunner.module import Failed
 
 TEXT = "FROM scratch\nCOPY code /code\n"
 

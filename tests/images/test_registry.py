@@ -9,13 +9,13 @@ import pytest
 
 pytest.importorskip("oras", reason="registries need oras: pip install playrunner[images]")
 
-from playrunner.cloud import Refused
+from playrunner.cloud.resource import Refused
 from playrunner.errors import HostUnreachable
+from playrunner.hostside.module import Failed
 from playrunner.images.credentials import Credentials
 from playrunner.images.reference import parse
 from playrunner.images.registry import Registry
 from playrunner.images.settings import settings_of
-from playrunner.module import Failed
 from tests.images.bearer import BearerRegistry
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from sandbox import registry
+from playrunner.sandbox import registry
 from tests.runner import REPOSITORY
 
 
@@ -27,7 +27,7 @@ def state(tmp_path: Path) -> Any:
 
 
 def sandbox(state: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "sandbox", *words], cwd=REPOSITORY, text=True, capture_output=True, check=False,
+    return subprocess.run([sys.executable, "-m", "playrunner.sandbox", *words], cwd=REPOSITORY, text=True, capture_output=True, check=False,
                           timeout=180, env={**os.environ, "PLAYRUNNER_STATE_HOME": str(state)})
 
 

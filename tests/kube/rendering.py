@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from playrunner.inventory import read_inventory
-from playrunner.load.playbook import roles_play
-from playrunner.load.words import templar
+from playrunner.inventory.inventory import read_inventory
 from playrunner.model import steps_of
-from playrunner.variables import Scope
-from playrunner.world import PlayVariables, World
+from playrunner.playbook.keywords import templar
+from playrunner.playbook.playbook import roles_play
+from playrunner.variables.host_memory import PlayVariables, World
+from playrunner.variables.scope import Scope
 
 ROOT = Path(__file__).parents[2]
 

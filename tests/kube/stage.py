@@ -28,11 +28,11 @@ from typing import Any
 
 import yaml
 
-from playrunner.load.playbook import roles_play
+from playrunner.lifecycle.status_and_delete import delete_roles, show_status
 from playrunner.options import Options
-from playrunner.run import run_plays
-from playrunner.stock import delete_roles, show_status
-from sandbox.kube.controllers.steering import steer
+from playrunner.playbook.playbook import roles_play
+from playrunner.run.run import run_plays
+from playrunner.sandbox.kube.controllers.steering import steer
 from tests.modules.aws.stage import Run
 from tests.modules.k8s.stage import Api
 from tests.runner import Outcome, invoke

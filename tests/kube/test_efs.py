@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.kube.controllers.steering import steer
+from playrunner.sandbox.kube.controllers.steering import steer
 from tests.kube.account import account, storage  # noqa: F401
 from tests.kube.rendering import container_of
 from tests.kube.stage import Stage

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from playrunner.kube import MANAGER
+from playrunner.kube.client.client import MANAGER
 from tests.kube.definitions import FILES, FOLDER, defined, minor_version, ours, theirs
 from tests.kube.stage import ROOT, Stage
 from tests.sandbox.kube.webhook import Webhook

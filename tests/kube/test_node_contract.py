@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from playrunner.kube_contract import Group, group_of, groups_of, shortfalls
-from sandbox.kube.controllers.running.volumes import host_folder
+from playrunner.kube.nodes.contract import Group, group_of, groups_of, shortfalls
+from playrunner.sandbox.kube.controllers.kubelet.volumes import host_folder
 from tests.kube.stage import Stage
 
 KEY = "playrunner.io/contract"

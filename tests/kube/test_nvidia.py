@@ -68,7 +68,7 @@ def test_one_that_came_with_the_cluster_is_used_as_it_is(stage: Stage) -> None:
 
 
 def test_where_others_bring_the_gpus_it_is_left_to_them(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("playrunner.kube_offers.FADING_SECONDS", 0.5)
+    monkeypatch.setattr("playrunner.kube.nodes.offers.FADING_SECONDS", 0.5)
     node = stage.node("theirs", "g4dn.xlarge", {"nvidia.com/gpu": 1})
     assert stage.create("nvidia", check=True).changed == []
     made = stage.create("nvidia")

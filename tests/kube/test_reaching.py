@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
-from playrunner.load.playbook import roles_play
+from playrunner.lifecycle.teardown import tear_down
 from playrunner.options import Options
-from playrunner.run import run_plays
-from playrunner.teardown import tear_down
+from playrunner.playbook.playbook import roles_play
+from playrunner.run.run import run_plays
 from tests.kube.stage import ROOT, Stage, heard
 from tests.modules.k8s.stage import Api
 from tests.sandbox.aws import PretendAws
@@ -67,7 +67,7 @@ class Account:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PretendAws]:
     pytest.importorskip("moto", reason='the pretend AWS needs moto: pip install "playrunner[sandbox]"')
-    from sandbox.aws import process
+    from playrunner.sandbox.aws.api import process
 
     root = tmp_path_factory.mktemp("account")
     try:

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from sandbox.kube import process
+from playrunner.sandbox.kube.process import process
 from tests import runner
 from tests.launch.site import PATIENCE_SECONDS, Site
 from tests.modules.k8s.stage import Api

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.kube.controllers.steering import steer
-from sandbox.kube.operators.installed import Operator
+from playrunner.sandbox.kube.controllers.steering import steer
+from playrunner.sandbox.kube.operators.installed import Operator
 from tests import runner
 from tests.launch.cluster import ClusterSite
 from tests.launch.site import PATIENCE_SECONDS

@@ -21,8 +21,8 @@ from typing import Any
 
 import pytest
 
-from sandbox import sshd
-from sandbox.state import SandboxError
+from playrunner.sandbox import sshd
+from playrunner.sandbox.state import SandboxError
 from tests.launch.site import Site
 
 START_SECONDS = 20.0

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from roles.nccl_image.bench_manifests import Bench, mpi_job
-from sandbox.kube import process
+from playrunner.sandbox.kube.process import process
+from playrunner.training.kube.bandwidth_manifests import Bench, mpi_job
 from tests import runner
 from tests.modules.k8s.stage import Api
 

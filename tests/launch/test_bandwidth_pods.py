@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.kube.controllers.steering import steer
+from playrunner.sandbox.kube.controllers.steering import steer
 from tests import runner
 from tests.launch.cluster import ClusterSite, cluster_site
 from tests.launch.site import PATIENCE_SECONDS

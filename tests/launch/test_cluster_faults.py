@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sandbox.kube.operators.installed import TRAINING_OPERATOR
+from playrunner.sandbox.kube.operators.installed import TRAINING_OPERATOR
 from tests.launch.cluster import ClusterSite, cluster_site
 from tests.launch.drill import SETTINGS, STEPS, Drill
 

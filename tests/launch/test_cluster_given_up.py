@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sandbox.kube.operators.installed import ELASTIC_JOB_CONTROLLER, TRAINING_OPERATOR
+from playrunner.sandbox.kube.operators.installed import ELASTIC_JOB_CONTROLLER, TRAINING_OPERATOR
 from tests.launch.cluster import ClusterSite, cluster_site, storage
 from tests.launch.drill import Drill
 

@@ -31,7 +31,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterSite]:
 def account(cluster: ClusterSite) -> Iterator[PretendAws]:
     """A pretend AWS with the cluster and a group of one node, two at most."""
     pytest.importorskip("moto", reason='the pretend AWS needs moto: pip install "playrunner[sandbox]"')
-    from sandbox.aws import process
+    from playrunner.sandbox.aws.api import process
 
     root = cluster.state / "sandbox"
     try:
@@ -90,7 +90,7 @@ def test_the_group_grows_first_then_the_run_and_never_beyond_the_groups_most(clu
 def project(tmp_path: Path) -> Iterator[tuple[ClusterSite, Any]]:
     """A cluster whose two nodes are a pool of the pretend Google Cloud; its size is fixed."""
     pytest.importorskip("google.auth", reason='Google Cloud needs google-auth: pip install "playrunner[gcp]"')
-    from sandbox.gcp import process
+    from playrunner.sandbox.gcp import process
     from tests.modules.gcp.stage import variables_of
     from tests.sandbox.gcp import PretendGcp
 

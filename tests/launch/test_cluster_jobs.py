@@ -14,7 +14,7 @@ import pytest
 
 from tests.launch.cluster import ClusterSite, cluster_site
 from tests.sandbox.aws import PretendAws
-from trainer.marker import damage
+from trainer.checkpoint.manifest import damage
 
 ACCOUNT = "pytorch-training-sa"
 BUCKET = "models"
@@ -31,7 +31,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterSite]:
 def account(cluster: ClusterSite) -> Iterator[PretendAws]:
     """A pretend AWS beside the cluster, with a bucket, and a role that trusts the service account alone."""
     pytest.importorskip("moto", reason='the pretend AWS needs moto: pip install "playrunner[sandbox]"')
-    from sandbox.aws import process
+    from playrunner.sandbox.aws.api import process
 
     root = cluster.state / "sandbox"
     try:

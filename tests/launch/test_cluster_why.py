@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.kube.controllers.steering import steer
+from playrunner.sandbox.kube.controllers.steering import steer
 from tests.launch.cluster import ClusterSite, cluster_site
 from tests.launch.site import environments
 

@@ -187,7 +187,7 @@ def test_bench_measures_the_network_and_leaves_nothing(site: Site) -> None:
     assert shown.out.startswith("3 nodes, 3 ranks, gloo")
     assert "16 MiB" in shown.out and "pairs: Gbit/s above the diagonal" in shown.out
     assert "3 nodes answer" in shown.out.splitlines()[-1]
-    assert not _processes_with(site, b"trainer.gate")
+    assert not _processes_with(site, b"trainer.netcheck.gate")
 
 
 def test_bench_fails_when_the_network_is_not_what_the_inventory_expects(site: Site, tmp_path: Path) -> None:
@@ -202,10 +202,10 @@ def test_bench_fails_when_the_network_is_not_what_the_inventory_expects(site: Si
 
 def test_bench_interrupted_leaves_nothing(site: Site) -> None:
     with site.start("train.bench", "--nodes", 2) as process:
-        site.await_that(lambda: len(_processes_with(site, b"trainer.gate")) == 2, "the gate's processes", process)
+        site.await_that(lambda: len(_processes_with(site, b"trainer.netcheck.gate")) == 2, "the gate's processes", process)
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
-    site.await_that(lambda: not _processes_with(site, b"trainer.gate"), "the end of the gate's processes", seconds=20)
+    site.await_that(lambda: not _processes_with(site, b"trainer.netcheck.gate"), "the end of the gate's processes", seconds=20)
 
 
 def test_bench_refuses_more_nodes_than_there_are(site: Site) -> None:
@@ -262,7 +262,7 @@ def _await_tags(url: str, seconds: float = 60.0) -> dict[str, Any]:
 
 
 def _boards(site: Site) -> list[int]:
-    return _processes_with(site, b"trainer.node.board")
+    return _processes_with(site, b"trainer.node.tensorboard_server")
 
 
 def _processes_with(site: Site, word: bytes) -> list[int]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from playrunner.clients import Account, Aws, AwsSettings
+from playrunner.aws.client import Account, Aws, AwsSettings
 from tests.sandbox.aws import PretendAws
 from tests.sandbox.conftest import aws, aws_server  # noqa: F401
 

@@ -11,7 +11,7 @@ import yaml
 from invoke.collection import Collection
 from invoke.program import Program
 
-from playrunner.verbs.audit import audit
+from playrunner.commands.audit import audit
 from tests.leftovers.conftest import variables_of
 from tests.leftovers.world import Builder
 from tests.sandbox.aws import PretendAws

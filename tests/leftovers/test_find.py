@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from playrunner.clients import Aws
+from playrunner.aws.client import Aws
 from playrunner.leftovers import Leftover, find
-from playrunner.leftovers.kinds import BY_NAME, KINDS
+from playrunner.leftovers.aws.kinds import BY_NAME, KINDS
 from playrunner.leftovers.leftover import UNSEEN
 from tests.leftovers.listing import listing, settle
 from tests.leftovers.world import Builder, neighbours

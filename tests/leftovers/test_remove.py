@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from playrunner.clients import Aws
+from playrunner.aws.client import Aws
 from playrunner.leftovers import find, remove, sweep
 from tests.leftovers.listing import listing, settle
 from tests.leftovers.world import Builder, neighbours

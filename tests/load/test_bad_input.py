@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from playrunner.errors import BadInput
-from playrunner.load import load_playbook
+from playrunner.playbook import load_playbook
 
 HEAD = "- hosts: all\n  tasks:\n"
 

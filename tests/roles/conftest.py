@@ -17,7 +17,7 @@ CLUSTER = "drill"
 @pytest.fixture(scope="session")
 def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PretendAws]:
     pytest.importorskip("moto", reason='the pretend AWS needs moto: pip install "playrunner[sandbox]"')
-    from sandbox.aws import process
+    from playrunner.sandbox.aws.api import process
 
     root = tmp_path_factory.mktemp("account")
     try:

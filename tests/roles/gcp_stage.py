@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from sandbox.gcp import process
-from sandbox.kube import process as kube_process
+from playrunner.sandbox.gcp import process
+from playrunner.sandbox.kube.process import process as kube_process
 from tests.modules.gcp.stage import variables_of
 from tests.roles import gcp_permissions
 from tests.sandbox.gcp import PretendGcp

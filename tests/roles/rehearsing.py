@@ -51,10 +51,10 @@ class Rehearsal:
 def main() -> None:
     import boto3  # noqa: F401
     import botocore.session  # noqa: F401  loaded before the forks, like all that follows
+    import playrunner.run.run.execute
 
-    import playrunner.execute
-    import playrunner.teardown  # noqa: F401
-    from playrunner.load.playbook import roles_play
+    import playrunner.lifecycle.teardown  # noqa: F401
+    from playrunner.playbook.playbook import roles_play
 
     roles_play(sys.argv[1:])
     for line in sys.stdin:
@@ -86,11 +86,12 @@ def _in_child(command: dict[str, Any], roles: list[str]) -> dict[str, Any]:
 
 
 def _play(command: dict[str, Any], roles: list[str]) -> int:
-    from playrunner.ledger import Ledger
-    from playrunner.load.playbook import roles_play
+    from playrunner.run.run.run import run_plays
+
+    from playrunner.lifecycle.teardown import tear_down
     from playrunner.options import Options
-    from playrunner.run import run_plays
-    from playrunner.teardown import tear_down
+    from playrunner.playbook.playbook import roles_play
+    from playrunner.record.ledger import Ledger
 
     numbers, told = itertools.count(1), Ledger.event
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from playrunner.owner import EXPIRES
+from playrunner.cloud.owner import EXPIRES
 from tests.roles.cli import Operator
 from tests.sandbox.aws import PretendAws
 

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("google.auth", reason='Google Cloud needs google-auth: pip install "playrunner[gcp]"')
 
-from sandbox.kube import process as kube_process
+from playrunner.sandbox.kube.process import process as kube_process
 from tests.modules.k8s.stage import Api
 from tests.roles.cli import Operator
 from tests.roles.gcp_stage import moving_gcp, written  # noqa: F401

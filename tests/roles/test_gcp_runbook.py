@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("google.auth", reason='Google Cloud needs google-auth: pip install "playrunner[gcp]"')
 
-from playrunner import prices
+from playrunner.cloud import prices
 from tests.roles.cli import Operator
 from tests.roles.gcp_stage import gcp, gcp_inventory, gcp_server  # noqa: F401
 from tests.sandbox.gcp import PretendGcp

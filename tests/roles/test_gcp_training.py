@@ -12,7 +12,7 @@ pytest.importorskip("google.auth", reason='Google Cloud needs google-auth: pip i
 pytest.importorskip("deepspeed", reason='DeepSpeed needs itself: pip install "playrunner[train]"')
 pytest.importorskip("torch", reason='training needs torch: pip install "playrunner[train]"')
 
-from sandbox.kube.process import kubeconfig_file
+from playrunner.sandbox.kube.process.process import kubeconfig_file
 from tests.modules.k8s.stage import Api
 from tests.roles.cli import Operator
 from tests.roles.gcp_stage import moving_gcp, written  # noqa: F401

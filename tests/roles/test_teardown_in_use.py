@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from playrunner import removal
+from playrunner.lifecycle import delete
+from playrunner.lifecycle.status_and_delete import delete_roles
+from playrunner.lifecycle.teardown import tear_down
 from playrunner.options import Options
-from playrunner.stock import delete_roles
-from playrunner.teardown import tear_down
 from tests.roles.rehearsing import ROOT
 from tests.runner import invoke
 from tests.sandbox.aws import PretendAws
@@ -31,13 +31,13 @@ def shared_network(aws: PretendAws, inventory: Path, tmp_path: Path, monkeypatch
     marks = [one for one in network["Tags"] if one["Key"] != "Name"]
     aws.client("ec2").create_security_group(GroupName="drill-efa", Description="of another run", VpcId=network["VpcId"],
                                             TagSpecifications=[{"ResourceType": "security-group", "Tags": marks}])
-    monkeypatch.setattr(removal, "WAITS_SECONDS", 0.2)
+    monkeypatch.setattr(delete, "WAITS_SECONDS", 0.2)
     return Options(inventory=(str(inventory),), yes=True)
 
 
 def test_teardown_says_what_it_waits_for_and_leaves_it_to_the_sweep(
         shared_network: Options, aws: PretendAws, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(removal, "IN_USE_SECONDS", 1.0)
+    monkeypatch.setattr(delete, "IN_USE_SECONDS", 1.0)
     code = tear_down(shared_network, with_kept=True)
     said = capsys.readouterr().out
     assert code == 0 and "nothing is left" in said, said
@@ -50,7 +50,7 @@ def test_where_no_sweep_follows_it_is_waited_for_as_long_as_a_network_may_take(
         shared_network: Options, aws: PretendAws, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from playrunner.modules.aws.vpc import Vpc
 
-    monkeypatch.setattr(removal, "IN_USE_SECONDS", 0.1)
+    monkeypatch.setattr(delete, "IN_USE_SECONDS", 0.1)
     monkeypatch.setattr(Vpc, "settle_seconds", 1.0)
     assert delete_roles(["network"], shared_network, "network.delete", with_kept=True) == 2
     told = capsys.readouterr()

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sandbox import control_secret
-from sandbox.aws import process
-from sandbox.aws.process import Aws
+from playrunner.sandbox.aws.api import process
+from playrunner.sandbox.aws.api.process import Aws
+from playrunner.sandbox.http import control_secret
 
 ZONES = ("us-west-2a", "us-west-2b")
 PATIENCE_SECONDS = 20

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sandbox.aws import process
+from playrunner.sandbox.aws.api import process
 from tests.sandbox.aws import PretendAws
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from sandbox import control_secret
-from sandbox.gcp import process
-from sandbox.gcp.process import Gcp
+from playrunner.sandbox.gcp import process
+from playrunner.sandbox.gcp.process import Gcp
+from playrunner.sandbox.http import control_secret
 from tests.sandbox.aws import until
 
 PATIENCE_SECONDS = 120

@@ -22,8 +22,9 @@ from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.credentials import Credentials
 
-from sandbox import control_secret, state
-from sandbox.aws import process
+from playrunner.sandbox import state
+from playrunner.sandbox.aws.api import process
+from playrunner.sandbox.http import control_secret
 from tests.sandbox.aws import PretendAws, refused, until
 
 ROOT = Path(__file__).parents[2]

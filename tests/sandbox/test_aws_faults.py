@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.faults import BadFault, Fault, Faults
+from playrunner.sandbox.faults import BadFault, Fault, Faults
 from tests.sandbox.aws import PretendAws, refused
 
 

@@ -13,22 +13,22 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import state
-from sandbox.aws import process
+from playrunner.sandbox import state
+from playrunner.sandbox.aws.api import process
 from tests.sandbox.aws import PretendAws
 
 REPOSITORY = Path(__file__).parents[2]
 
 
 class Commands:
-    """`python -m sandbox ...` with a state folder of its own."""
+    """`python -m playrunner.sandbox ...` with a state folder of its own."""
 
     def __init__(self, home: Path) -> None:
         self.root = home / "sandbox"
         self.environment = {**os.environ, "PLAYRUNNER_STATE_HOME": str(home), "PYTHONPATH": str(REPOSITORY)}
 
     def __call__(self, *arguments: str) -> str:
-        command = [sys.executable, "-m", "sandbox", *arguments]
+        command = [sys.executable, "-m", "playrunner.sandbox", *arguments]
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=90)
         assert done.returncode == 0, done.stderr
         return done.stdout

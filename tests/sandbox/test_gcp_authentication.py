@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from sandbox import control_secret, jwt
-from sandbox.gcp import process
-from sandbox.gcp.entrance import Entrance
-from sandbox.kube import certificates
+from playrunner.sandbox.gcp import process
+from playrunner.sandbox.gcp.auth import Entrance
+from playrunner.sandbox.http import control_secret, jwt
+from playrunner.sandbox.kube.wire import certificates
 from tests.sandbox.gcp import PretendGcp
 from tests.sandbox.test_authentication import sent
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.gcp import process
+from playrunner.sandbox.gcp import process
 from tests.sandbox.aws import until
 from tests.sandbox.gcp import PretendGcp
 

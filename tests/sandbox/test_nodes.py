@@ -14,22 +14,22 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import nodes as sandbox_nodes
-from sandbox import state
+from playrunner.sandbox import nodes as sandbox_nodes
+from playrunner.sandbox import state
 from tests.sshd import NodeSet
 
 REPOSITORY = Path(__file__).parents[2]
 
 
 class Commands:
-    """`python -m sandbox ...` with a state folder of its own."""
+    """`python -m playrunner.sandbox ...` with a state folder of its own."""
 
     def __init__(self, home: Path) -> None:
         self.root = home / "sandbox"
         self.environment = {**os.environ, "PLAYRUNNER_STATE_HOME": str(home), "PYTHONPATH": str(REPOSITORY)}
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "sandbox", *arguments]
+        command = [sys.executable, "-m", "playrunner.sandbox", *arguments]
         pipe = subprocess.PIPE
         return subprocess.Popen(command, env=self.environment, stdout=pipe, stderr=pipe, text=True)
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from sandbox import nodes, registry, state
-from sandbox.aws import process as aws_process
-from sandbox.gcp import process as gcp_process
-from sandbox.kube import process as kube_process
-from sandbox.state import SandboxError
+from playrunner.sandbox import nodes, registry, state
+from playrunner.sandbox.aws.api import process as aws_process
+from playrunner.sandbox.gcp import process as gcp_process
+from playrunner.sandbox.kube.process import process as kube_process
+from playrunner.sandbox.state import SandboxError
 
 # Said by the other user: every file that can be read, and every port that answers something other than a refusal.
 VISITOR = r"""

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from playrunner import answers
-from playrunner.answers import BadAnswer
 from playrunner.errors import HostUnreachable
-from playrunner.kube import Cluster, Kube
-from playrunner.kube_config import Access
-from playrunner.kube_errors import KubeError
-from playrunner.kube_resource import Resource
-from playrunner.kube_transport import Transport
-from playrunner.kube_watch import Collection, watch_until
+from playrunner.kube.client.client import Cluster, Kube
+from playrunner.kube.client.config import Access
+from playrunner.kube.client.errors import KubeError
+from playrunner.kube.client.resource import Resource
+from playrunner.kube.client.transport import Transport
+from playrunner.kube.watch.watch import Collection, watch_until
+from playrunner.text import answers
+from playrunner.text.answers import BadAnswer
 from tests.runner import invoke
 from tests.security.rubbish import JSON, RUBBISH, Said, said, serving
 
@@ -106,7 +106,7 @@ def test_fields_of_kinds_that_are_not_kubernetes_own_may_be_anything() -> None:
 
 
 def test_a_list_whose_pages_never_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("playrunner.kube.MOST_PAGES", 20)
+    monkeypatch.setattr("playrunner.kube.client.client.MOST_PAGES", 20)
     page = {"kind": "PodList", "metadata": {"continue": "more"}, "items": []}
     with serving(said(page)) as server, pytest.raises(BadAnswer, match="20 pages of a list"):
         kube_at(server.url).listing(PODS)
@@ -141,7 +141,7 @@ def test_an_answer_that_comes_a_byte_at_a_time_is_given_up(monkeypatch: pytest.M
     import socket
 
     monkeypatch.setattr(answers, "ANSWER_SECONDS", 0.3)
-    monkeypatch.setattr("playrunner.kube.FIRST_SECONDS", 0.5)
+    monkeypatch.setattr("playrunner.kube.client.client.FIRST_SECONDS", 0.5)
     listener = socket.create_server(("127.0.0.1", 0))
     stopped = threading.Event()
 
@@ -174,8 +174,8 @@ def test_an_answer_that_comes_a_byte_at_a_time_is_given_up(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("told", ["999999999999", "9" * 400, "\xb2", "-1", "soon", "1e9"])
 def test_a_server_cannot_make_anyone_wait_long_by_retry_after(told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("playrunner.kube.THROTTLED_SECONDS", -1.0)
-    monkeypatch.setattr("playrunner.kube.RESTART_SECONDS", 0.2)
+    monkeypatch.setattr("playrunner.kube.client.client.THROTTLED_SECONDS", -1.0)
+    monkeypatch.setattr("playrunner.kube.client.client.RESTART_SECONDS", 0.2)
     slept: list[float] = []
     answer = said({"kind": "Status", "message": "busy"}, status=503, headers={"Retry-After": told})
 

@@ -13,18 +13,18 @@ from contextlib import contextmanager
 
 import pytest
 
-from playrunner import answers
-from playrunner.answers import BadAnswer
 from playrunner.errors import HostUnreachable
-from playrunner.kube import Cluster, Kube
-from playrunner.kube_config import Access
-from playrunner.kube_credentials import Credentials
-from playrunner.kube_exec import Ran, run_in_pod
-from playrunner.kube_forward import PodStream
-from playrunner.kube_resource import Resource
-from playrunner.kube_transport import Transport
-from playrunner.kube_watch import Collection, watch_until
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.kube.client.client import Cluster, Kube
+from playrunner.kube.client.config import Access
+from playrunner.kube.client.credentials import Credentials
+from playrunner.kube.client.resource import Resource
+from playrunner.kube.client.transport import Transport
+from playrunner.kube.streams.exec import Ran, run_in_pod
+from playrunner.kube.streams.port_stream import PodStream
+from playrunner.kube.watch.watch import Collection, watch_until
+from playrunner.text import answers
+from playrunner.text.answers import BadAnswer
 from tests.security.rubbish import Said, said, serving
 
 pytest.importorskip("websocket")
@@ -134,7 +134,7 @@ def test_a_token_does_not_follow_where_a_server_of_streams_leads() -> None:
                                   b"HTTP/1.1 101 Yes\r\nhello\r\n\r\n",
                                   b"HTTP/1.1 101 Yes\r\n\r\n", b"", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"])
 def test_a_handshake_that_is_none_is_a_server_that_cannot_be_reached(head: bytes) -> None:
-    from playrunner.kube_errors import KubeError
+    from playrunner.kube.client.errors import KubeError
 
     with speaking(lambda caller, _: caller.sendall(head)) as url:
         with pytest.raises((HostUnreachable, KubeError)):

@@ -121,8 +121,8 @@ def test_a_run_goes_on_when_its_reader_leaves(here: Here) -> None:
 
 def test_output_without_an_end_stops_when_its_reader_leaves(here: Here) -> None:
     (here.folder / "logs.py").write_text("""
-from playrunner.streams import OutputLost, guard_streams
-from roles.training.watching.logs import Printing
+from playrunner.text.streams import OutputLost, guard_streams
+from playrunner.training.ssh.logs import Printing
 guard_streams()
 try:
     while True:
@@ -262,7 +262,7 @@ def test_hosts_that_find_no_file_left_are_unreachable_in_one_line_each(tmp_path:
 
 
 def test_the_limit_is_left_alone_where_it_suffices() -> None:
-    from playrunner.open_files import make_room
+    from playrunner.run.open_files import make_room
 
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert make_room(hosts=2, forks=32) == 32

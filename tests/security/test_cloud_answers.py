@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from playrunner import answers
-from playrunner.answers import BadAnswer
-from playrunner.cloud import Refused, Unanswered
+from playrunner.cloud.resource import Refused, Unanswered
 from playrunner.images.credentials import Credentials
 from playrunner.images.reference import parse
 from playrunner.images.registry import Registry
 from playrunner.images.settings import ImageSettings
+from playrunner.text import answers
+from playrunner.text.answers import BadAnswer
 from tests.runner import invoke
 from tests.security.rubbish import RUBBISH, Said, Server, said, serving
 
@@ -24,7 +24,7 @@ pytest.importorskip("boto3")
 pytest.importorskip("google.auth")
 pytest.importorskip("oras")
 
-from playrunner.clients import Account, Aws, AwsSettings
+from playrunner.aws.client import Account, Aws, AwsSettings
 from playrunner.gcp.client import Gcp
 from playrunner.gcp.project import Project
 from playrunner.gcp.settings import GcpSettings
@@ -228,7 +228,7 @@ def test_a_registry_whose_token_address_answers_rubbish_is_no_traceback(answer: 
 def test_a_login_is_not_sent_to_an_address_without_tls_on_behalf_of_one_with_it() -> None:
     import requests
 
-    from playrunner.bounded_http import bound
+    from playrunner.cloud.bounded_http import bound
 
     with serving(said({"token": "x"})) as server, pytest.raises(BadAnswer, match="without TLS"):
         bound(requests.Session(), 5, secure=True).get(server.url, headers={"Authorization": "Basic eDp5"})

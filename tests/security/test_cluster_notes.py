@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from playrunner.kube import Cluster, Kube
-from playrunner.kube_config import Access
-from playrunner.kube_quarantine import entries
-from playrunner.kube_transport import Transport
-from roles.training.cluster.found import find
-from roles.training.cluster.names import LABEL, SUMMARY
+from playrunner.kube.client.client import Cluster, Kube
+from playrunner.kube.client.config import Access
+from playrunner.kube.client.transport import Transport
+from playrunner.kube.nodes.quarantine import entries
+from playrunner.training.kube.names import LABEL, SUMMARY
+from playrunner.training.kube.run_view import find
 from tests.security.rubbish import Said, said, serving
 
 GOOD: dict[str, Any] = {"name": "run", "run_id": "run-1", "launcher": "job", "namespace": "default", "world_size": 1,
@@ -68,7 +68,7 @@ def test_an_annotation_that_is_no_summary_is_passed_over(text: str) -> None:
 @pytest.mark.parametrize("text", ["5", "null", "[]", "hello", "{}", '{"reason": 5}', "[" * 50_000,
                                   '{"reason": "x", "since": "y", "until": 5, "who": "z"}'])
 def test_a_mark_on_a_node_that_was_not_written_here_says_nothing(text: str) -> None:
-    from playrunner.kube_quarantine import MARK
+    from playrunner.kube.nodes.quarantine import MARK
 
     node = {"metadata": {"name": "n", "annotations": {MARK: text}}, "spec": {}}
     with serving(said({"kind": "NodeList", "metadata": {}, "items": [node]})) as server:

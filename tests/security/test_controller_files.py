@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from playrunner.inside import Outside, file_name, inside, write_whole
 from playrunner.modules.host.get_url import _name_in
-from roles.training.runs.record import Record
+from playrunner.text.safe_path import Outside, file_name, inside, write_whole
+from playrunner.training.runs.record import Record
 from tests.runner import Stage
 from tests.sshd import NodeSet
 

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from playrunner.documents import (
+from playrunner.errors import BadInput
+from playrunner.inventory.inventory import read_inventory
+from playrunner.text.documents import (
     MOST_NESTED,
     json_object,
     parse_json,
@@ -21,11 +23,9 @@ from playrunner.documents import (
     read_text,
     read_yaml,
 )
-from playrunner.errors import BadInput
-from playrunner.inventory import read_inventory
-from playrunner.templating import Templar
-from playrunner.variables import Scope
-from playrunner.world import World
+from playrunner.variables.host_memory import World
+from playrunner.variables.scope import Scope
+from playrunner.variables.templating import Templar
 
 ALIAS_BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 13))

@@ -13,11 +13,11 @@ from pathlib import Path
 import paramiko
 import pytest
 
-from playrunner import hostkeys
 from playrunner.errors import HostUnreachable
-from playrunner.host_key_check import notices
-from playrunner.ssh_session import opened
-from playrunner.targets import Target
+from playrunner.ssh import hostkeys
+from playrunner.ssh.host_key_check import notices
+from playrunner.ssh.session import opened
+from playrunner.ssh.targets import Target
 from tests.sshd import NodeSet, SshNode
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from playrunner.errors import BadInput
-from playrunner.load import load_playbook
+from playrunner.playbook import load_playbook
 from tests.runner import Stage, invoke
 
 HEAD = "- hosts: all\n  tasks:\n    - ping:\n"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from playrunner import kubeconfig_file
 from playrunner.errors import BadInput
-from playrunner.kube_config import Access, KubeSettings, access
-from playrunner.kube_transport import Transport
+from playrunner.kube.client.config import Access, KubeSettings, access
+from playrunner.kube.client.transport import Transport
+from playrunner.kube.kubeconfig import file as kubeconfig_file
 
 GOOD = """\
 apiVersion: v1

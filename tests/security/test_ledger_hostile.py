@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from playrunner.past_runs import MOST_LINE, Unreadable, events, runs
+from playrunner.record.past_runs import MOST_LINE, Unreadable, events, runs
 from tests.runner import Outcome, invoke
 
 GOOD = [{"at": 1700000000.5, "event": "run", "command": "play site.yaml", "pid": 5},

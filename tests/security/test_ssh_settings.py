@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from playrunner.errors import PlayrunnerError
-from playrunner.inventory import read_inventory
-from playrunner.load.words import templar
-from playrunner.targets import target_of
-from playrunner.variables import Scope
-from playrunner.world import World
+from playrunner.inventory.inventory import read_inventory
+from playrunner.playbook.keywords import templar
+from playrunner.ssh.targets import target_of
+from playrunner.variables.host_memory import World
+from playrunner.variables.scope import Scope
 from tests.runner import Outcome, Stage
 from tests.sshd import NodeSet
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from playrunner.streams import as_json, in_one_line, visible
-from playrunner.terminal import Painted, Terminal
+from playrunner.output.terminal import Painted, Terminal
+from playrunner.text.streams import as_json, in_one_line, visible
 from tests.runner import REPOSITORY, Stage, invoke
 
 OURS = re.compile(r"\x1b\[(?:\d+(?:;\d+)*)?m")  # colours are all that we add where there is no screen

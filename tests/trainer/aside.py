@@ -19,7 +19,7 @@ TINY = ("train.model.layers=2", "train.model.heads=2", "train.model.width=16", "
 
 
 def main(folder: str, runs: str) -> None:
-    from trainer.distributed import join
+    from trainer.distributed.process_group import join
     from trainer.profile import read_profile
 
     place, found = None, {}

@@ -26,7 +26,7 @@ class Gate:
     def start(self, rank: int, *arguments: str, program: tuple[str, ...] = (), inside: tuple[str, ...] = (),
               variables: dict[str, str] | None = None) -> None:
         """`program` in place of the gate; `inside` is what comes before the whole command."""
-        command = program or ("-m", "trainer.gate", "--output", str(self.output), *arguments)
+        command = program or ("-m", "trainer.netcheck.gate", "--output", str(self.output), *arguments)
         names = ",".join(f"node{number}" for number in range(1, self.size + 1))
         environment = os.environ | {
             "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "MASTER_ADDR": "127.0.0.1",

@@ -13,10 +13,10 @@ from pathlib import Path
 
 
 def main(output: str, runs: str) -> None:
-    from trainer.arithmetic import check
-    from trainer.distributed import join, leave
-    from trainer.loop import run
+    from trainer.distributed.process_group import join, leave
+    from trainer.loop.loop import run
     from trainer.profile import read_profile
+    from trainer.validate import check
 
     place = None
     for name, profile, settings in json.loads(runs):

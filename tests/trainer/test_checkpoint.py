@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from trainer.checkpoint import Checkpoints, read_state
+from trainer.checkpoint.checkpoint import Checkpoints, read_state
+from trainer.checkpoint.manifest import MARKER, damage
 from trainer.config import Checkpoint
-from trainer.distributed import Place
+from trainer.distributed.process_group import Place
 from trainer.errors import BadInput
-from trainer.marker import MARKER, damage
 
 ALONE = Place(0, 0, 1, 1, torch.device("cpu"), grouped=False)
 

@@ -18,7 +18,7 @@ from trainer.data.loader import Loader
 from trainer.data.opening import open_loader
 from trainer.data.order import Order, permuted
 from trainer.data.tokens import check_store
-from trainer.distributed import Place
+from trainer.distributed.process_group import Place
 from trainer.errors import BadInput
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
@@ -265,6 +265,6 @@ def test_an_idx_file_cut_short_is_refused(tmp_path: Path) -> None:
 
 
 def test_wikitext_is_put_back_together() -> None:
-    from trainer.evaluate import detokenised
+    from trainer.loop.evaluate import detokenised
 
     assert detokenised('a well @-@ known 1 @,@ 000 ( or so ) , he said " yes " .') == 'a well-known 1,000 (or so), he said "yes".'

@@ -11,10 +11,10 @@ import pytest
 from tests.trainer.conftest import SECRET
 from tests.trainer.launching import launch, losses, steps_saved, worst_difference
 from tests.trainer.test_checkpoint import ALONE, saved
-from trainer.checkpoint import Checkpoints
+from trainer.checkpoint.checkpoint import Checkpoints
+from trainer.checkpoint.manifest import MARKER, damage
 from trainer.config import Checkpoint
 from trainer.errors import BadInput
-from trainer.marker import MARKER, damage
 
 STORE = "s3://bucket/run"
 

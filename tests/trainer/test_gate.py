@@ -15,17 +15,17 @@ import pytest
 
 from tests.trainer.gating import Gate
 from tests.trainer.launching import ROOT
-from trainer.gate import main
-from trainer.gate_plan import better, bus_gbps, rounds, second_look, silent
+from trainer.netcheck.gate import main
+from trainer.netcheck.pairing import better, bus_gbps, rounds, second_look, silent
 
 JOIN_SECONDS = "60"  # a busy two-core machine imports for half a minute
 
 # A rank that comes, does its part of so many tasks, and is gone in the middle of the next.
 DIES = """
 import os, signal, sys
-from trainer.gate_meeting import Meeting
-from trainer.gate_seat import seat_from
-from trainer.gate_traffic import Traffic
+from trainer.netcheck.rendezvous import Meeting
+from trainer.netcheck.process_rank import seat_from
+from trainer.netcheck.measure import Traffic
 
 seat = seat_from(os.environ)
 meeting = Meeting(seat, 60)
@@ -113,7 +113,7 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
 
 
 def test_without_torch_one_line_says_so(tmp_path: Path) -> None:
-    hidden = "import sys; sys.modules['torch'] = None; sys.argv[0] = 'gate'; from trainer.gate import main; sys.exit(main())"
+    hidden = "import sys; sys.modules['torch'] = None; sys.argv[0] = 'gate'; from trainer.netcheck.gate import main; sys.exit(main())"
     ended = subprocess.run([sys.executable, "-c", hidden, "--output", str(tmp_path / "gate.json")], cwd=ROOT, text=True,
                            capture_output=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
     assert ended.returncode == 5

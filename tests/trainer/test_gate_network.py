@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from roles.training.network.verdict import Expected, judge
+from playrunner.training.netcheck.verdict import Expected, judge
 from tests.trainer.gating import Gate
 
 pytestmark = [

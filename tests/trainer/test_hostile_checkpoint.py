@@ -15,10 +15,10 @@ import pytest
 import torch
 
 from tests.trainer.launching import Ended, launch, launch_module
+from trainer.checkpoint.manifest import MARKER, settled, write_json
+from trainer.checkpoint.pickles import Refused, read_pickle
+from trainer.checkpoint.safe_load import check_metadata
 from trainer.errors import BadInput
-from trainer.marker import MARKER, settled, write_json
-from trainer.pickles import Refused, read_pickle
-from trainer.safe import check_metadata
 from trainer.torchrun import MeetingState
 
 pytestmark = pytest.mark.processes
@@ -145,7 +145,7 @@ def test_the_conversion_itself_runs_nothing_of_a_checkpoint(zero: Path, tmp_path
     trace = tmp_path / "trace"
     name = "deepspeed/zero_pp_rank_0_mp_rank_00_optim_states.pt"
     run = poisoned(zero, tmp_path, lambda step: torch.save(Payload(trace), step / name))
-    ended = launch_module("trainer.universal", "--input_folder", str(run / "checkpoints" / STEP / "deepspeed"), "--output_folder",
+    ended = launch_module("trainer.checkpoint.universal", "--input_folder", str(run / "checkpoints" / STEP / "deepspeed"), "--output_folder",
                           str(tmp_path / "universal"), "--inject_missing_state")
     assert not trace.exists()
     assert ended.code == 5 and "could run code" in ended.text.splitlines()[-1], ended.text
@@ -177,7 +177,7 @@ def test_export_runs_nothing_of_a_checkpoint(strategy: str, tmp_path: Path, requ
 @pytest.mark.parametrize("text", ["7", "[]", "{}", '{"step": "two"}', '{"step": -1}', "[" * 100_000,
                                   '{"step": 2, "recent": 7}', "{"])
 def test_a_state_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
-    from trainer.checkpoint import read_state
+    from trainer.checkpoint.checkpoint import read_state
 
     (tmp_path / "state.json").write_text(text)
     with pytest.raises(BadInput, match=r"state\.json"):

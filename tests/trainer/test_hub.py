@@ -12,7 +12,7 @@ import pytest
 
 from tests.trainer.launching import kill_after, losses, start, steps_saved, worst_difference
 from trainer.__main__ import main
-from trainer.checkpoint import read_state
+from trainer.checkpoint.checkpoint import read_state
 from trainer.config import Data, Model, Train
 from trainer.data.stream import BEGINNING, Stream
 from trainer.errors import BadInput

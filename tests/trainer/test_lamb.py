@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from trainer.config import Optimizer, Train
-from trainer.lamb import Lamb
-from trainer.optimizer import Weights, make_optimizer
+from trainer.optim.lamb import Lamb
+from trainer.optim.optimizer import Weights, make_optimizer
 
 LR, BETAS, EPS, DECAY = 0.1, (0.9, 0.999), 1e-6, 0.01
 

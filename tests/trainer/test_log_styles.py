@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from trainer.log_styles import evaluated, line, resuming, saving
+from trainer.loop.log_styles import evaluated, line, resuming, saving
 from trainer.profile import read_profile
 
 RECORD = {"step": 150, "loss": 6.59109, "lr": 3.5377e-4, "grad_norm": 1.25, "tokens_per_second": 1000.0,

@@ -16,7 +16,7 @@ import torch
 from trainer.config import Data, Model, Train
 from trainer.data.mixing import mixed
 from trainer.data.stream import BEGINNING, Stream, StreamLoader
-from trainer.distributed import Place
+from trainer.distributed.process_group import Place
 
 ROWS = 23  # in a pass
 

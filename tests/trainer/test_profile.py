@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from trainer.arithmetic import accumulation, check
 from trainer.config import Train
 from trainer.errors import BadInput
 from trainer.profile import BUNDLED, from_plain, read_profile
+from trainer.validate import accumulation, check
 
 NAMES = sorted(path.stem for path in BUNDLED.glob("*.yaml"))
 

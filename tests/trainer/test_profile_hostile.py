@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from trainer.__main__ import main
-from trainer.arithmetic import check
 from trainer.errors import BadInput
 from trainer.profile import from_plain, read_profile
+from trainer.validate import check
 
 BOMB = "a0: &a0 [x]\n" + "".join(f"a{level + 1}: &a{level + 1} [{', '.join([f'*a{level}'] * 9)}]\n" for level in range(12))
 

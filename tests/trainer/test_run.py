@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.trainer.launching import launch, losses, records, start, steps_saved, wait_for_step
-from trainer.marker import damage
+from trainer.checkpoint.manifest import damage
 from trainer.profile import BUNDLED
 
 pytestmark = pytest.mark.processes

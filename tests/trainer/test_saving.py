@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.trainer.launching import launch, launch_module, losses, start, steps_saved, wait_for_step, worst_difference
-from trainer.marker import MARKER, damage
+from trainer.checkpoint.manifest import MARKER, damage
 
 pytestmark = pytest.mark.processes
 STRATEGIES = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from trainer.config import Checkpoint, Optimizer, Schedule, Train
+from trainer.optim.schedule import due, learning_rate
 from trainer.profile import read_profile
-from trainer.schedule import due, learning_rate
 
 
 def test_log_warmup_gives_the_printed_rate_of_step_150_with_17_skipped() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from trainer.distributed import Place
-from trainer.loop import Training
+from trainer.distributed.process_group import Place
+from trainer.loop.loop import Training
 from trainer.profile import read_profile
 from trainer.strategies import ddp
 

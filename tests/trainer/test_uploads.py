@@ -14,10 +14,10 @@ from tests.trainer.conftest import SECRET
 from tests.trainer.launching import launch, losses
 from tests.trainer.test_checkpoint import ALONE, saved, write_two_files
 from trainer.__main__ import main
-from trainer.checkpoint import Checkpoints
+from trainer.checkpoint.checkpoint import Checkpoints
+from trainer.checkpoint.manifest import MARKER, damage
+from trainer.checkpoint.store_upload import upload
 from trainer.config import Checkpoint
-from trainer.marker import MARKER, damage
-from trainer.uploads import upload
 
 
 def test_the_copy_elsewhere_gets_its_marker_last(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from roles.training.cluster.gate_hearing import gate_in, named
-from roles.training.network.verdict import Expected, judge
+from playrunner.training.kube.gate_result import gate_in, named
+from playrunner.training.netcheck.verdict import Expected, judge
 
 
 def result_of(**more: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from trainer.gate_mesh import Mesh
+from trainer.netcheck.connectivity import Mesh
 
 
 def test_a_door_that_is_open_is_reached_and_one_that_is_not_is_named() -> None:

@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 60.0
 # Loading takes a while, so that the others come meanwhile; whoever loaded says so.
 PROGRAM = """
 import os, sys, time
-from trainer.gate_nursery import shared
+from trainer.netcheck.fork_server import shared
 
 def load():
     open(os.environ["LOADED"], "a").write("loaded\\n")
@@ -131,7 +131,7 @@ def _await(holds: Callable[[], bool]) -> None:
 
 
 def test_the_door_of_rank_0_tells_everybody_the_same_and_is_shut_behind_the_last() -> None:
-    from trainer.gate_door import Door, ask, free_port
+    from trainer.netcheck.decision_port import Door, ask, free_port
 
     port = free_port("127.0.0.1")
     door = Door("127.0.0.1", port, "open", 2)

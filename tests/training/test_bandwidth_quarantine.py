@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from playrunner.errors import BadInput
-from playrunner.fleet import Fleet
-from playrunner.inventory import read_inventory
+from playrunner.inventory.inventory import read_inventory
 from playrunner.options import Options
-from playrunner.quarantine import Quarantine, seconds_of
-from roles.training.bandwidth.host_pool import HostPool
-from roles.training.bandwidth.spares import NoSpare, Search, goes_on
-from roles.training.cluster.gate_pool import ClusterPool
-from roles.training.cluster.ground import open_site
-from roles.training.network.verdict import Verdict
-from roles.training.planning.plan import Request
-from sandbox.kube import process
+from playrunner.sandbox.kube.process import process
+from playrunner.ssh.fleet import Fleet
+from playrunner.ssh.quarantine import Quarantine, seconds_of
+from playrunner.training.kube.pool import ClusterPool
+from playrunner.training.kube.site import open_site
+from playrunner.training.netcheck.spares import NoSpare, Search, goes_on
+from playrunner.training.netcheck.verdict import Verdict
+from playrunner.training.ssh.plan import Request
+from playrunner.training.ssh.pool import HostPool
 from tests import runner
 from tests.modules.k8s.stage import Api
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from roles.training.network.verdict import Expected, Verdict, judge
-from trainer.gate_search import most_rounds, next_round, told_apart
+from playrunner.training.netcheck.verdict import Expected, Verdict, judge
+from trainer.netcheck.search import most_rounds, next_round, told_apart
 
 NOTHING = Expected(None, None)
 Network = Callable[[int, int], dict[str, Any]]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from roles.training.bandwidth.judgement import Judgement, Wanted, judge_bandwidth
-from roles.training.bandwidth.keeping import chart, keep
-from roles.training.bandwidth.perf_table import Measured, Row, read_table
-from roles.training.network.picture import HEIGHT, WIDTH, picture
+from playrunner.training.netcheck.bandwidth_files import chart, keep
+from playrunner.training.netcheck.judgement import Judgement, Wanted, judge_bandwidth
+from playrunner.training.netcheck.perf_table import Measured, Row, read_table
+from playrunner.training.netcheck.picture import HEIGHT, WIDTH, picture
 
 P4DE = Wanted("p4de.24xlarge", hosts=2)
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from roles.training.diagnosis.causes import Cause, Facts, causes
-from roles.training.diagnosis.evidence import Rank
-from roles.training.diagnosis.standstill import behind, waits
+from playrunner.training.diagnosis.causes import Cause, Facts, causes
+from playrunner.training.diagnosis.evidence import Rank
+from playrunner.training.diagnosis.standstill import behind, waits
 
 NOW = 1_000_000.0
-IN_A_COLLECTIVE = ["all_reduce (torch/distributed/distributed_c10d.py:2801)", "total (trainer/distributed.py:43)",
-                   "go_on (trainer/loop.py:66)"]
-IN_THE_DATA = ["read (trainer/data/stream.py:80)", "__next__ (trainer/data/loader.py:51)", "go_on (trainer/loop.py:63)"]
+IN_A_COLLECTIVE = ["all_reduce (torch/distributed/distributed_c10d.py:2801)", "total (trainer/distributed/process_group.py:43)",
+                   "go_on (trainer/loop/loop.py:66)"]
+IN_THE_DATA = ["read (trainer/data/stream.py:80)", "__next__ (trainer/data/loader.py:51)", "go_on (trainer/loop/loop.py:63)"]
 IN_BACKWARD = ["_engine_run_backward (torch/autograd/graph.py:824)", "backward (torch/_tensor.py:581)",
                "step (trainer/strategies/ddp.py:30)"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from playrunner.errors import BadInput
-from roles.training.environment.compiler import Site, Variable, as_json, compile_environment, quarrels, show_environment
-from roles.training.environment.instances import instance, version
-from roles.training.environment.quarrels import admits
+from playrunner.training.environment.compiler import Site, Variable, as_json, compile_environment, quarrels, show_environment
+from playrunner.training.environment.conflicts import admits
+from playrunner.training.environment.site import instance, version
 
 P4D = Site(device="cuda", launcher="torchrun", instance_type="p4d.24xlarge", interface="ens32", cores=96, processes_per_node=8)
 NEW_PLUGIN = replace(P4D, libfabric="1.20.0amzn1.0", aws_ofi_nccl="v1.8.1-aws", nccl="2.20.3")

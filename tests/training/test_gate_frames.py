@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from trainer.gate_door import MOST_CALLERS, Door, ask, free_port
-from trainer.gate_mesh import Mesh
-from trainer.gate_seat import Seat
-from trainer.listening import listening
+from trainer.distributed.listening import listening
+from trainer.netcheck.connectivity import Mesh
+from trainer.netcheck.decision_port import MOST_CALLERS, Door, ask, free_port
+from trainer.netcheck.process_rank import Seat
 
 HERE = "127.0.0.1"
 
@@ -74,7 +74,7 @@ def test_what_strangers_put_into_the_gates_store_is_passed_over(token: None) -> 
     pytest.importorskip("torch")
     from torch.distributed import TCPStore
 
-    from trainer.gate_meeting import Meeting, Unreachable
+    from trainer.netcheck.rendezvous import Meeting, Unreachable
 
     port = free_port(HERE)
     first = Meeting(Seat(0, 3, 0, "node1", (), HERE, port), 10)
@@ -99,7 +99,7 @@ _JSON = some.recursive(some.none() | some.booleans() | some.integers() | some.fl
 @pytest.fixture(scope="module")
 def met() -> tuple[Any, Any]:
     pytest.importorskip("torch")
-    from trainer.gate_meeting import Meeting
+    from trainer.netcheck.rendezvous import Meeting
 
     port = free_port(HERE)
     return tuple(Meeting(Seat(rank, 2, 0, f"node{rank + 1}", (), HERE, port), 10) for rank in range(2))  # type: ignore[return-value]
@@ -108,7 +108,7 @@ def met() -> tuple[Any, Any]:
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_JSON)
 def test_a_rank_that_joins_with_nonsense_has_not_come(met: tuple[Any, Any], said: Any) -> None:
-    from trainer.gate_lead import Lead
+    from trainer.netcheck.coordinator import Lead
 
     first, second = met
     second.answer("join", said)

@@ -51,7 +51,7 @@ class Nodes:
         }
         (own / "start.json").write_text(json.dumps(full))
         self.keepers[host] = subprocess.Popen(
-            [sys.executable, "-m", "trainer.node.keeper", str(self.run), host], env={**os.environ, "PYTHONPATH": str(ROOT)},
+            [sys.executable, "-m", "trainer.node.supervisor", str(self.run), host], env={**os.environ, "PYTHONPATH": str(ROOT)},
             start_new_session=True)
 
     def said(self, host: str) -> dict[str, Any]:

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from trainer.node import link
-from trainer.node.contact import Concerns, Contact
-from trainer.node.link import MOST_STRANGERS, Peer, call
+from trainer.node import heartbeat_link
+from trainer.node.heartbeat_link import MOST_STRANGERS, Peer, call
+from trainer.node.peer_contact import Concerns, Contact
 from trainer.node.seal import Seal, mac
 
 TOKEN = "5f4dcc3b5aa765d61d8327deb882cf99"
@@ -166,7 +166,7 @@ def test_neither_a_wrong_token_nor_a_name_that_is_not_of_the_run_is_taken_in(fir
 
 
 def test_callers_that_say_nothing_are_dropped_in_time_and_named_once(first: First, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "GREETING_SECONDS", 0.3)
+    monkeypatch.setattr(heartbeat_link, "GREETING_SECONDS", 0.3)
     silent = [first.caller() for _ in range(5)]
     first.until(lambda: all(_closed(each) for each in silent))
     assert len(first.notes) == 1
@@ -188,7 +188,7 @@ def test_a_crowd_of_strangers_does_not_keep_a_node_out(first: First) -> None:
 
 
 def test_an_impostor_in_the_place_of_the_first_node_costs_a_caller_seconds_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "CALL_SECONDS", 0.5)
+    monkeypatch.setattr(heartbeat_link, "CALL_SECONDS", 0.5)
     for said in (b"[" * 70_000 + b"\n", b"", b"n\n" + b"0" * 65 + b"{}\n", b"\xff" * 400 + b"\n"):
         with socket.create_server(("127.0.0.1", 0)) as impostor:
             began = time.monotonic()

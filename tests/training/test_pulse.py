@@ -8,14 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from playrunner.modules.train._pulse import pulse
-from trainer.pulse import Pulse
+from playrunner.training.modules.train._pulse import pulse
+from trainer.distributed.progress_file import Pulse
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_a_rank_that_is_stopped_has_said_where_it_stands(tmp_path: Path) -> None:
-    code = ("import sys; from pathlib import Path; from trainer.pulse import Pulse\n"
+    code = ("import sys; from pathlib import Path; from trainer.distributed.progress_file import Pulse\n"
             "mine = Pulse(Path(sys.argv[1])); mine.at('data', 41); mine.at('count'); mine.enter('all_reduce')\n"
             "print('there', flush=True); sys.stdin.read()")
     with subprocess.Popen([sys.executable, "-c", code, tmp_path / "rank-3"], cwd=ROOT, stdin=subprocess.PIPE,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from roles.training.network.verdict import Expected, judge, table
+from playrunner.training.netcheck.verdict import Expected, judge, table
 
 NOTHING = Expected(None, None)
 

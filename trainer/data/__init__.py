@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from trainer.arithmetic import sequence_length
 from trainer.config import Data, Train
 from trainer.errors import BadInput
+from trainer.validate import sequence_length
 
 if TYPE_CHECKING:
     import numpy as np

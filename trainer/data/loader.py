@@ -13,7 +13,7 @@ from torch import Tensor
 
 from trainer.config import Train
 from trainer.data.order import Order
-from trainer.distributed import Place
+from trainer.distributed.process_group import Place
 
 Batch = dict[str, Tensor]
 Ready = tuple[list[Batch], tuple[float, float]]  # a step's micro-batches, and the labels and samples in them

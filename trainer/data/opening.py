@@ -6,7 +6,7 @@ from typing import Any
 
 from trainer.config import Train
 from trainer.data.loader import Loader
-from trainer.distributed import Place
+from trainer.distributed.process_group import Place
 
 
 def open_loader(samples: Any, train: Train, place: Place, position: int, resume: dict[str, Any] | None) -> Loader:

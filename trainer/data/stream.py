@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from trainer.arithmetic import sequence_length
 from trainer.config import Train
 from trainer.data.documents import documents, hub_documents
 from trainer.data.loader import Batch, Loader
 from trainer.data.mixing import Bookmark, mixed
 from trainer.data.tokenizer import open_tokenizer
 from trainer.errors import BadInput
+from trainer.validate import sequence_length
 
 _NOMINAL_ROWS = 10_000_000  # a stream has no length; epochs are counted as if it had this one
 # pass: how often the stream ended before; document: its number; source: how its reader finds it; offset: the token within it

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from trainer.arithmetic import sequence_length
 from trainer.config import Train
+from trainer.validate import sequence_length
 
 _PHRASES, _PHRASE_LENGTH = 64, 16  # a language of few sayings, repeated
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from trainer.arithmetic import sequence_length
 from trainer.config import Train
 from trainer.data.prepare import LEDGER
 from trainer.errors import BadInput
+from trainer.validate import sequence_length
 
 
 def open_store(folder: Path, train: Train, layout: str) -> Any:

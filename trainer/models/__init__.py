@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from trainer.arithmetic import padded_vocab
 from trainer.config import Train
+from trainer.validate import padded_vocab
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from torch import Tensor
 @torch.library.custom_op("trainer::gelu", mutates_args=())
 def gelu(value: Tensor) -> Tensor:
     if value.is_cuda:
-        from trainer import kernels
+        from trainer.models import kernels
 
         return kernels.gelu(value)
     return torch.ops.aten.gelu(value, approximate="tanh")
@@ -24,7 +24,7 @@ def gelu(value: Tensor) -> Tensor:
 @torch.library.custom_op("trainer::gelu_backward", mutates_args=())
 def _gelu_backward(slope: Tensor, value: Tensor) -> Tensor:
     if value.is_cuda:
-        from trainer import kernels
+        from trainer.models import kernels
 
         return kernels.gelu_backward(slope, value)
     return torch.ops.aten.gelu_backward(slope, value, approximate="tanh")

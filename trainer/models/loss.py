@@ -56,7 +56,7 @@ class _FusedHeadLoss(torch.autograd.Function):
 
 def _scaled(value: Tensor, scale: Tensor, kind: torch.dtype) -> Tensor:
     if value.is_cuda:
-        from trainer import kernels
+        from trainer.models import kernels
 
         return kernels.scaled(value, scale, kind)
     return (value * scale).to(kind)
@@ -75,7 +75,7 @@ def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
 def _loss_and_gradient(logits: Tensor, labels: Tensor, vocab: int, wanted: bool) -> Tensor:
     """The chunk's summed loss; `logits` become its gradient in place when wanted."""
     if logits.is_cuda:
-        from trainer.kernels import cross_entropy_in_place
+        from trainer.models.kernels import cross_entropy_in_place
 
         return cross_entropy_in_place(logits, labels, vocab)
     real = logits[:, :vocab].float()

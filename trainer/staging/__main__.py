@@ -9,7 +9,7 @@ from pathlib import Path
 
 from trainer.errors import TrainerError
 from trainer.staging.source import Interrupted
-from trainer.staging.stage import Wish, stage
+from trainer.staging.sync_folder import Wish, stage
 
 RESULT = "result "  # how the last line begins, for whoever follows
 INTERRUPTED = 75

@@ -13,11 +13,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from trainer.checkpoint.manifest import MARKER
+from trainer.checkpoint.store_upload import check_store, reason
 from trainer.errors import BadInput, TrainerError
 from trainer.export import export, find_checkpoint
-from trainer.marker import MARKER
-from trainer.staging.trouble import may_pass
-from trainer.uploads import check_store, reason
+from trainer.staging.retryable_errors import may_pass
 
 RESULT = "result "
 DESCRIPTION = "exported.json"

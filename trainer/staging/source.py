@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from trainer.checkpoint.store_upload import check_store, reason
 from trainer.errors import BadInput
-from trainer.staging.trouble import may_pass
-from trainer.uploads import check_store, reason
+from trainer.staging.retryable_errors import may_pass
 
 BLOCK = 1 << 23
 ANSWER_SECONDS = 60.0

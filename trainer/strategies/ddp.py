@@ -11,7 +11,7 @@ import torch
 
 from trainer.config import Train
 from trainer.data.loader import Batch
-from trainer.distributed import Place
+from trainer.distributed.process_group import Place
 from trainer.models import build, initialise
 from trainer.strategies.session import Accept, Outcome, Session, accumulate, finish, open_session
 from trainer.strategies.state import load_tensors, save_tensors
@@ -37,7 +37,7 @@ def _prepare_call(session: Session) -> None:
 
         recompute_blocks(module, train.strategy.activation_offload)
     if train.fast.compile != "off":
-        from trainer.fast import compiled
+        from trainer.strategies.cuda_graphs import compiled
 
         session.call = compiled(module, train)
     if place.world_size > 1 and not session.weights.mastered:
@@ -47,7 +47,7 @@ def _prepare_call(session: Session) -> None:
         session.extra["wrapped"] = DistributedDataParallel(session.call, device_ids=ids, gradient_as_bucket_view=True)
         session.call = session.extra["wrapped"]
     if train.fast.cuda_graphs:
-        from trainer.fast import Replayed
+        from trainer.strategies.cuda_graphs import Replayed
 
         session.extra["replayed"] = Replayed(session)
 

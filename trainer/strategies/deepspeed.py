@@ -10,17 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from trainer.checkpoint import read_state
+from trainer.checkpoint.checkpoint import read_state
+from trainer.checkpoint.safe_load import check_files, tensors_only
 from trainer.config import Train
 from trainer.data.loader import Batch
-from trainer.distributed import Place
+from trainer.distributed.process_group import Place
 from trainer.errors import BadInput
 from trainer.models import build, fresh_values, initialise, write
-from trainer.optimizer import Weights, decay_groups
-from trainer.safe import check_files, tensors_only
-from trainer.schedule import learning_rate
+from trainer.optim.deepspeed_config import rendered
+from trainer.optim.optimizer import Weights, decay_groups
+from trainer.optim.schedule import learning_rate
 from trainer.strategies.session import Accept, Outcome, Session, normalised, seed_micro_batch
-from trainer.zero import rendered
 
 TAG = "deepspeed"
 
@@ -76,7 +76,7 @@ def step(session: Session, batches: list[Batch], counts: dict[str, float], numbe
 
 def save(session: Session, folder: Path) -> Callable[[], None]:
     """The engine goes through its files now, and each is copied aside; the answer writes them."""
-    from trainer.strategies.engine_files import FilesAside
+    from trainer.strategies.deepspeed_async_files import FilesAside
 
     engine, files = session.extra["engine"], FilesAside()
     usual, engine.checkpoint_engine = engine.checkpoint_engine, files
@@ -145,7 +145,7 @@ def _mend(engine: Any, decays: list[float]) -> None:
 def _convert(folder: Path, universal: Path, trust: bool) -> None:
     """ZeRO's pieces belong to a number of ranks; the universal form to none."""
     shutil.rmtree(universal, ignore_errors=True)  # of a run that was killed in the middle of this
-    command = [sys.executable, "-m", "trainer.universal", "--input_folder", str(folder / TAG),
+    command = [sys.executable, "-m", "trainer.checkpoint.universal", "--input_folder", str(folder / TAG),
                "--output_folder", str(universal / TAG), "--inject_missing_state"]
     done = subprocess.run(command, capture_output=True, text=True, check=False,
                           env={**os.environ, "TRAINER_TRUST": str(int(trust))})

@@ -11,7 +11,7 @@ import torch
 
 from trainer.config import Train
 from trainer.data.loader import Batch
-from trainer.distributed import Place
+from trainer.distributed.process_group import Place
 from trainer.errors import BadInput
 from trainer.models import build, initialise
 from trainer.strategies.session import Accept, Outcome, Session, accumulate, finish, open_session

@@ -12,7 +12,7 @@ import torch
 
 from trainer.config import Train
 from trainer.data.loader import Batch
-from trainer.distributed import Place
+from trainer.distributed.process_group import Place
 from trainer.errors import BadInput
 from trainer.models import build, initialise
 from trainer.strategies.session import Accept, Outcome, Session, finish, normalised, open_session, seed_micro_batch

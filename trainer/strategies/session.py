@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from trainer.config import Train
 from trainer.data.loader import Batch
-from trainer.distributed import Place
-from trainer.optimizer import MasterAdamW, Weights, make_optimizer
-from trainer.schedule import learning_rate
+from trainer.distributed.process_group import Place
+from trainer.optim.optimizer import MasterAdamW, Weights, make_optimizer
+from trainer.optim.schedule import learning_rate
 
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 

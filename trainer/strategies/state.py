@@ -14,10 +14,10 @@ from pickle import UnpicklingError
 import torch
 from torch import Tensor
 
+from trainer.checkpoint.safe_load import check_metadata, reader, refusal
 from trainer.errors import BadInput
-from trainer.lamb import Lamb
-from trainer.safe import check_metadata, reader, refusal
-from trainer.strategies.aside import Piece, copied_aside
+from trainer.optim.lamb import Lamb
+from trainer.strategies.host_snapshot import Piece, copied_aside
 from trainer.strategies.session import Session
 
 

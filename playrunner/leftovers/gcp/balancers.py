@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from playrunner import prices
+from playrunner.cloud import prices
 from playrunner.gcp.client import Gcp
 from playrunner.leftovers.gcp.kind import GcpKind, path_of
 from playrunner.leftovers.gcp.stacks import GcpStacks, cluster_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from playrunner import prices
+from playrunner.cloud import prices
 from playrunner.gcp import marks
 from playrunner.gcp.client import Gcp
 from playrunner.leftovers.gcp.kind import GcpKind, path_of

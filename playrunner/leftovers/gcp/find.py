@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from playrunner.cloud import Refused, Unanswered
+from playrunner.cloud.owner import EXPIRES, RUN, WHO
+from playrunner.cloud.resource import Refused, Unanswered
 from playrunner.errors import HostUnreachable
 from playrunner.gcp.client import Gcp
+from playrunner.leftovers.aws.stacks import Claim
 from playrunner.leftovers.gcp.kind import GcpKind, place_of
 from playrunner.leftovers.gcp.kinds import KINDS
 from playrunner.leftovers.gcp.stacks import GcpStacks, read_stacks
 from playrunner.leftovers.leftover import GLOBAL, UNSEEN, Leftover, Thing, started
-from playrunner.leftovers.stacks import Claim
-from playrunner.owner import EXPIRES, RUN, WHO
 
 AT_ONCE = 8  # kinds looked at side by side
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from playrunner.cloud.owner import CLUSTER
 from playrunner.gcp import marks
 from playrunner.gcp.client import Gcp
+from playrunner.leftovers.aws.stacks import Claim
 from playrunner.leftovers.leftover import Thing
-from playrunner.leftovers.stacks import Claim
-from playrunner.owner import CLUSTER
 
 CLUSTER_LABEL = "goog-k8s-cluster-name"  # GKE's, on what it makes for a cluster
 _NODE_TAG = re.compile(r"gke-(.+)-[0-9a-f]{8}-node")  # the network tag of a cluster's nodes, which rules made for it name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import quote
 
-from playrunner.cloud import Refused
+from playrunner.cloud.resource import Refused
 from playrunner.gcp.client import Gcp
 from playrunner.leftovers.gcp.kind import GcpKind
 from playrunner.leftovers.gcp.stacks import GcpStacks

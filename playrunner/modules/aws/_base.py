@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.cloud import CloudModule
-from playrunner.modules.aws._tags import plain
-from playrunner.state import State
+from playrunner.aws.tags import plain
+from playrunner.cloud.resource import CloudModule
+from playrunner.hostside.state import State
 
 _WHERE = ("Tags", "tags", "TagList", "TagSet", "FileSystemTags")
 

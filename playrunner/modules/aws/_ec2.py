@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from playrunner.module import Failed
+from playrunner.aws.tags import named, plain, specification, spelled
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
-from playrunner.modules.aws._tags import named, plain, specification, spelled
-from playrunner.state import Change, State
 
 
 class Ec2Module(AwsModule):

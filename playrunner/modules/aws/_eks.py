@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
-from playrunner.state import Change, State
 
 MISSING = ("ResourceNotFoundException",)
 UNDER_WAY = ("CREATING", "UPDATING", "DELETING", "PENDING")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from playrunner.hostside.state import State
 from playrunner.modules.aws import _eks
-from playrunner.state import State
 
 # What EKS fixes when it makes a node group, in the words of the declaration.
 FIXED = {"instanceTypes": "instance_types", "subnets": "subnets", "capacityType": "capacity_type", "amiType": "ami_type",

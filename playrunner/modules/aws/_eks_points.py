@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from playrunner.hostside.state import State
 from playrunner.modules.aws import _eks, _iam
-from playrunner.state import State
 
 LEAST_FREE_IPS = 16  # a control plane takes up to six addresses of a subnet, every pod one
 

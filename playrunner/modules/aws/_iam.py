@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from playrunner.documents import parse_json
+from playrunner.text.documents import parse_json
 
 MISSING = ("NoSuchEntity", "NoSuchEntityException")
 VERSION = "2012-10-17"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from playrunner.module import Failed
-from playrunner.state import State
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import State
 
 MOVING = ("creating", "updating", "deleting")
 

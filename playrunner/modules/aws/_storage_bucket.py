@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 
 _BATCH = 1000  # as many as one call takes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from playrunner.modules.aws._tags import plain, spelled
+from playrunner.aws.tags import plain, spelled
 
 _Item = dict[str, Any]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from playrunner.answers import document
-from playrunner.cloud import HoldsData
+from playrunner.aws.tags import spelled
+from playrunner.cloud.resource import HoldsData
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
 from playrunner.modules.aws._storage import given, refuse_changes, same_key
-from playrunner.modules.aws._tags import spelled
-from playrunner.state import Change, State
+from playrunner.text.answers import document
 
 
 class EcrRepository(AwsModule):

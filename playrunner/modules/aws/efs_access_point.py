@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from playrunner.aws.tags import named, spelled
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
 from playrunner.modules.aws._storage import life_cycle, refuse_changes
-from playrunner.modules.aws._tags import named, spelled
-from playrunner.state import Change, State
 
 
 class EfsAccessPoint(AwsModule):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
+from playrunner.aws.tags import spelled
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
 from playrunner.modules.aws._storage import given, life_cycle, refuse_changes, same_key
-from playrunner.modules.aws._tags import spelled
-from playrunner.state import Change, State
 
 _DAYS = (1, 7, 14, 30, 60, 90, 180, 270, 365)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
 from playrunner.modules.aws._storage import life_cycle
-from playrunner.state import Change, State
 
 
 class EfsMountTarget(AwsModule):

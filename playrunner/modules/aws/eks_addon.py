@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, ClassVar, Literal
 
-from playrunner.documents import parse_yaml
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _eks
-from playrunner.state import Change, State
+from playrunner.text.documents import parse_yaml
 
 
 class EksAddon(_eks.EksModule):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _eks
-from playrunner.state import Change, State
 
 LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 _ENDPOINT = ("endpointPublicAccess", "endpointPrivateAccess", "publicAccessCidrs")

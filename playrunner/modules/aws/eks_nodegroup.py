@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _eks, _eks_nodegroup
-from playrunner.state import Change, State
 
 
 class EksNodegroup(_eks.EksModule):

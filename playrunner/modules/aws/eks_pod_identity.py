@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _eks
 from playrunner.modules.aws._base import AwsModule
-from playrunner.state import Change, State
 
 
 class EksPodIdentity(AwsModule):

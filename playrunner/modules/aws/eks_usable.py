@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from playrunner.module import Action, Failed
+from playrunner.hostside.module import Action, Failed
 
 
 class EksUsable(Action):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from playrunner.module import Probe
+from playrunner.hostside.module import Probe
+from playrunner.hostside.state import State
 from playrunner.modules.aws import _eks, _eks_points, _iam
 from playrunner.modules.aws.eks_cluster import observed
-from playrunner.state import State
 
 
 class EksVerify(Probe):

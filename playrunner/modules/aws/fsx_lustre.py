@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from playrunner.module import Failed
+from playrunner.aws.tags import named, spelled
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
 from playrunner.modules.aws._storage import given, life_cycle, refuse_changes
 from playrunner.modules.aws._storage_lustre import complaint
-from playrunner.modules.aws._tags import named, spelled
-from playrunner.state import Change, State
 
 _BROKEN = ("FAILED", "MISCONFIGURED", "MISCONFIGURED_UNAVAILABLE")
 

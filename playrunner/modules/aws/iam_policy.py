@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from playrunner.aws.tags import plain, spelled
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws import _iam
 from playrunner.modules.aws._base import AwsModule
-from playrunner.modules.aws._tags import plain, spelled
-from playrunner.state import Change, State
 
 MOST_VERSIONS = 5  # IAM keeps no more; the oldest makes room
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 from playrunner.modules.aws import _iam
 from playrunner.modules.aws._iam_role import Role
 

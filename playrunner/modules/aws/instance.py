@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.cloud import Refused
+from playrunner.aws.tags import mine, specification
+from playrunner.cloud.resource import Refused
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._ec2 import METADATA, Ec2Module, gp3_volume, one, refuse_to_change
-from playrunner.modules.aws._tags import mine, specification
-from playrunner.state import Change, State
 
 # The zone cannot give such a machine now; another may.
 NO_CAPACITY = ("InsufficientInstanceCapacity", "InsufficientCapacity", "Unsupported", "InsufficientFreeAddressesInSubnet",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._ec2 import Ec2Module, with_plain_tags
-from playrunner.state import Change, State
 
 
 class KeyPair(Ec2Module):

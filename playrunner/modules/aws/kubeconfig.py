@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from playrunner.kube_context import KubeContext
-from playrunner.state import State
+from playrunner.hostside.state import State
+from playrunner.kube.kubeconfig.context_module import KubeContext
 
 
 class Kubeconfig(KubeContext):

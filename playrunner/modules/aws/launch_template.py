@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 from typing import Any, Literal
 
-from playrunner.module import Failed
+from playrunner.aws.tags import specification
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State, narrow
 from playrunner.modules.aws import _efa
 from playrunner.modules.aws._ec2 import METADATA, Ec2Module, gp3_volume, with_plain_tags
-from playrunner.modules.aws._tags import specification
 from playrunner.modules.aws._template_data import as_data, as_state
-from playrunner.state import Change, State, narrow
 
 _TAGGED = ("instance", "volume", "network-interface")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
-from playrunner.state import Change, State
 
 _DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
 

@@ -5,29 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from playrunner import prices as price_list
-from playrunner.costs import Thing, as_data, as_table, dollars, hourly, in_one_line, is_at_most, unpriced
-from playrunner.findings import Finding, answers, findings, problem, warning
-from playrunner.module import Failed, Probe
-from playrunner.modules.aws import (
-    _preflight_network,
-    _preflight_offerings,
-    _preflight_quotas,
-    _preflight_rights,
-    _preflight_versions,
+from playrunner.cloud import prices as price_list
+from playrunner.cloud.costs import Thing, as_data, as_table, dollars, hourly, in_one_line, is_at_most, unpriced
+from playrunner.cloud.preflight_findings import Finding, answers, findings, problem, warning
+from playrunner.hostside.module import Failed, Probe
+from playrunner.modules.aws._preflight import (
+    network as _preflight_network,
 )
-from playrunner.modules.aws._preflight_plan import Knowledge, priced
-from playrunner.modules.aws._preflight_seen import Seen, look_around
-from playrunner.modules.aws._preflight_spot import spot_prices
-from playrunner.modules.aws._preflight_wish import (
-    Stored,
-    Wish,
-    cluster_of,
-    lustre_of,
-    machines_of,
-    network_of,
-    node_group_of,
+from playrunner.modules.aws._preflight import (
+    offerings,
+    quotas,
+    rights,
 )
+from playrunner.modules.aws._preflight import (
+    versions as _preflight_versions,
+)
+from playrunner.modules.aws._preflight.plan import Knowledge, priced
+from playrunner.modules.aws._preflight.planned import Stored, Wish, cluster_of, lustre_of, machines_of, network_of, node_group_of
+from playrunner.modules.aws._preflight.seen import Seen, look_around
+from playrunner.modules.aws._preflight.spot import spot_prices
 
 
 class Preflight(Probe):
@@ -77,9 +73,9 @@ class Preflight(Probe):
         return priced(self.wish(), Knowledge(self._own_prices()))
 
     def _checks(self, ctx: Any, wish: Wish, seen: Seen) -> dict[str, Callable[[], Iterable[Finding]]]:
-        return {"what the zones offer": lambda: _preflight_offerings.missing_offers(ctx, wish, seen),
-                **_preflight_quotas.checks(ctx, wish, seen), **_preflight_network.checks(ctx, wish, seen),
-                **_preflight_rights.checks(ctx, wish, seen)}
+        return {"what the zones offer": lambda: offerings.missing_offers(ctx, wish, seen),
+                **quotas.checks(ctx, wish, seen), **_preflight_network.checks(ctx, wish, seen),
+                **rights.checks(ctx, wish, seen)}
 
     def _own_prices(self) -> dict[str, float]:
         try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from playrunner.aws.tags import mine
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._ec2 import Ec2Module, one, refuse_to_change
-from playrunner.modules.aws._tags import mine
-from playrunner.state import Change, State
 
 # What a route can lead to, as EC2 spells it, by how its id begins.
 _TARGETS = {"igw-": "GatewayId", "vgw-": "GatewayId", "nat-": "NatGatewayId", "tgw-": "TransitGatewayId",

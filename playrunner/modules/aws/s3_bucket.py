@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.cloud import HoldsData, Refused
-from playrunner.module import Failed
+from playrunner.aws.tags import spelled
+from playrunner.cloud.resource import HoldsData, Refused
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
 from playrunner.modules.aws._storage import given
 from playrunner.modules.aws._storage_bucket import empty, holds_something
-from playrunner.modules.aws._tags import spelled
-from playrunner.state import Change, State
 
 _PRIVATE = {"BlockPublicAcls": True, "IgnorePublicAcls": True, "BlockPublicPolicy": True, "RestrictPublicBuckets": True}
 

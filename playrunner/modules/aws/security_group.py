@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._ec2 import Ec2Module, with_plain_tags
 from playrunner.modules.aws._ec2_rules import TO_ANYWHERE, Rule, complaint, declared, observed, permission
-from playrunner.state import Change, State
 
 
 class SecurityGroup(Ec2Module):

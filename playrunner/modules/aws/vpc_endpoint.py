@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from playrunner.aws.tags import mine
+from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._ec2 import Ec2Module, one, refuse_to_change
-from playrunner.modules.aws._tags import mine
-from playrunner.state import Change, State
 
 
 class VpcEndpoint(Ec2Module):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from playrunner.module import Failed, Probe
+from playrunner.hostside.module import Failed, Probe
 
 
 class Zones(Probe):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.cloud import CloudModule
+from playrunner.cloud.resource import CloudModule
 from playrunner.gcp import marks
-from playrunner.state import Change, State
+from playrunner.hostside.state import Change, State
 
 
 class GcpModule(CloudModule):

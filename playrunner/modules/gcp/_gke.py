@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from playrunner.cloud import Refused
+from playrunner.cloud.resource import Refused
+from playrunner.hostside.state import State
 from playrunner.modules.gcp._base import GcpModule
-from playrunner.state import State
 
 UNDER_WAY = ("PROVISIONING", "RECONCILING", "STOPPING")
 BUSY_SECONDS = 0.5  # between asking and asking again

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from playrunner.module import Failed
-from playrunner.state import State
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import State
 
 EFFECTS = {"NoSchedule": "NO_SCHEDULE", "NoExecute": "NO_EXECUTE", "PreferNoSchedule": "PREFER_NO_SCHEDULE"}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from playrunner.cloud import HoldsData
-from playrunner.module import Failed
+from playrunner.cloud.resource import HoldsData
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State
 from playrunner.modules.gcp._base import GcpModule, with_marks
-from playrunner.state import Change, State
 
 
 class ArtifactRepository(GcpModule):

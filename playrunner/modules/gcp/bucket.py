@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from playrunner.cloud import HoldsData, Refused
-from playrunner.module import Failed
+from playrunner.cloud.resource import HoldsData, Refused
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State
 from playrunner.modules.gcp._base import GcpModule, with_marks
-from playrunner.state import Change, State
 
 
 class Bucket(GcpModule):

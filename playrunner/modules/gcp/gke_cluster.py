@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State
 from playrunner.modules.gcp import _gke
 from playrunner.modules.gcp._base import short, with_marks
 from playrunner.modules.gcp._pool import Pool
-from playrunner.state import Change, State
 
 
 class GkeCluster(_gke.GkeModule):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State
 from playrunner.modules.gcp import _gke
 from playrunner.modules.gcp._base import with_marks
 from playrunner.modules.gcp._pool import Pool
-from playrunner.state import Change, State
 
 GPU_TAINT = "nvidia.com/gpu"  # GKE's own, on machines with GPUs
 _FIXED = ("machineType", "diskSizeGb", "diskType", "spot", "imageType")

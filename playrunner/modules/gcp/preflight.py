@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from playrunner import prices as price_list
-from playrunner.costs import Thing, as_data, as_table, dollars, hourly, in_one_line, is_at_most, unpriced
-from playrunner.findings import Finding, findings, problem, warning
-from playrunner.module import Failed, Probe
-from playrunner.modules.gcp import _preflight_offers, _preflight_plan, _preflight_quotas
-from playrunner.modules.gcp._preflight_plan import Wish
+from playrunner.cloud import prices as price_list
+from playrunner.cloud.costs import Thing, as_data, as_table, dollars, hourly, in_one_line, is_at_most, unpriced
+from playrunner.cloud.preflight_findings import Finding, findings, problem, warning
+from playrunner.hostside.module import Failed, Probe
+from playrunner.modules.gcp._preflight import offers, quotas
+from playrunner.modules.gcp._preflight import plan as _preflight_plan
+from playrunner.modules.gcp._preflight.plan import Wish
 
 
 class Preflight(Probe):
@@ -29,9 +30,9 @@ class Preflight(Probe):
         wish, _ = self.wish(), ctx.gcp.project  # known before questions are asked side by side
         plan = _preflight_plan.priced(wish, self._own_prices())
         found = [*self._identity(ctx), *findings({
-            "what the zone offers": lambda: _preflight_offers.complaints(ctx, wish),
-            "the versions of Kubernetes": lambda: _preflight_offers.version_complaints(ctx, wish),
-            "the quotas": lambda: _preflight_quotas.complaints(ctx, wish)}), *self._too_dear(plan), *_elsewhere(ctx, plan)]
+            "what the zone offers": lambda: offers.complaints(ctx, wish),
+            "the versions of Kubernetes": lambda: offers.version_complaints(ctx, wish),
+            "the quotas": lambda: quotas.complaints(ctx, wish)}), *self._too_dear(plan), *_elsewhere(ctx, plan)]
         return self._told(ctx, plan, found)
 
     def wish(self) -> Wish:

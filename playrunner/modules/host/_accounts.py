@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 from playrunner.modules.host._packages import needed
 
 TYPE_CHECKING = False

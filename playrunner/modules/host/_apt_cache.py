@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 import stat
 import time
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 from playrunner.modules.host._content import read_bytes
 
 TYPE_CHECKING = False

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import time
 
-from playrunner.module import Action, Failed
+from playrunner.hostside.module import Action, Failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional, Union
 
-    from playrunner.host_context import Ran
+    from playrunner.hostside.host_context import Ran
 
 
 class Guarded(Action):

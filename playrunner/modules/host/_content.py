@@ -7,7 +7,7 @@ import os
 import stat
 import time
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 from playrunner.modules.host._modes import default_bits, octal
 from playrunner.modules.host._owners import group_name, set_attributes, user_name
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, NoReturn, Optional
 
-    from playrunner.state import State
+    from playrunner.hostside.state import State
 
 TEXT_LIMIT = 256 * 1024  # bytes of a file that a state holds, for a diff or to take a change back
 CHUNK = 1024 * 1024  # bytes read at a time

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 from playrunner.modules.host._content import TEXT_LIMIT, backup_of, chunks_of, sha1_of
 from playrunner.modules.host._paths import (
     Placed,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, Optional
 
-    from playrunner.state import Change, State
+    from playrunner.hostside.state import Change, State
 
     Entry = dict[str, Any]
 

@@ -19,7 +19,7 @@ def gathered(ctx: Any, folder: str, seconds: int) -> dict[str, Any]:
 
 
 def _read(ctx: Any, path: str, seconds: int) -> Any:
-    from playrunner.module import Failed
+    from playrunner.hostside.module import Failed
 
     try:
         if os.access(path, os.X_OK):

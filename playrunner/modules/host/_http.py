@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

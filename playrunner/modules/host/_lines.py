@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from playrunner.module import Module
+from playrunner.hostside.module import Module
 from playrunner.modules.host import _paths
 from playrunner.modules.host._content import read_bytes, refuse, sha1_of, stat_of, write
 
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-    from playrunner.state import Change, State
+    from playrunner.hostside.state import Change, State
 
 
 class LinesOfFile(Module):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Union
 
-    from playrunner.state import State
+    from playrunner.hostside.state import State
 
 
 def set_attributes(place: Union[str, int], wanted: State) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from playrunner.module import Failed, Module
+from playrunner.hostside.module import Failed, Module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-    from playrunner.state import Change, State
+    from playrunner.hostside.state import Change, State
 
 PROGRAM_FOLDERS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 

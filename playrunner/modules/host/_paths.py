@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 
-from playrunner.module import Failed, Module
+from playrunner.hostside.module import Failed, Module
 from playrunner.modules.host._content import (
     CHUNK,
     TEXT_LIMIT,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, Optional
 
-    from playrunner.state import Change, State
+    from playrunner.hostside.state import Change, State
 
 
 class Placed(Module):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 from playrunner.modules.host._packages import Packages, named, needed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
-    from playrunner.state import Change, State
+    from playrunner.hostside.state import Change, State
 
 PLAIN = {"LC_ALL": "C", "LANG": "C"}
 NEWEST, PRESENT = "newest", "present"  # stand for versions that only the package manager can name

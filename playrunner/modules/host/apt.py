@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 from playrunner.modules.host import _apt_cache
 from playrunner.modules.host._apt_cache import PROVIDED
 from playrunner.modules.host._packages import Packages, named, needed
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
-    from playrunner.state import Change, State
+    from playrunner.hostside.state import Change, State
 
 
 class Apt(Packages):

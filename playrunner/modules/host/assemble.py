@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 from playrunner.modules.host._content import read_bytes
 from playrunner.modules.host._delivery import Delivered, entry_of
 from playrunner.modules.host._paths import expanded

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from playrunner.module import Failed, Probe
+from playrunner.hostside.module import Failed, Probe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class AsyncStatus(Probe):
     mode: Literal["status", "cleanup"] = "status"  # look at the job, or forget what it left
 
     def look(self, ctx: Any) -> dict[str, Any]:
-        from playrunner.agent import async_folder
+        from playrunner.hostside.agent import async_folder
 
         path = os.path.join(async_folder(), os.path.basename(self.jid))
         known = {"ansible_job_id": self.jid, "results_file": path}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 from playrunner.modules.host._content import refuse
 from playrunner.modules.host._lines import LinesOfFile, split_quoted
 from playrunner.modules.host._owners import group_name, set_attributes
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
-    from playrunner.state import Change, State
+    from playrunner.hostside.state import Change, State
 
 KEY_TYPES = ("ssh-", "ecdsa-", "sk-")
 

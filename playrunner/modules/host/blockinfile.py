@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 from playrunner.modules.host._text import Edited, bare, compiled, lines_of
 
 TYPE_CHECKING = False

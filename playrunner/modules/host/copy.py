@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 from playrunner.modules.host._content import chunks_of, sha1_of, stat_of
 from playrunner.modules.host._delivery import Delivered, entry_of
 from playrunner.modules.host._modes import octal
@@ -24,8 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
+    from playrunner.hostside.state import Change, State
     from playrunner.modules.host._delivery import Entry
-    from playrunner.state import Change, State
 
 
 class Copy(Delivered):

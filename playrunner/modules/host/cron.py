@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from playrunner.module import Failed, Module
+from playrunner.hostside.module import Failed, Module
 from playrunner.modules.host import _crontab
 from playrunner.modules.host._lines import encoded, read_lines, write_lines
 from playrunner.modules.host._packages import needed
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
-    from playrunner.state import Change, State
+    from playrunner.hostside.state import Change, State
 
 TIMES = ("minute", "hour", "day", "month", "weekday")
 

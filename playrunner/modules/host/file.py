@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 from playrunner.modules.host._content import refuse, stat_of
 from playrunner.modules.host._owners import set_attributes
 from playrunner.modules.host._paths import Placed, bring, expanded, facts, first_missing, kind_of, look, replacing
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
-    from playrunner.state import Change, State
+    from playrunner.hostside.state import Change, State
 
 
 class File(Placed):

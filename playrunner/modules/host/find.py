@@ -6,7 +6,7 @@ import os
 import stat
 import time
 
-from playrunner.module import Failed, Probe
+from playrunner.hostside.module import Failed, Probe
 from playrunner.modules.host._content import chunks_of
 from playrunner.modules.host._paths import expanded
 from playrunner.modules.host._text import compiled

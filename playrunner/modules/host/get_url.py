@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 from playrunner.modules.host._content import backup_of, chunks_of, read_bytes, refuse, scrap_beside, sha1_of
 from playrunner.modules.host._http import Answer, fetch, without_login
 from playrunner.modules.host._paths import Placed, bring, expanded, facts, file_state, look
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-    from playrunner.state import Change, State
+    from playrunner.hostside.state import Change, State
 
 _SHOWN_LIMIT = 256 * 1024  # bytes of a download that a diff holds
 

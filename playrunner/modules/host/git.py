@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from playrunner.module import Failed, Module
+from playrunner.hostside.module import Failed, Module
 from playrunner.modules.host._packages import needed
 from playrunner.modules.host._paths import expanded, remove
 
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from playrunner.state import Change, State
+    from playrunner.hostside.state import Change, State
 
 
 class Git(Module):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from playrunner.module import Module
+from playrunner.hostside.module import Module
 from playrunner.modules.host._accounts import run_tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
-    from playrunner.state import Change, State
+    from playrunner.hostside.state import Change, State
 
 
 class Group(Module):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 from playrunner.modules.host import _paths
 from playrunner.modules.host._lines import LinesOfFile
 
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
-    from playrunner.state import Change, State
+    from playrunner.hostside.state import Change, State
 
 
 class KnownHosts(LinesOfFile):

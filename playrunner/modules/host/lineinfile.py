@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 from playrunner.modules.host._text import Edited, bare, compiled, lines_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
-    from playrunner.state import Change
+    from playrunner.hostside.state import Change
 
 
 class Lineinfile(Edited):

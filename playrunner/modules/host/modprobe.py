@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from playrunner.module import Failed, Module
+from playrunner.hostside.module import Failed, Module
 from playrunner.modules.host._lines import read_lines, write_lines
 from playrunner.modules.host._packages import needed
 
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
-    from playrunner.state import Change, State
+    from playrunner.hostside.state import Change, State
 
 LOADED_AT_START, OPTIONS = "/etc/modules-load.d", "/etc/modprobe.d"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from playrunner.module import Failed, Module
+from playrunner.hostside.module import Failed, Module
 from playrunner.modules.host import _fstab
 from playrunner.modules.host._content import backup_of
 from playrunner.modules.host._packages import needed
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
-    from playrunner.state import Change, State
+    from playrunner.hostside.state import Change, State
 
 
 class Mount(Module):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from playrunner.module import Failed, Module
+from playrunner.hostside.module import Failed, Module
 from playrunner.modules.host._packages import program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
-    from playrunner.state import Change, State
+    from playrunner.hostside.state import Change, State
 
 
 class Package(Module):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from playrunner.module import Failed, Module
+from playrunner.hostside.module import Failed, Module
 from playrunner.modules.host import _requirements
 from playrunner.modules.host._packages import program
 from playrunner.modules.host._paths import expanded, remove
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
-    from playrunner.state import Change, State
+    from playrunner.hostside.state import Change, State
 
 UNDECIDED = "as pip decides"  # pip alone knows whether what is installed will do
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 from playrunner.modules.host._command import Guarded, run_and_tell
 
 TYPE_CHECKING = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from playrunner.module import Failed, Probe
+from playrunner.hostside.module import Failed, Probe
 from playrunner.modules.host._content import read_bytes
 from playrunner.modules.host._paths import expanded
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from playrunner.module import Failed, Probe
+from playrunner.hostside.module import Failed, Probe
 from playrunner.modules.host._content import chunks_of, refuse
 from playrunner.modules.host._owners import group_name, user_name
 from playrunner.modules.host._paths import expanded

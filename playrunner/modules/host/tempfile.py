@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from playrunner.module import Action
+from playrunner.hostside.module import Action
 from playrunner.modules.host._content import refuse
 from playrunner.modules.host._paths import expanded, facts
 

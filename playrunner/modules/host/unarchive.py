@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
 from playrunner.modules.host._archive import Member, members_of
 from playrunner.modules.host._content import chunks_of, refuse, sha1_of, stat_of, write
 from playrunner.modules.host._modes import default_bits, octal
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-    from playrunner.state import Change, State
+    from playrunner.hostside.state import Change, State
 
 _SHOWN = 20  # names of different files that a state holds
 

@@ -6,11 +6,11 @@ import json
 import os
 import time
 
-from playrunner.module import Action, Failed
+from playrunner.hostside.module import Action, Failed
+from playrunner.hostside.state import Change
 from playrunner.modules.host._content import read_bytes, sha1_of
 from playrunner.modules.host._http import Answer, fetch, without
 from playrunner.modules.host._paths import Placed, bring, expanded, facts, file_state, look
-from playrunner.state import Change
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

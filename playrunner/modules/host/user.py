@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from playrunner.module import Module
+from playrunner.hostside.module import Module
 from playrunner.modules.host._accounts import fingerprint, group_called, group_number, groups_of, run_tool, shadow_hash
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
-    from playrunner.state import Change, State
+    from playrunner.hostside.state import Change, State
 
 FLAGS = {"uid": "-u", "comment": "-c", "home": "-d", "shell": "-s"}
 

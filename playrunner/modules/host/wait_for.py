@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from playrunner.module import Failed, Probe
+from playrunner.hostside.module import Failed, Probe
 from playrunner.modules.host._paths import expanded, facts
 from playrunner.modules.host._text import compiled
 

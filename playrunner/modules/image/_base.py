@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from playrunner.cloud import CloudModule
-from playrunner.connection import Connection, connect
+from playrunner.cloud.resource import CloudModule
 from playrunner.errors import BadInput
+from playrunner.hostside.state import State
+from playrunner.images.build_host import Tell
 from playrunner.images.builder import Builder
 from playrunner.images.choose import looking, working
 from playrunner.images.credentials import Credentials
@@ -17,12 +18,11 @@ from playrunner.images.recipe import CLUSTER_LABEL, Recipe, from_values
 from playrunner.images.reference import Reference, parse
 from playrunner.images.registry import Registry
 from playrunner.images.settings import ImageSettings, settings_of
-from playrunner.images.shell import Tell
-from playrunner.ledger import state_directory
-from playrunner.state import State
-from playrunner.targets import target_of
-from playrunner.templating import MISSING
-from playrunner.variables import Scope
+from playrunner.record.ledger import state_directory
+from playrunner.ssh.connection import Connection, connect
+from playrunner.ssh.targets import target_of
+from playrunner.variables.scope import Scope
+from playrunner.variables.templating import MISSING
 
 _PROGRESS_LETTERS = 100
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from playrunner.cloud import CloudModule
+from playrunner.cloud.resource import CloudModule
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State
 from playrunner.images.recipe import CLUSTER_LABEL
 from playrunner.images.reference import parse
-from playrunner.module import Failed
 from playrunner.modules.image._base import registry
 from playrunner.modules.image.pushed import remove
-from playrunner.state import Change, State
 
 
 class Absent(CloudModule):

@@ -6,15 +6,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State
 from playrunner.images import context, platform
+from playrunner.images.build_host import Tell
 from playrunner.images.builder import Builder
 from playrunner.images.choose import NoBuilder
 from playrunner.images.recipe import CONTENT_LABEL, Recipe
 from playrunner.images.reference import parse
-from playrunner.images.shell import Tell
-from playrunner.module import Failed
 from playrunner.modules.image._base import ImageModule, credentials, onlooker, registry, settings, telling, worker
-from playrunner.state import Change, State
 
 
 class Built(ImageModule):

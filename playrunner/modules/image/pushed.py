@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from playrunner.cloud import Unanswered
+from playrunner.cloud.resource import Unanswered
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State
 from playrunner.images import platform
+from playrunner.images.build_host import ProgramFailed
 from playrunner.images.credentials import ECR
 from playrunner.images.recipe import CONTENT_LABEL
-from playrunner.images.shell import ProgramFailed
-from playrunner.module import Failed
 from playrunner.modules.image._base import ImageModule, registry, settings, telling, worker
-from playrunner.state import Change, State
 
 ATTEMPTS = 3  # layers that arrived are not sent again
 _DENIED = re.compile(r"unauthorized|authentication required|denied|forbidden|no basic auth", re.IGNORECASE)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from playrunner.hostside.module import Failed, Probe
 from playrunner.images import recipe
 from playrunner.images.context import sources_of
 from playrunner.images.reference import parse
-from playrunner.module import Failed, Probe
 
 
 class Recipe(Probe):

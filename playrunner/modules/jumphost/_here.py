@@ -7,10 +7,10 @@ import tempfile
 from pathlib import Path
 from typing import Any, ClassVar
 
-from playrunner.cloud import CloudModule
-from playrunner.inside import file_name
-from playrunner.ledger import state_directory
-from playrunner.state import State
+from playrunner.cloud.resource import CloudModule
+from playrunner.hostside.state import State
+from playrunner.record.ledger import state_directory
+from playrunner.text.safe_path import file_name
 
 
 class HereModule(CloudModule):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from typing import Any, ClassVar
 
-from playrunner import ssh_session
-from playrunner.cloud import CloudModule
-from playrunner.connection import read_all
+from playrunner.cloud.resource import CloudModule
 from playrunner.errors import HostUnreachable
-from playrunner.limits import ANSWER_BYTES
-from playrunner.module import Failed
-from playrunner.state import Change, State
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State
+from playrunner.ssh import session
+from playrunner.ssh.connection import read_all
+from playrunner.ssh.limits import ANSWER_BYTES
 
 MARK = ".playrunner"  # the file in it that says whose it is
 
@@ -65,7 +65,7 @@ def _quoted(path: str) -> str:
 
 
 def _run(ctx: Any, command: str) -> str:
-    ssh_session.prepare()
+    session.prepare()
     channel = ctx.connection().start(f"sh -c {shlex.quote(command)}")
     out, _ = read_all(channel, ANSWER_BYTES)
     status, complaints = channel.status(), channel.complaints()

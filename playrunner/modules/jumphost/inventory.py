@@ -7,11 +7,11 @@ from typing import Any
 
 import yaml
 
-from playrunner.documents import read_yaml
 from playrunner.errors import BadInput
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State
 from playrunner.modules.jumphost._here import HereModule, folder, remove, write
-from playrunner.state import Change, State
+from playrunner.text.documents import read_yaml
 
 HEADER = "# The jump host; `invoke jumphost.create` keeps this up to date. Give it after your own: --inventory {file}\n"
 

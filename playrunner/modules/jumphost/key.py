@@ -6,9 +6,9 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State
 from playrunner.modules.jumphost._here import HereModule, folder, remove, write
-from playrunner.state import Change, State
 
 PRIVATE = "0600"  # ssh refuses a key that others can read
 

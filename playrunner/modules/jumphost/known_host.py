@@ -12,8 +12,8 @@ import re
 from pathlib import Path
 from typing import Any, ClassVar
 
+from playrunner.hostside.state import Change, State
 from playrunner.modules.jumphost._here import HereModule, folder, remove, write
-from playrunner.state import Change, State
 
 _SECTION = re.compile(r"-----BEGIN SSH HOST KEY KEYS-----(.*?)-----END SSH HOST KEY KEYS-----", re.DOTALL)
 _KEY = re.compile(r"\b(ssh-ed25519|ecdsa-sha2-nistp(?:256|384|521)|ssh-rsa) ([A-Za-z0-9+/]{60,}={0,2})")

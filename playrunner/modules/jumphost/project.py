@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State
 from playrunner.modules.jumphost._here import HereModule, folder, remove, write
-from playrunner.state import Change, State
 
 # What verbs need; tests and benchmarks stay at home.
 PARTS = ("tasks.py", "pyproject.toml", "README.md", "LICENSE", "playrunner", "roles", "playbooks", "inventories", "manifests",

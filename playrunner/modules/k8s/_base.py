@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from playrunner.cloud import GOING, CloudModule
+from playrunner.cloud.resource import GOING, CloudModule
 from playrunner.errors import PlayrunnerError
 
 ANSWER_SECONDS = 3.0

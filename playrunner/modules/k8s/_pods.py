@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.kube_why import PODS
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.kube.watch.explain import PODS
+from playrunner.kube.watch.readiness import verdict
 from playrunner.modules.k8s._kinds import selector_text
-from playrunner.readiness import verdict
 
 
 def pods_of(ctx: Any, namespace: str, name: str, selector: Any) -> list[dict[str, Any]]:

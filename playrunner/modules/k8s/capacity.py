@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from playrunner.kube_contract import group_of, groups_of, labels_of, name_of, shortfalls
-from playrunner.kube_nodes import NODES, taints_of
-from playrunner.kube_quantity import amount
-from playrunner.kube_watch import Collection, watch_until
-from playrunner.module import Failed, Probe
+from playrunner.hostside.module import Failed, Probe
+from playrunner.kube.nodes.contract import group_of, groups_of, labels_of, name_of, shortfalls
+from playrunner.kube.nodes.edit import NODES, taints_of
+from playrunner.kube.nodes.quantity import amount
+from playrunner.kube.watch.watch import Collection, watch_until
 from playrunner.modules.k8s._base import stands_on_nothing
 from playrunner.modules.k8s._kinds import selector_text
 from playrunner.modules.k8s.node_contract import TAINT

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from playrunner.kube_exec import run_in_pod
-from playrunner.module import Action, Failed
+from playrunner.hostside.module import Action, Failed
+from playrunner.kube.streams.exec import run_in_pod
 from playrunner.modules.k8s._pods import one_of, pods_of
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from playrunner.hostside.state import Change, State
 from playrunner.modules.k8s._base import KubeModule, answers
-from playrunner.state import Change, State
 
 
 class Holdings(KubeModule):

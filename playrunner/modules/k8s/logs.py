@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.kube_why import PODS
-from playrunner.module import Probe
+from playrunner.hostside.module import Probe
+from playrunner.kube.watch.explain import PODS
 from playrunner.modules.k8s._pods import one_of, pods_of
 
 

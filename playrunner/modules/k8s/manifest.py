@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from playrunner.errors import HostUnreachable, PlayrunnerError
-from playrunner.kube_bring import Bringing
-from playrunner.kube_compare import CLUSTER, SET, shown
-from playrunner.kube_manifest import Manifest as Declared
-from playrunner.kube_offers import still_offered
-from playrunner.kube_outlook import Outlook
-from playrunner.kube_set import ObjectSet, Seen, Wanted, homes_of
-from playrunner.kube_source import from_address, from_file, from_playbook, from_template
-from playrunner.kube_wait import wait_ready
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State
+from playrunner.kube.nodes.offers import still_offered
+from playrunner.kube.objects.apply import Bringing
+from playrunner.kube.objects.applyset import ObjectSet, Seen, Wanted, homes_of
+from playrunner.kube.objects.compare import CLUSTER, SET, shown
+from playrunner.kube.objects.dry_run import Outlook
+from playrunner.kube.objects.manifest import Manifest as Declared
+from playrunner.kube.objects.source import from_address, from_file, from_playbook, from_template
+from playrunner.kube.objects.wait import wait_ready
+from playrunner.kube.watch.readiness import verdict
 from playrunner.modules.k8s._base import KubeModule
-from playrunner.readiness import verdict
-from playrunner.state import Change, State
 
 MOST_REMADE = 3
 _SOURCES = ("template", "src", "definition", "url")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from playrunner.kube_compare import CLUSTER, RUN, SET
-from playrunner.kube_resource import Resource
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.hostside.state import Change, State
+from playrunner.kube.client.resource import Resource
+from playrunner.kube.objects.compare import CLUSTER, RUN, SET
 from playrunner.modules.k8s._base import KubeModule
-from playrunner.state import Change, State
 
 VOLUMES = Resource("v1", "PersistentVolume", "persistentvolumes", False)
 CLAIMS = Resource("v1", "PersistentVolumeClaim", "persistentvolumeclaims", True)

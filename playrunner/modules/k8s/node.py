@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from playrunner.kube_drain import drain, movable, objection
-from playrunner.kube_nodes import NODES, mend, taints_of
-from playrunner.module import Failed, Module
+from playrunner.hostside.module import Failed, Module
+from playrunner.hostside.state import Change, State
+from playrunner.kube.nodes.drain import drain, movable, objection
+from playrunner.kube.nodes.edit import NODES, mend, taints_of
 from playrunner.modules.k8s._kinds import selector_text
-from playrunner.state import Change, State
 
 
 class Node(Module):

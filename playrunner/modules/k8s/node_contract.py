@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from playrunner.kube_contract import Group, group_of, groups_of, name_of, shortfalls
-from playrunner.kube_errors import KubeError
-from playrunner.kube_nodes import NODES, mend, taints_of
-from playrunner.kube_watch import Collection, watch_until
-from playrunner.kube_why import PODS
+from playrunner.hostside.state import Change, State
+from playrunner.kube.client.errors import KubeError
+from playrunner.kube.nodes.contract import Group, group_of, groups_of, name_of, shortfalls
+from playrunner.kube.nodes.edit import NODES, mend, taints_of
+from playrunner.kube.watch.explain import PODS
+from playrunner.kube.watch.watch import Collection, watch_until
 from playrunner.modules.k8s._base import KubeModule
-from playrunner.state import Change, State
 
 KEY = "playrunner.io/contract"  # of the taint, whose value says whose it is, and of the annotation that says why
 TAINT = f"{KEY}:NoSchedule"

@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from typing import Any, ClassVar
 
-from playrunner.kube_errors import KubeError
-from playrunner.kube_manifest import inline, title
-from playrunner.kube_resource import Resource, defined_by
-from playrunner.kube_wait import explained
-from playrunner.kube_watch import Collection, Objects, watch_until
-from playrunner.module import Action, Failed
+from playrunner.hostside.module import Action, Failed
+from playrunner.kube.client.errors import KubeError
+from playrunner.kube.client.resource import Resource, defined_by
+from playrunner.kube.objects.manifest import inline, title
+from playrunner.kube.objects.wait import explained
+from playrunner.kube.watch.readiness import Verdict, addresses, allocatable, condition, verdict
+from playrunner.kube.watch.reasons import refusal
+from playrunner.kube.watch.watch import Collection, Objects, watch_until
 from playrunner.modules.k8s._kinds import api_version_of, selector_text
-from playrunner.readiness import Verdict, addresses, allocatable, condition, verdict
-from playrunner.reasons import refusal
 
 DEFINITIONS = Resource("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", False)
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0

@@ -7,10 +7,10 @@ import secrets
 import string
 from typing import Any, ClassVar
 
-from playrunner.kube_compare import CLUSTER, DECLARED, RUN, SET, fingerprint, hidden
-from playrunner.kube_resource import Resource
+from playrunner.hostside.state import Change, State
+from playrunner.kube.client.resource import Resource
+from playrunner.kube.objects.compare import CLUSTER, DECLARED, RUN, SET, fingerprint, hidden
 from playrunner.modules.k8s._base import KubeModule
-from playrunner.state import Change, State
 
 SECRETS = Resource("v1", "Secret", "secrets", True)
 _LETTERS = string.ascii_letters + string.digits

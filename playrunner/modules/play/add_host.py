@@ -6,10 +6,10 @@ import re
 from ipaddress import AddressValueError, IPv6Address
 from typing import Any
 
-from playrunner.context import Context
-from playrunner.inventory import Inventory
-from playrunner.module import Failed, Probe
-from playrunner.written import Written
+from playrunner.hostside.module import Failed, Probe
+from playrunner.inventory.inventory import Inventory
+from playrunner.run.context import Context
+from playrunner.text.written import Written
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 

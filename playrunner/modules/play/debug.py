@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.context import Context
 from playrunner.errors import UndefinedVariable
-from playrunner.module import Failed, Probe
+from playrunner.hostside.module import Failed, Probe
+from playrunner.run.context import Context
 
 
 class Debug(Probe):

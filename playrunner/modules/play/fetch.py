@@ -9,13 +9,13 @@ import posixpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from playrunner.context import Context
-from playrunner.inside import Outside, file_name, inside, write_whole
-from playrunner.module import Failed, Module
-from playrunner.state import Change
+from playrunner.hostside.module import Failed, Module
+from playrunner.hostside.state import Change
+from playrunner.run.context import Context
+from playrunner.text.safe_path import Outside, file_name, inside, write_whole
 
 if TYPE_CHECKING:
-    from playrunner.state import State
+    from playrunner.hostside.state import State
 
 
 class Fetch(Module):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from playrunner.context import Context
-from playrunner.module import Failed, Probe
+from playrunner.hostside.module import Failed, Probe
+from playrunner.run.context import Context
 
 _NOT_IN_A_NAME = re.compile(r"[\x00-\x1f\x7f,:!&*?\[\]~/]")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playrunner.module import Probe
+from playrunner.hostside.module import Probe
 
 
 class ImportRole(Probe):

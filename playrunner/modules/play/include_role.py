@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.module import Probe
+from playrunner.hostside.module import Probe
 
 
 class IncludeRole(Probe):

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 from typing import Any, Literal
 
-from playrunner.context import Context
-from playrunner.documents import read_yaml
 from playrunner.errors import BadInput
-from playrunner.module import Failed, Probe
+from playrunner.hostside.module import Failed, Probe
+from playrunner.run.context import Context
+from playrunner.text.documents import read_yaml
 
 SUFFIXES = ["yaml", "yml", "json"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from playrunner.context import Context
-from playrunner.module import Probe
+from playrunner.hostside.module import Probe
+from playrunner.run.context import Context
 
 
 class Pause(Probe):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from playrunner.connection import read_all
-from playrunner.context import Context
-from playrunner.limits import limits
-from playrunner.module import Action, Failed
+from playrunner.hostside.module import Action, Failed
+from playrunner.run.context import Context
+from playrunner.ssh.connection import read_all
+from playrunner.ssh.limits import limits
 
 
 class Raw(Action):

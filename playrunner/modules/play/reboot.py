@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from playrunner.context import Context
 from playrunner.errors import PlayrunnerError
-from playrunner.module import Action, Failed
+from playrunner.hostside.module import Action, Failed
+from playrunner.run.context import Context
 
 SETTLED_SECONDS = 5.0  # between tries while the host is down
 

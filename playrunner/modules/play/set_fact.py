@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.arguments import as_bool
-from playrunner.context import Context
-from playrunner.module import Failed, Probe
+from playrunner.hostside.module import Failed, Probe
+from playrunner.playbook.arguments import as_bool
+from playrunner.run.context import Context
 
 
 class SetFact(Probe):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from playrunner.context import Context
 from playrunner.errors import PlayrunnerError
-from playrunner.module import Failed, Probe
+from playrunner.hostside.module import Failed, Probe
+from playrunner.run.context import Context
 
 
 class WaitForConnection(Probe):

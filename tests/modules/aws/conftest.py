@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("moto")
 
-from sandbox.aws import process
+from playrunner.sandbox.aws.api import process
 from tests.modules.aws.stage import Stage
 from tests.roles import permissions
 from tests.sandbox.aws import PretendAws

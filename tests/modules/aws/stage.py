@@ -12,11 +12,11 @@ from typing import Any
 
 import yaml
 
-from playrunner.load import load_playbook
+from playrunner.lifecycle.delete import Gone, removable, remove
 from playrunner.options import Options
-from playrunner.removal import Gone, removable, remove
-from playrunner.run import run_plays
-from playrunner.survey import Survey
+from playrunner.playbook import load_playbook
+from playrunner.run.run import run_plays
+from playrunner.run.survey import Survey
 from tests.sandbox.aws import PretendAws
 
 CLUSTER = "demo"

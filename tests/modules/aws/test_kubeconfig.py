@@ -78,7 +78,7 @@ def test_a_file_that_is_no_kubeconfig_is_named_and_left_alone(stage: Stage, file
 
 def test_a_file_that_another_program_writes_is_waited_for_and_then_named(
         stage: Stage, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("playrunner.kubeconfig_file.LOCK_SECONDS", 0.2)
+    monkeypatch.setattr("playrunner.kube.kubeconfig.file.LOCK_SECONDS", 0.2)
     file.parent.mkdir()
     lock = Path(f"{file}.lock")
     lock.touch()

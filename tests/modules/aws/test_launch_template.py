@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from playrunner.modules.aws._efa import CARDS, interfaces
-from roles.training.environment.instances import instance
+from playrunner.training.environment.site import instance
 from tests.modules.aws.stage import Stage, keeps_its_promise
 
 

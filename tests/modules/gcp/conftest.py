@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("google.auth", reason='Google Cloud needs google-auth: pip install "playrunner[gcp]"')
 
-from sandbox.gcp import process
+from playrunner.sandbox.gcp import process
 from tests.modules.gcp.stage import GcpStage
 from tests.roles import gcp_permissions
 from tests.sandbox.gcp import PretendGcp

@@ -66,6 +66,6 @@ def test_missing_credentials_are_told_with_what_to_do(stage: GcpStage) -> None:
 
 
 def test_the_client_is_not_loaded_before_it_is_needed() -> None:
-    ran = subprocess.run([sys.executable, "-X", "importtime", "-c", "import playrunner.context, playrunner.modules.gcp.disk"],
+    ran = subprocess.run([sys.executable, "-X", "importtime", "-c", "import playrunner.run.context, playrunner.modules.gcp.disk"],
                          capture_output=True, text=True, check=True)
     assert "google.auth" not in ran.stderr and " requests" not in ran.stderr

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from playrunner.agent import Wire
-from playrunner.host_context import HostContext
+from playrunner.hostside.agent import Wire
+from playrunner.hostside.host_context import HostContext
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playrunner.bring import perform, restore
-from playrunner.module import Module
+from playrunner.hostside.module import Module
+from playrunner.hostside.perform import perform, restore
 
 
 def keeps_its_promise(host: Callable[..., Any], make_module: Callable[[], Module], world_snapshot: Callable[[], Any],

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playrunner.bring import perform, restore
+from playrunner.hostside.perform import perform, restore
 
 Host = Callable[..., Any]
 

@@ -6,10 +6,10 @@ import io
 import os
 from typing import Any
 
-from playrunner.agent import Wire
-from playrunner.bring import perform, restore
-from playrunner.host_context import HostContext
-from playrunner.module import Failed, Module
+from playrunner.hostside.agent import Wire
+from playrunner.hostside.host_context import HostContext
+from playrunner.hostside.module import Failed, Module
+from playrunner.hostside.perform import perform, restore
 
 
 def context(check: bool = False, diff: bool = False) -> HostContext:

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from playrunner.bring import perform
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.hostside.perform import perform
 from playrunner.modules.host.assemble import Assemble
-
 from tests.modules.host.contract import keeps_its_promise, tree_of
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from playrunner.bring import perform
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.hostside.perform import perform
 from playrunner.modules.host.copy import Copy
 from playrunner.modules.host.file import File
 from playrunner.modules.host.lineinfile import Lineinfile
@@ -53,8 +53,8 @@ def test_a_folder_without_permission_is_named(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
-        from playrunner.agent import Wire
-        from playrunner.host_context import HostContext
+        from playrunner.hostside.agent import Wire
+        from playrunner.hostside.host_context import HostContext
 
         os.chdir("/")
         os.setresuid(65534, 65534, 65534)

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from playrunner.bring import perform, restore
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.hostside.perform import perform, restore
 from playrunner.modules.host.get_url import GetUrl
-
 from tests.modules.host.contract import keeps_its_promise, tree_of
 from tests.modules.host.web import HELLO, serving
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from playrunner.bring import perform
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.hostside.perform import perform
 from playrunner.modules.host.replace import Replace
 from tests.modules.host.editing import Host, assert_edited_once_and_taken_back
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from playrunner.bring import perform
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.hostside.perform import perform
 from playrunner.modules.host import _facts_distribution, _facts_system
 from playrunner.modules.host._facts_hardware import readable
 from playrunner.modules.host.setup import Setup, chosen_groups

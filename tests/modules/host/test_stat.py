@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from playrunner.bring import perform
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.hostside.perform import perform
 from playrunner.modules.host.slurp import Slurp
 from playrunner.modules.host.stat import Stat
 from playrunner.modules.host.tempfile import Tempfile

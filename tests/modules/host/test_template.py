@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playrunner.bring import perform
+from playrunner.hostside.perform import perform
 from playrunner.modules.host.template import Template
-
 from tests.modules.host.contract import keeps_its_promise, tree_of
 
 

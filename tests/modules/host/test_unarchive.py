@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from playrunner.bring import perform
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.hostside.perform import perform
 from playrunner.modules.host.unarchive import Unarchive
-
 from tests.modules.host.contract import keeps_its_promise, tree_of
 
 

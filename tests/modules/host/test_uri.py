@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from playrunner.bring import perform
-from playrunner.module import Failed
+from playrunner.hostside.module import Failed
+from playrunner.hostside.perform import perform
 from playrunner.modules.host.uri import Uri
-
 from tests.modules.host.web import HELLO, serving
 
 

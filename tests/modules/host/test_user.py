@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from playrunner.bring import perform
+from playrunner.hostside.perform import perform
 from playrunner.modules.host._accounts import shadow_hash
 from playrunner.modules.host.user import User
 from tests.modules.host.performing import context, done, failure

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("oras", reason="registries need oras: pip install playrunner[images]")
 
-from sandbox.registry import Registry
+from playrunner.sandbox.registry import Registry
 from tests.images.stage import Stage, real_registry, required, storage
 
 

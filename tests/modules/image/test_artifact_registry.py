@@ -16,7 +16,7 @@ from playrunner.images import logins
 from playrunner.images.credentials import Credentials
 from playrunner.images.logins import Login
 from playrunner.images.settings import settings_of
-from sandbox.gcp import process
+from playrunner.sandbox.gcp import process
 
 REGISTRY = "us-central1-docker.pkg.dev"
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
+from playrunner.hostside.module import Failed
 from playrunner.images import recipe
 from playrunner.images.cluster_build import objects
 from playrunner.images.context import sources_of
 from playrunner.images.logins import Login
 from playrunner.images.settings import settings_of
-from playrunner.module import Failed
-from sandbox.kube import process
+from playrunner.sandbox.kube.process import process
 from tests.images.stage import Stage
 from tests.modules.k8s.stage import Api
 

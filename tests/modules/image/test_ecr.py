@@ -11,12 +11,12 @@ import pytest
 
 pytest.importorskip("moto", reason="the pretend AWS needs moto: pip install playrunner[sandbox]")
 
-from playrunner.clients import Account, Aws, AwsSettings
+from playrunner.aws.client import Account, Aws, AwsSettings
 from playrunner.images.credentials import Credentials
 from playrunner.images.reference import parse
 from playrunner.images.settings import settings_of
 from playrunner.modules.image.pushed import remove
-from sandbox.aws import process
+from playrunner.sandbox.aws.api import process
 
 REGISTRY = "123456789012.dkr.ecr.us-west-2.amazonaws.com"
 

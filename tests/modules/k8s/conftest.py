@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.kube import process
+from playrunner.sandbox.kube.process import process
 from tests.modules.k8s.stage import Api, Stage
 
 

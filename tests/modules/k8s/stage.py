@@ -14,11 +14,11 @@ from typing import Any
 import urllib3
 import yaml
 
-from playrunner.load import load_playbook
+from playrunner.lifecycle.delete import Gone, removable, remove
 from playrunner.options import Options
-from playrunner.removal import Gone, removable, remove
-from playrunner.run import run_plays
-from playrunner.survey import Survey
+from playrunner.playbook import load_playbook
+from playrunner.run.run import run_plays
+from playrunner.run.survey import Survey
 from tests.modules.aws.stage import Run
 
 
@@ -83,7 +83,7 @@ class Stage:
 
     def counted(self, steps: Sequence[dict[str, Any]], **options: Any) -> tuple[Run, list[tuple[str, str]]]:
         """A play, and the requests it made."""
-        from playrunner.kube_transport import Transport
+        from playrunner.kube.client.transport import Transport
 
         asked: list[tuple[str, str]] = []
         send: Callable[..., Any] = Transport.send

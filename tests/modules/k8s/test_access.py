@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from playrunner import kube_config
 from playrunner.errors import BadInput
-from playrunner.kube_config import KubeSettings, access
+from playrunner.kube.client import config as kube_config
+from playrunner.kube.client.config import KubeSettings, access
 from tests.modules.k8s.stage import Stage
 from tests.modules.k8s.test_manifest import config, path, step
 from tests.sshd import NodeSet

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from playrunner.kube_drain import moves
+from playrunner.kube.nodes.drain import moves
 from tests.modules.k8s.stage import Stage
 from tests.modules.k8s.test_ready import later
 

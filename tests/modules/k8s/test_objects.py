@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playrunner.kube_compare import as_declared, essence, marked, matches, same
-from playrunner.kube_manifest import Source, inline, parse
-from playrunner.kube_ranks import ranked
-from playrunner.kube_resource import Resource, defined_by
-from playrunner.kube_shape import shape
+from playrunner.kube.client.resource import Resource, defined_by
+from playrunner.kube.objects.compare import as_declared, essence, marked, matches, same
+from playrunner.kube.objects.manifest import Source, inline, parse
+from playrunner.kube.objects.order import ranked
+from playrunner.kube.objects.shape import shape
 
 VALUES = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5),
                       lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),

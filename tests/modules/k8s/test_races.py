@@ -154,7 +154,7 @@ def test_a_server_that_goes_away_in_the_middle_is_waited_for(stage: Stage, gate:
 
 
 def test_a_server_that_is_not_there_is_unreachable(stage: Stage, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("playrunner.kube.FIRST_SECONDS", 0.5)
+    monkeypatch.setattr("playrunner.kube.client.client.FIRST_SECONDS", 0.5)
     gate.shut()
     run = stage.play([step(stage, config("one"))])
     assert run.code == 4 and "has not answered" in run.messages, (run.code, run.messages)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from playrunner.readiness import addresses, allocatable, condition, verdict
+from playrunner.kube.watch.readiness import addresses, allocatable, condition, verdict
 
 
 def thing(kind: str, spec: dict[str, Any] | None = None, generation: int = 2, **status: Any) -> dict[str, Any]:

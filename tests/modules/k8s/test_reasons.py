@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from playrunner import reasons
-from playrunner.kube_errors import KubeError, problem
+from playrunner.kube.client.errors import KubeError, problem
+from playrunner.kube.watch import reasons
 
 
 @pytest.mark.parametrize(("message", "words"), [

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from playrunner.modules.train import shared
-from playrunner.modules.train.shared import Shared
+from playrunner.training.modules.train import shared
+from playrunner.training.modules.train.shared import Shared
 from tests.modules.host.performing import done, failure
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from playrunner.modules.train import _processes, vitals
-from playrunner.modules.train.vitals import Vitals
+from playrunner.training.modules.train import _processes, vitals
+from playrunner.training.modules.train.vitals import Vitals
 from tests.modules.host.performing import done
 
 MARK = "micro-1/node1"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.kube import process, real
+from playrunner.sandbox.kube.process import process, real
 from tests.sandbox.kube.client import Client
 from tests.sandbox.kube.moving import cluster, either, pretend_moving, real_moving  # noqa: F401
 from tests.sandbox.kube.operators_stage import operated, place  # noqa: F401

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sandbox.kube import certificates, kubeconfig
-from sandbox.kube.cluster import Cluster
-from sandbox.kube.runtime import LogWish, Pod, Session
-from sandbox.kube.server import serve
-from sandbox.kube.sessions import ProcessSession
-from sandbox.state import write_file
+from playrunner.sandbox.kube.http.server import serve
+from playrunner.sandbox.kube.store.cluster import Cluster
+from playrunner.sandbox.kube.wire import certificates, kubeconfig
+from playrunner.sandbox.kube.wire.runtime import LogWish, Pod, Session
+from playrunner.sandbox.kube.wire.sessions import ProcessSession
+from playrunner.sandbox.state import write_file
 
 
 class LocalRuntime:

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from sandbox.kube import process, real
-from sandbox.kube.controllers.running import box
-from sandbox.kube.controllers.steering import steer
+from playrunner.sandbox.kube.controllers.kubelet import mount_namespace
+from playrunner.sandbox.kube.controllers.steering import steer
+from playrunner.sandbox.kube.process import process, real
 from tests.sandbox.kube.client import MERGE_PATCH, Client
 
 PATIENCE_SECONDS = 60.0
@@ -139,7 +139,7 @@ def until(look: Callable[[], T], holds: Callable[[T], bool], seconds: float = PA
 
 
 def raised(root: Path, *, pretend: bool) -> Iterator[Path]:
-    if not box.namespaces_allowed() and box.name_wrapper() is None:
+    if not mount_namespace.namespaces_allowed() and mount_namespace.name_wrapper() is None:
         pytest.skip("no mount namespaces are allowed here and libnss-wrapper is not installed: pods would find no names")
     try:
         process.up(root, pretend=pretend, moving=True)

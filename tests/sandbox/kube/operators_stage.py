@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from sandbox.kube import process
-from sandbox.kube.controllers.resources import Resource
-from sandbox.kube.operators import installed, kinds
-from sandbox.kube.operators.installed import Operator
+from playrunner.sandbox.kube.controllers.framework.resources import Resource
+from playrunner.sandbox.kube.operators import installed, kinds
+from playrunner.sandbox.kube.operators.installed import Operator
+from playrunner.sandbox.kube.process import process
 from tests.sandbox.kube.client import MERGE_PATCH, Client
 from tests.sandbox.kube.operator_jobs import Object
 

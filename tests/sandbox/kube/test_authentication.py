@@ -21,14 +21,16 @@ import pytest
 import yaml
 from botocore.session import Session
 
-from playrunner.eks_token import token as eks_token
-from sandbox import jwt
-from sandbox.aws import process as aws_process
-from sandbox.gcp import process as gcp_process
-from sandbox.gcp.entrance import Entrance
-from sandbox.kube import accounts, certificates, kubelet, process
-from sandbox.kube.cloud_tokens import CloudTokens
-from sandbox.kube.operators.listener import Listener
+from playrunner.aws.eks_token import token as eks_token
+from playrunner.sandbox.aws.api import process as aws_process
+from playrunner.sandbox.gcp import process as gcp_process
+from playrunner.sandbox.gcp.auth import Entrance
+from playrunner.sandbox.http import jwt
+from playrunner.sandbox.kube.http import accounts, kubelet
+from playrunner.sandbox.kube.http.cloud_tokens import CloudTokens
+from playrunner.sandbox.kube.operators.listener import Listener
+from playrunner.sandbox.kube.process import process
+from playrunner.sandbox.kube.wire import certificates
 from tests.sandbox.aws import PretendAws
 from tests.sandbox.kube.client import Client
 
@@ -60,7 +62,7 @@ def api(root: Path) -> Client:
 
 
 def made(root: Path, cluster: str = "demo", key: str = "", secret: str = "", session: str | None = None) -> str:
-    """A token of EKS, as `playrunner.eks_token` makes it; by default with the sandbox's keys."""
+    """A token of EKS, as `playrunner.aws.eks_token` makes it; by default with the sandbox's keys."""
     aws = aws_process.status(root)
     assert aws is not None
     signer = Session()
@@ -238,7 +240,7 @@ def test_kubelet_and_webhooks_answer_the_api_server_alone(root: Path, tmp_path: 
 
 
 def test_no_secret_stands_in_a_command_line_or_a_log(root: Path, api: Client) -> None:
-    from sandbox import state
+    from playrunner.sandbox import state
 
     assert code(api, made(root)) == 200
     shown = " ".join(state.commands().values()) + (root / "kube" / "log").read_text()

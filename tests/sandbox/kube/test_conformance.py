@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.kube import process
+from playrunner.sandbox.kube.process import process
 from tests.sandbox.kube.client import Client
 from tests.sandbox.kube.conformance import Behaviour, Stage, load
 

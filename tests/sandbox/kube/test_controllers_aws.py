@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from playrunner.eks_token import token
-from sandbox.aws import process as aws_process
-from sandbox.kube import process
+from playrunner.aws.eks_token import token
+from playrunner.sandbox.aws.api import process as aws_process
+from playrunner.sandbox.kube.process import process
 from tests.sandbox.aws import PretendAws
 from tests.sandbox.aws import until as aws_until
 from tests.sandbox.kube.client import Client

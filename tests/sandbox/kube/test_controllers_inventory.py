@@ -36,7 +36,7 @@ PLAY = """
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path / "state"
-    command = [sys.executable, "-m", "sandbox", "down"]
+    command = [sys.executable, "-m", "playrunner.sandbox", "down"]
     environment = {"PLAYRUNNER_STATE_HOME": str(tmp_path / "state"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     subprocess.run(command, cwd=REPOSITORY, env=environment, check=True, timeout=120)
 

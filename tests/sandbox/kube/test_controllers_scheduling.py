@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playrunner import reasons
+from playrunner.kube.watch import reasons
 from tests.sandbox.kube.moving import Cluster, Object, until
 
 FOR_EVER = ("sleep", "100000")

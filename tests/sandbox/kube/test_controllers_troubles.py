@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import state
-from sandbox.kube import process
-from sandbox.kube.controllers import process as controllers
+from playrunner.sandbox import state
+from playrunner.sandbox.kube.controllers.framework import process as controllers
+from playrunner.sandbox.kube.process import process
 from tests.sandbox.kube.client import Client
 from tests.sandbox.kube.moving import Cluster, Object, placed, raised, until
 

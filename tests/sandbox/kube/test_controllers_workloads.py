@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner import readiness
-from sandbox import state
+from playrunner.kube.watch import readiness
+from playrunner.sandbox import state
 from tests.sandbox.kube.moving import Cluster, Object, until
 
 FOR_EVER = ["sleep", "100000"]

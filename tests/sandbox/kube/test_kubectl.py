@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from sandbox.kube import process
+from playrunner.sandbox.kube.process import process
 from tests.sandbox.kube.client import Client
 from tests.sandbox.kube.conformance import config, deployment
 

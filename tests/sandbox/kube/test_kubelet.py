@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sandbox import state
-from sandbox.kube import process
+from playrunner.sandbox import state
+from playrunner.sandbox.kube.process import process
 from tests.sandbox.kube.moving import Cluster, Object, until
 
 needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl")

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.kube.controllers.running import box
+from playrunner.sandbox.kube.controllers.kubelet import mount_namespace
 from tests.sandbox.kube.moving import Cluster, placed, raised, until
 
 
 @pytest.fixture(scope="module")
 def own_root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(box.WITHOUT, "off")
+        patch.setenv(mount_namespace.WITHOUT, "off")
         yield from raised(tmp_path_factory.mktemp("plain") / "sandbox", pretend=True)
 
 
@@ -36,7 +36,7 @@ def test_mounts_are_found_through_commands_environment_and_config_maps(plain: Cl
     assert "/checkpoints-elsewhere" in said[2] and folder not in said[2]
 
 
-@pytest.mark.skipif(box.name_wrapper() is None, reason="libnss-wrapper is not installed")
+@pytest.mark.skipif(mount_namespace.name_wrapper() is None, reason="libnss-wrapper is not installed")
 def test_names_are_found_through_a_library_and_followed_as_they_change(plain: Cluster) -> None:
     look = ("import socket, time\nprint(socket.gethostname(), flush=True)\nwhile True:\n  try:\n"
             "    print(socket.gethostbyname('late.ring'), flush=True)\n    break\n"

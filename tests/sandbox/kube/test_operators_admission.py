@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sandbox.kube.operators.installed import TRAINING_OPERATOR, VOLCANO_ADMISSION
+from playrunner.sandbox.kube.operators.installed import TRAINING_OPERATOR, VOLCANO_ADMISSION
 from tests.sandbox.kube.client import Answer
 from tests.sandbox.kube.operator_jobs import Object, pytorch_job, volcano_job
 from tests.sandbox.kube.operators_stage import Cluster

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sandbox.kube.controllers.resources import Resource
+from playrunner.sandbox.kube.controllers.framework.resources import Resource
 from tests.sandbox.kube.operator_jobs import Object, elastic_job, pytorch_job, volcano_job
 from tests.sandbox.kube.operators_stage import cluster_with
 

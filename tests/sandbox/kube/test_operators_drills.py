@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.kube.controllers.steering import steer
+from playrunner.sandbox.kube.controllers.steering import steer
 from tests.sandbox.kube.operator_jobs import Object, elastic_job, pytorch_job, volcano_job
 from tests.sandbox.kube.operators_stage import Cluster
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sandbox.kube.operators.installed import TRAINING_OPERATOR
-from sandbox.kube.quantities import value_of
+from playrunner.sandbox.kube.operators.installed import TRAINING_OPERATOR
+from playrunner.sandbox.kube.schema.quantities import value_of
 from tests.sandbox.kube.operator_jobs import Object, pytorch_job, volcano_job
 from tests.sandbox.kube.operators_stage import IMAGES, Cluster
 

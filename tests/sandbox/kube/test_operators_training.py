@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sandbox.kube.operators.installed import TRAINING_OPERATOR
+from playrunner.sandbox.kube.operators.installed import TRAINING_OPERATOR
 from tests.sandbox.kube.client import MERGE_PATCH
 from tests.sandbox.kube.operator_jobs import elastic_job, pytorch_job
 from tests.sandbox.kube.operators_stage import Cluster

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.kube import process
-from sandbox.kube.kubelet import Kubelet
+from playrunner.sandbox.kube.http.kubelet import Kubelet
+from playrunner.sandbox.kube.process import process
 from tests.sandbox.kube.client import MERGE_PATCH, Client
 from tests.sandbox.kube.conformance import pod
 from tests.sandbox.kube.local import LocalRuntime, served
@@ -164,7 +164,7 @@ def test_the_python_client_has_a_terminal(stage: Stage, core: Any) -> None:
 
 
 def test_without_a_runtime_everything_says_that_nothing_runs(tmp_path: Path) -> None:
-    from sandbox.kube.runtime import NoRuntime
+    from playrunner.sandbox.kube.wire.runtime import NoRuntime
 
     with served(NoRuntime(), tmp_path) as kubeconfig:
         api = Client(kubeconfig)

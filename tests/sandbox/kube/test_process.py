@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import state
-from sandbox.kube import process
+from playrunner.sandbox import state
+from playrunner.sandbox.kube.process import process
 from tests.sandbox.kube.client import Client
 
 REPOSITORY = Path(__file__).parents[3]
 
 
 class Commands:
-    """`python -m sandbox ...` with a state folder of its own, and no real programs to be found."""
+    """`python -m playrunner.sandbox ...` with a state folder of its own, and no real programs to be found."""
 
     def __init__(self, home: Path) -> None:
         self.root = home / "sandbox"
@@ -30,7 +30,7 @@ class Commands:
         self.environment = {**without, "PLAYRUNNER_STATE_HOME": str(home), "PYTHONPATH": str(REPOSITORY), "PATH": path}
 
     def __call__(self, *arguments: str) -> str:
-        command = [sys.executable, "-m", "sandbox", *arguments]
+        command = [sys.executable, "-m", "playrunner.sandbox", *arguments]
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=90)
         assert done.returncode == 0, done.stderr
         return done.stdout

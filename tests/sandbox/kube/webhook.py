@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from sandbox.kube import certificates
+from playrunner.sandbox.kube.wire import certificates
 
 
 class Webhook:

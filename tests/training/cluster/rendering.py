@@ -7,16 +7,16 @@ from typing import Any
 
 import yaml
 
-from playrunner.inventory import read_inventory
-from playrunner.load.words import templar
-from playrunner.variables import Scope
-from playrunner.world import World
-from roles.training.cluster.ground import Ground
-from roles.training.cluster.job import ClusterJob, Share, elastic_bounds
-from roles.training.cluster.offers import Offer
-from roles.training.cluster.plan import environment_of
-from roles.training.cluster.render import variables
-from roles.training.cluster.sizing import Wish, share_of
+from playrunner.inventory.inventory import read_inventory
+from playrunner.playbook.keywords import templar
+from playrunner.training.kube.job import ClusterJob, Share, elastic_bounds
+from playrunner.training.kube.node_capacity import Offer
+from playrunner.training.kube.plan import environment_of
+from playrunner.training.kube.render import variables
+from playrunner.training.kube.site import Ground
+from playrunner.training.kube.sizing import Wish, share_of
+from playrunner.variables.host_memory import World
+from playrunner.variables.scope import Scope
 from trainer.profile import read_profile
 
 TEMPLATES = Path(__file__).parents[3] / "manifests" / "training"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from roles.training.cluster.job import ClusterJob
+from playrunner.training.kube.job import ClusterJob
 from tests.training.cluster.facts import elastic_pytorchjob, elasticjob, job, pytorchjob, vcjob
 from tests.training.cluster.facts.guides import JOBS
 from tests.training.cluster.facts.known import ELSEWHERE, FACTS

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from roles.training.cluster.trial import pod_of
+from playrunner.training.kube.dry_run import pod_of
 from tests.training.cluster.facts.guides import JOBS
 from tests.training.cluster.rendering import rendered
 

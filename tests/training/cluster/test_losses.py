@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from roles.training.cluster.bad_nodes import Failure, culprits, failures_of
-from roles.training.cluster.setbacks import Setback, setbacks, told
+from playrunner.training.kube.bad_nodes import Failure, culprits, failures_of
+from playrunner.training.kube.repeated_steps import Setback, setbacks, told
 
 
 def test_steps_that_were_done_again_are_counted_in_the_order_of_time() -> None:

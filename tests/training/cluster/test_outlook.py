@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from roles.training.cluster.bad_nodes import suspects
-from roles.training.cluster.found import ClusterRun
-from roles.training.cluster.launchers.kind import Status
-from roles.training.cluster.outlook import unheard
+from playrunner.training.kube.bad_nodes import suspects
+from playrunner.training.kube.give_up import unheard
+from playrunner.training.kube.launchers.kind import Status
+from playrunner.training.kube.run_view import ClusterRun
 
 RUNNING = {"status": {"conditions": [{"type": "Running", "status": "True"}]}}
 

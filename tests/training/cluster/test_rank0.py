@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from roles.training.cluster.follow import curve, metrics_in
-from roles.training.cluster.rank0 import first_of, has_met_only, newest_meeting
-from roles.training.cluster.tails import _Place, instance_of
+from playrunner.training.kube.follow import curve, metrics_in
+from playrunner.training.kube.log_tails import _Place, instance_of
+from playrunner.training.kube.rank0 import first_of, has_met_only, newest_meeting
 
 
 def met(group_rank: int, master: str = "10.0.0.1", prefix: str = "I1115 20:05:14 3346 torch/agent/api.py:568]") -> list[str]:

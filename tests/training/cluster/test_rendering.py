@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from roles.training.cluster.ground import Ground
-from roles.training.cluster.launchers import KINDS
-from roles.training.cluster.names import SUMMARY
-from roles.training.cluster.render import variables
+from playrunner.training.kube.launchers import KINDS
+from playrunner.training.kube.names import SUMMARY
+from playrunner.training.kube.render import variables
+from playrunner.training.kube.site import Ground
 from tests.training.cluster.rendering import GIB, container, environment, node, planned, rendered
 
 TRN1 = {"cpu": 128.0, "memory": 512 * GIB, "aws_amazon_com__neuron": 16.0, "vpc_amazonaws_com__efa": 8.0}
@@ -202,7 +202,7 @@ def test_every_launcher_runs_the_same_trainer_with_the_same_environment(launcher
 def test_code_and_profile_travel_with_the_run_and_fit(launcher: str) -> None:
     files = rendered(planned(launcher, "gpt2-micro-smoke", cpus(), 2))["ConfigMap"]
     packed = base64.b64decode(files["binaryData"]["code.tar.gz"])
-    assert b"trainer/loop.py" in gzip.decompress(packed)
+    assert b"trainer/loop/loop.py" in gzip.decompress(packed)
     assert len(json.dumps(files)) < 1 << 20
     assert yaml.safe_load(files["data"]["profile.yaml"])["train"]["steps"] == 100
     assert len(files["metadata"]["annotations"]["playrunner.io/code"]) == 16
@@ -225,7 +225,7 @@ def test_an_image_that_has_the_trainer_gets_no_code() -> None:
 def test_secrets_are_read_from_a_secret_and_are_nowhere_else() -> None:
     from dataclasses import replace
 
-    from roles.training.environment.variable import Variable
+    from playrunner.training.environment.variable import Variable
 
     job = planned("job", "gpt2-micro-smoke", cpus(), 2)
     hidden = replace(job, environment=(*job.environment, Variable("HF_TOKEN", "hf_very_secret", "asked for", "inventory")))

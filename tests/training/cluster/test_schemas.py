@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from sandbox.kube import process
+from playrunner.sandbox.kube.process import process
 from tests.modules.k8s.stage import Api
 from tests.training.cluster.rendering import node, planned, rendered
 

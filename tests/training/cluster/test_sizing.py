@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from roles.training.cluster.ground import Ground
-from roles.training.cluster.names import new_id
-from roles.training.cluster.offers import amount, offers
-from roles.training.cluster.sizing import Wish, share_of
-from roles.training.planning.plan import LaunchRefused
+from playrunner.training.kube.names import new_id
+from playrunner.training.kube.node_capacity import amount, offers
+from playrunner.training.kube.site import Ground
+from playrunner.training.kube.sizing import Wish, share_of
+from playrunner.training.ssh.plan import LaunchRefused
 from tests.training.cluster.rendering import GIB, node
 from trainer.profile import read_profile
 

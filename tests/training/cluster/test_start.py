@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-import trainer.pod
+import trainer.node.pod_entry
 
 PATIENCE_SECONDS = 60
 # What torchrun would be told, and where the code was put.
@@ -47,7 +47,7 @@ def code(tmp_path: Path) -> Path:
 
 def begun(torch: Path, code: Path, *words: str, **environment: str) -> subprocess.Popen[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("TRAINER", "POD", "GLOO"))}
-    return subprocess.Popen([sys.executable, trainer.pod.__file__, *words, "-m", "trainer"], text=True, stdout=subprocess.PIPE,
+    return subprocess.Popen([sys.executable, trainer.node.pod_entry.__file__, *words, "-m", "trainer"], text=True, stdout=subprocess.PIPE,
                             cwd=code.parent, env={**clean, "PYTHONPATH": str(torch), "TRAINER_CODE": str(code), **environment})
 
 

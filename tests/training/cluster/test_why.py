@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from roles.training.cluster.diagnosis.facts import Facts
-from roles.training.cluster.found import ClusterRun
-from roles.training.cluster.launchers import KINDS
-from roles.training.cluster.launchers.kind import Status
-from roles.training.cluster.why import causes
-from roles.training.diagnosis.evidence import Cause
+from playrunner.training.diagnosis.evidence import Cause
+from playrunner.training.kube.diagnosis.facts import Facts
+from playrunner.training.kube.launchers import KINDS
+from playrunner.training.kube.launchers.kind import Status
+from playrunner.training.kube.run_view import ClusterRun
+from playrunner.training.kube.why import causes
 
 NOW = 1_000_000.0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from roles.training.cluster.job import ClusterJob
+from playrunner.training.kube.job import ClusterJob
 from tests.training.cluster.facts.guides import ID
 from tests.training.cluster.facts.shared_rows import CONF, TOGETHER, afterwards, device, pod, tolerated, values, who
 from tests.training.cluster.facts.table import ABSENT, Row

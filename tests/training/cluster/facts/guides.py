@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from playrunner.options import Options
-from roles.training.cluster.ground import Ground, open_site
-from roles.training.cluster.job import ClusterJob
-from roles.training.cluster.offers import Offer
+from playrunner.training.kube.job import ClusterJob
+from playrunner.training.kube.node_capacity import Offer
+from playrunner.training.kube.site import Ground, open_site
 from tests.training.cluster.rendering import GIB, TEMPLATES, node, planned
 
 NAME, ID = "bert", "bert-hpzwjhg4"  # what `planned` calls every job

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from roles.training.cluster.job import ClusterJob
+from playrunner.training.kube.job import ClusterJob
 from tests.training.cluster.facts.elasticjob import nccl_without_cards
 from tests.training.cluster.facts.guides import ID
 from tests.training.cluster.facts.shared_rows import device, labels, meeting, pod, tolerated, values, who

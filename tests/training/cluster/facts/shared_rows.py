@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from roles.training.cluster.job import ClusterJob
+from playrunner.training.kube.job import ClusterJob
 from tests.training.cluster.facts.guides import ID, IMAGE, NAME
 from tests.training.cluster.facts.table import Row
 

@@ -1,0 +1,1 @@
+"""AWS clients, tags and EKS tokens."""

@@ -1,0 +1,44 @@
+"""Tags: every service spells them differently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from playrunner.cloud.owner import CLUSTER, Owner
+from playrunner.hostside.module import Failed
+
+_SPELLINGS = (("Key", "Value"), ("key", "value"), ("TagKey", "TagValue"))
+
+
+def plain(tags: Any) -> dict[str, str]:
+    """A service's tags as a mapping, however it spells them."""
+    if isinstance(tags, Mapping):
+        return {str(key): str(value) for key, value in tags.items()}
+    found = {}
+    for tag in tags or ():
+        key, value = next(spelling for spelling in _SPELLINGS if spelling[0] in tag)
+        found[str(tag[key])] = str(tag.get(value, ""))
+    return found
+
+
+def spelled(tags: Mapping[str, str], key: str = "Key", value: str = "Value") -> list[dict[str, str]]:
+    return [{key: name, value: text} for name, text in tags.items()]
+
+
+def specification(kind: str, tags: Mapping[str, str]) -> list[dict[str, Any]]:
+    """EC2's way of tagging a thing in the call that makes it."""
+    return [{"ResourceType": kind, "Tags": spelled(tags)}]
+
+
+def mine(owner: Owner) -> dict[str, Any]:
+    """EC2's filter for what carries our mark."""
+    return {"Filters": [{"Name": f"tag:{CLUSTER}", "Values": [owner.cluster]}]}
+
+
+def named(items: Iterable[Mapping[str, Any]], name: str) -> dict[str, Any] | None:
+    """The one whose Name tag is this."""
+    found = [item for item in items if plain(item.get("Tags")).get("Name") == name]
+    if len(found) > 1:
+        raise Failed(f'there are {len(found)} things with our mark and the name "{name}"; "invoke audit" shows them')
+    return dict(found[0]) if found else None

@@ -1,0 +1,1 @@
+"""What every cloud's resources share: reconciling, the call log, owner tags, prices."""

@@ -1,0 +1,1 @@
+"""The commands a user types, one file per group."""

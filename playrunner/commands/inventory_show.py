@@ -1,0 +1,140 @@
+"""`invoke inventory.show`: hosts, groups and variables as data, as a tree, and where a value came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from playrunner.errors import BadInput
+from playrunner.inventory.inventory import LOCALHOST_NAMES, Inventory, Value
+from playrunner.text.did_you_mean import did_you_mean
+
+HIDDEN = "(hidden)"
+SECRET_MARKS = ("password", "secret", "token", "private_key")
+
+
+@dataclass(frozen=True)
+class Why:
+    """Which value of a variable a host has, and those it beat, the strongest of them first."""
+
+    host: str
+    variable: str
+    winner: Value
+    beaten: tuple[Value, ...]
+
+
+def as_data(inventory: Inventory) -> dict[str, Any]:
+    """Groups, and variables by host, in the shape of `ansible-inventory --list`."""
+    view = inventory.view()
+    host_variables = {host: host_data(inventory, host) for host in inventory.hosts}
+    data: dict[str, Any] = {"_meta": {"hostvars": {host: said for host, said in host_variables.items() if said}}}
+    for group in inventory.groups:
+        own_hosts = view.own_hosts[group] if group != "all" else ()
+        entry = {key: list(names) for key, names in (("children", view.children[group]), ("hosts", own_hosts)) if names}
+        if entry:
+            data[group] = entry
+    return data
+
+
+def host_data(inventory: Inventory, host: str) -> dict[str, Any]:
+    """Every variable the inventory gives a host, secrets hidden."""
+    _refuse_unknown(inventory, host)
+    return {name: _shown(name, value.value) for name, value in sorted(inventory.variables(host).items())}
+
+
+def as_graph(inventory: Inventory) -> str:
+    """The groups as a tree from `all` down, each with the hosts it lists itself."""
+    view = inventory.view()
+    lines: list[str] = []
+    # A group and the drawing before it; a stack, since groups may nest deeper than calls can.
+    waiting: list[tuple[str, str, str]] = [("@all", "", "")]
+    while waiting:
+        name, before, below = waiting.pop()
+        lines.append(before + name)
+        if not name.startswith("@"):
+            continue
+        group = name[1:]
+        own_hosts = view.own_hosts[group] if group != "all" else ()
+        entries = [*(f"@{child}" for child in view.children[group]), *own_hosts]
+        for position, entry in reversed(list(enumerate(entries))):
+            last = position == len(entries) - 1
+            waiting.append((entry, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  ")))
+    return "\n".join(lines)
+
+
+def why(inventory: Inventory, host: str | None, variable: str) -> list[Why]:
+    """Where a variable's value came from, for one host or for every host that has it."""
+    if host is not None:
+        _refuse_unknown(inventory, host)
+    rows: list[Why] = []
+    for name in [host] if host is not None else list(inventory.hosts):
+        said = [values[variable] for _, values in inventory.layers(name) if variable in values]
+        if said:
+            *beaten, winner = (_hidden(variable, value) for value in said)
+            rows.append(Why(name, variable, winner, tuple(reversed(beaten))))
+    if not rows:
+        known = {known for name in inventory.hosts for known in inventory.variables(name)}
+        where = f' for host "{host}"' if host is not None else ""
+        raise BadInput(f'nothing in the inventory sets "{variable}"{where}'
+                       + did_you_mean(variable, sorted(known), "see what it sets with: invoke inventory.show --json"))
+    return rows
+
+
+def why_data(row: Why) -> dict[str, Any]:
+    """A row as plain values."""
+    def told(value: Value) -> dict[str, Any]:
+        return {"value": _shown(row.variable, value.value), "place": str(value.place), "layer": value.layer}
+
+    return {"host": row.host, "variable": row.variable, "winner": told(row.winner),
+            "beaten": [told(value) for value in row.beaten]}
+
+
+def format_why(rows: list[Why]) -> str:
+    """The rows as text; hosts that have the same value from the same place are named together."""
+    same: dict[tuple[str, ...], tuple[Why, list[str]]] = {}
+    for row in rows:
+        key = tuple(_line(value) for value in (row.winner, *row.beaten))
+        same.setdefault(key, (row, []))[1].append(row.host)
+    lines: list[str] = []
+    for row, hosts in same.values():
+        lines.append(f"{', '.join(hosts)}: {row.variable} = {_line(row.winner)}")
+        lines += [f"    beats {_line(value)}" for value in row.beaten]
+    return "\n".join(lines)
+
+
+def _line(value: Value) -> str:
+    import json
+
+    return f"{json.dumps(value.value, ensure_ascii=False, default=str)}  ({value.layer}, {value.place})"
+
+
+def _hidden(name: str, value: Value) -> Value:
+    return Value(_shown(name, value.value), value.place, value.layer)
+
+
+def _shown(name: str, value: Any) -> Any:
+    """A value as plain data, with everything hidden whose name says that it is a secret."""
+    if _is_secret(name):
+        return HIDDEN
+    if isinstance(value, Mapping):
+        return {str(key): _shown(str(key), inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_shown("", inner) for inner in value]
+    if isinstance(value, str):
+        return str(value)
+    return value if value is None or isinstance(value, (bool, int, float)) else str(value)
+
+
+def _is_secret(name: str) -> bool:
+    lowered = name.lower()
+    if lowered.endswith("_file"):
+        return False
+    # ansible_become_pass and ansible_ssh_pass are passwords too.
+    return lowered.endswith("_pass") or any(mark in lowered for mark in SECRET_MARKS)
+
+
+def _refuse_unknown(inventory: Inventory, host: str) -> None:
+    if host not in inventory.hosts and host != LOCALHOST_NAMES[0]:
+        remedy = did_you_mean(host, inventory.hosts, "see them with: invoke inventory.show --graph")
+        raise BadInput(f'no host is called "{host}"{remedy}')

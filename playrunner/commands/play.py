@@ -1,0 +1,64 @@
+"""play and run: a whole playbook, or one step typed by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playrunner.commands.flags import RUN_FLAGS, options_from, print_json, verb
+
+_LISTS = {
+    "list-tasks": (False, "show the steps that would run, and stop"),
+    "list-hosts": (False, "show the hosts of each play, and stop"),
+    "list-tags": (False, "show the tags of each play, and stop"),
+    "syntax-check": (False, "load and check the playbook and inventory, and stop"),
+}
+
+
+@verb(flags={**RUN_FLAGS, **_LISTS}, positional=["playbook"], help={"playbook": "the playbook to run"})
+def play(context: Any, playbook: str, flags: dict[str, Any]) -> int:
+    """Run a playbook on the hosts of an inventory."""
+    from pathlib import Path
+
+    from playrunner.playbook import load_playbook
+    from playrunner.run.run import listing, open_inventory, run_plays
+
+    asked = [name for name in ("tasks", "hosts", "tags") if flags.pop(f"list_{name}")]
+    syntax_only = flags.pop("syntax_check")
+    options = options_from(flags)
+    plays = load_playbook(Path(playbook))
+    if asked:
+        _print_listing(listing(plays, options, asked[0]), options.json)
+        return 0
+    if syntax_only:
+        open_inventory(options)
+        if options.json:
+            print_json({"playbook": playbook, "ok": True, "exit_code": 0})
+        else:
+            print(f"{playbook}: {len(plays)} play{'s' * (len(plays) != 1)}, no problem found")
+        return 0
+    return run_plays(plays, options, f"play {playbook}")
+
+
+@verb(positional=["pattern"], help={"pattern": "the hosts", "module": "the module to run", "args": "its arguments",
+                                    "become": "become another user (root) on the host"})
+def run(context: Any, pattern: str, flags: dict[str, Any], module: str = "command", args: str = "",
+        become: bool = False) -> int:
+    """Run one step on some hosts: invoke run gpu --module command --args uptime."""
+    from playrunner.playbook.adhoc import one_step_play
+    from playrunner.run.run import run_plays
+
+    return run_plays([one_step_play(pattern, module, args, become)], options_from(flags), f"run {pattern} --module {module}")
+
+
+def _print_listing(found: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    for entry in found["plays"]:
+        print(f"play {entry['number']}: {entry['play']}")
+        for host in entry.get("hosts", ()):
+            print(f"  {host}")
+        if "tags" in entry:
+            print(f"  tags: {', '.join(entry['tags']) or '(none)'}")
+        for step in entry.get("tasks", ()):
+            print(f"  {step['name']}" + (f"  [{', '.join(step['tags'])}]" if step["tags"] else ""))

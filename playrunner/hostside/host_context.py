@@ -1,0 +1,172 @@
+"""Host context: all a host module may use, and how it runs a program on the host.
+
+Travels to hosts, so: the standard library only, Python 3.9, and nothing that is slow to import.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+from playrunner.hostside.module import Failed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LIVE_AFTER_SECONDS = 1.0  # shorter steps answer before anyone could read along
+READ_BYTES = 65536
+
+
+class Ran:
+    """What a command did."""
+
+    def __init__(self, rc: int, out: str, err: str, seconds: float) -> None:
+        self.rc, self.out, self.err, self.seconds = rc, out, err, seconds
+
+
+class HostContext:
+    """All a host module may use: how to look, how to run a program, how to get bytes from the controller."""
+
+    def __init__(self, wire: Any, request: dict[str, Any]) -> None:
+        self.wire, self._step = wire, request["id"]
+        self.check: bool = request.get("check", False)  # look only
+        self.diff: bool = request.get("diff", False)  # states should hold file contents, for a diff or to take back
+        self.live: bool = request.get("live", True)  # false for no_log
+        self.warnings: list[str] = []
+        self.body = b""  # raw bytes that go back beside the result
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+
+    def blob(self, shipment: dict[str, Any]) -> bytes:
+        """The bytes of a file shipped by the controller, asked for only when they are needed."""
+        if "text" in shipment:
+            text: str = shipment["text"]
+            return text.encode("latin-1")
+        found: bytes = self.wire.blob(self._step, shipment["sha1"])
+        return found
+
+    def scrap(self, path: str) -> None:
+        """A temporary file to remove should the work end early."""
+        self.wire.scraps.add(path)
+
+    def kept(self, path: str) -> None:
+        self.wire.scraps.discard(path)
+
+    def run(self, command: str | list[str], *, cwd: str | None = None, stdin: str | None = None,
+            env: dict[str, str] | None = None, shell: str | None = None, timeout: float | None = None,
+            live: bool = False) -> Ran:
+        """Run a program (a list) or a shell line (a string) in a process group of its own and wait for it.
+
+        With `live`, its output is for people: shown while it runs, and cut where it is longer than what is kept.
+        """
+        import subprocess
+
+        started = time.monotonic()
+        process = subprocess.Popen(
+            command if isinstance(command, list) else [shell or "/bin/sh", "-c", command],
+            cwd=cwd, env={**os.environ, **env} if env else None, start_new_session=True,
+            stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.wire.children.add(process.pid)
+        try:
+            out, err = self._follow(process, stdin, started, timeout, live)
+        except BaseException:
+            kill_group(process.pid)
+            process.wait()
+            raise
+        finally:
+            self.wire.children.discard(process.pid)
+        return Ran(process.returncode, out, err, time.monotonic() - started)
+
+    def _follow(self, process: Any, stdin: str | None, started: float, timeout: float | None,
+                live: bool) -> tuple[str, str]:
+        import selectors
+
+        texts = {process.stdout: bytearray(), process.stderr: bytearray()}
+        shown = Shown(self.wire, self._step, live and self.live)
+        room, left_out = self.wire.limits.output, 0
+        with selectors.DefaultSelector() as selector:
+            for stream in texts:
+                selector.register(stream, selectors.EVENT_READ)
+            if stdin is not None:
+                # A thread feeds it: a program that answers while it reads would otherwise wait for us, and we for it.
+                threading.Thread(target=_feed, args=(process.stdin, stdin.encode("utf-8", "surrogateescape")),
+                                 daemon=True).start()
+            while selector.get_map():
+                for key, _ in selector.select(0.2 if live or timeout else None):
+                    data = os.read(key.fd, READ_BYTES)
+                    if not data:
+                        selector.unregister(key.fileobj)
+                        continue
+                    kept = data[:room]
+                    texts[key.fileobj] += kept
+                    room, left_out = room - len(kept), left_out + len(data) - len(kept)
+                elapsed = time.monotonic() - started
+                if timeout and elapsed > timeout:
+                    raise Failed(f"timed out after {timeout:g} seconds", rc=124)
+                if elapsed > LIVE_AFTER_SECONDS:
+                    shown.up_to(texts[process.stdout])
+        process.wait()
+        if left_out:
+            self._cut(left_out, live)
+        return _decoded(texts[process.stdout]), _decoded(texts[process.stderr])
+
+    def _cut(self, left_out: int, live: bool) -> None:
+        said = (f"the command wrote {left_out} bytes more than the {self.wire.limits.output} that are kept;"
+                " write to a file, or set PLAYRUNNER_OUTPUT_MB")
+        if not live:
+            raise Failed(said)  # a module that reads the output must not take a part of it for the whole
+        self.warn(said)
+
+
+class Shown:
+    """What is shown of a command's output while it runs: whole lines, up to a limit."""
+
+    def __init__(self, wire: Any, step: int, live: bool) -> None:
+        self.wire, self.step = wire, step
+        self.room = wire.limits.shown if live else 0
+        self.start = self.searched = 0
+
+    def up_to(self, text: bytearray) -> None:
+        end = text.rfind(b"\n", self.searched) + 1
+        self.searched = len(text)
+        if not end or not self.room:
+            return
+        lines = _decoded(text[self.start:min(end, self.start + self.room)])
+        self.room -= min(end - self.start, self.room)
+        self.start = end
+        if not self.room:
+            lines += "\n(more output follows; it is not shown, but in the result)\n"
+        self.wire.send({"id": self.step, "out": lines})
+
+
+def _feed(pipe: Any, data: bytes) -> None:
+    try:
+        pipe.write(data)
+        pipe.close()
+    except OSError:
+        pass  # the program did not want all of it
+
+
+def kill_group(leader: int) -> None:
+    """End a process group: politely, then surely."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(leader, sign)
+        except OSError:
+            return
+        for _ in range(20):
+            try:
+                if os.waitpid(leader, os.WNOHANG)[0]:
+                    break
+            except OSError:
+                break
+            time.sleep(0.05)
+
+
+def _decoded(data: bytes | bytearray) -> str:
+    return bytes(data).decode("utf-8", "replace")

@@ -1,0 +1,51 @@
+"""Bring a thing to a target: look, say what differs, change it once. The whole runner in one function.
+
+Travels to hosts, so: the standard library only, Python 3.9, and nothing that is slow to import.
+"""
+
+from __future__ import annotations
+
+from playrunner.hostside.module import Action, Module, Probe
+from playrunner.hostside.state import Change
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from playrunner.hostside.state import State
+
+    Result = dict[str, Any]
+
+
+def perform(module: Module, ctx: Any) -> Result:
+    """One step on one host, to its declared state; under `ctx.check` it only looks."""
+    if isinstance(module, Probe):
+        return {"changed": False, **module.look(ctx)}
+    if isinstance(module, Action):
+        return _act(module, ctx)
+    found = module.observe(ctx)
+    return bring_to(module, Change.between(found, module.desired(ctx, found)), ctx)
+
+
+def bring_to(module: Module, change: Change, ctx: Any) -> Result:
+    result: Result = {"changed": bool(change)}
+    if change:
+        result["diff"] = {"before": change.before, "after": change.after}
+        if not ctx.check:
+            module.apply(ctx, change)
+    result.update(module.returns(ctx, change))
+    return result
+
+
+def restore(module: Module, before: State | None, ctx: Any) -> Result:
+    """Back to a state seen earlier: the same method that made the change takes it back."""
+    return bring_to(module, Change.between(module.observe(ctx), before), ctx)
+
+
+def _act(module: Action, ctx: Any) -> Result:
+    nothing_to_do = module.guard(ctx)
+    if nothing_to_do is not None:
+        return {"changed": False, **nothing_to_do}
+    if ctx.check:
+        return {"changed": True} if module.foreseeable else {"changed": False, "unknown": True, "skipped": True}
+    return {"changed": True, **module.act(ctx)}

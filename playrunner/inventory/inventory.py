@@ -1,0 +1,188 @@
+"""The hosts a run may touch, the groups they are in, and every variable said about them with the place that said it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from playrunner.errors import Place
+from playrunner.inventory.graph import Graph, View
+from playrunner.inventory.group_vars import VarsDirectory
+from playrunner.inventory.sources import add_source, is_host_list
+from playrunner.inventory.value import Value, Values, values_of
+from playrunner.text.written import authored
+
+__all__ = ["LOCALHOST_NAMES", "Host", "Inventory", "Value", "read_inventory"]
+
+LOCALHOST_NAMES = ("localhost", "127.0.0.1", "::1")
+
+Layers = list[tuple[str, Mapping[str, Value]]]
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host and its groups: `all` first, then from the outermost group to the innermost."""
+
+    name: str
+    groups: tuple[str, ...]
+    source: Place | None = None
+
+    @property
+    def group_names(self) -> list[str]:
+        """What playbooks see as `group_names`: sorted, without `all`."""
+        return sorted(name for name in self.groups if name != "all")
+
+
+class Inventory:
+    """Hosts and groups by name. A run may add to it; inventories made by `with_adjacent` share what was added."""
+
+    def __init__(self, graph: Graph, files: Sequence[Path], beside_inventory: Sequence[VarsDirectory],
+                 beside_playbook: VarsDirectory | None = None, lock: threading.RLock | None = None,
+                 sources: Sequence[str] = ()) -> None:
+        self.files = tuple(files)
+        self.sources = tuple(sources)  # as they were named, for commands that a message tells the user to type
+        self.directory = (beside_inventory[0].directory if beside_inventory else Path()).absolute()
+        self._graph = graph
+        self._beside_inventory, self._beside_playbook = tuple(beside_inventory), beside_playbook
+        self._lock = lock or threading.RLock()
+        self._view: View | None = None
+        self._version = -1
+        self._hosts: dict[str, Host] = {}
+        self._variables: dict[str, Values] = {}
+        self._by_groups: dict[tuple[str, ...], tuple[Layers, Values]] = {}
+
+    @property
+    def hosts(self) -> dict[str, Host]:
+        """Every host, in inventory order."""
+        with self._lock:
+            self._current()
+            return self._hosts
+
+    @property
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """Host names by group, those of child groups included."""
+        return self.view().members
+
+    def host(self, name: str) -> Host:
+        """A host by name; one the inventory does not list (localhost, a delegate) is in no group."""
+        return self.hosts.get(name) or Host(name, ())
+
+    def variables(self, host: str) -> Mapping[str, Value]:
+        """The value that wins for each name, of all that the inventory says about a host."""
+        with self._lock:
+            self._current()
+            found = self._variables.get(host)
+            if found is None:
+                _, merged = self._group_layers(self._groups_of(host))
+                found = self._variables[host] = dict(merged)
+                for _, values in self._host_layers(host):
+                    found.update(values)
+            return found
+
+    def layers(self, host: str) -> Layers:
+        """Everything the inventory says about a host, in layers, each beating those before it."""
+        with self._lock:
+            self._current()
+            layers, _ = self._group_layers(self._groups_of(host))
+            return [*layers, *self._host_layers(host)]
+
+    def with_adjacent(self, directory: Path) -> Inventory:
+        """This inventory with the group_vars/ and host_vars/ beside a playbook read as well."""
+        beside_playbook = None
+        # Beside the last inventory folder the same files would only be said twice.
+        if not self._beside_inventory or self._beside_inventory[-1].directory.absolute() != directory.absolute():
+            beside_playbook = VarsDirectory(directory, "playbook ")
+        return Inventory(self._graph, self.files, self._beside_inventory, beside_playbook, self._lock,
+                         self.sources)
+
+    def add_host(self, name: str, groups: Sequence[str], variables: Mapping[str, Any]) -> None:
+        """Add a host during a run, or more groups and variables to one that is there."""
+        with self._lock:
+            source = Place("add_host")
+            self._graph.add_host(name, None, source)
+            for group in groups:
+                self._graph.add_host(name, group, source)
+            self._graph.set_host_values(name, values_of(variables, f"host {name}", source))
+
+    def add_to_group(self, host: str, group: str, parents: Sequence[str] = ("all",)) -> None:
+        """Put a host into a group during a run; the group is made when it is not there."""
+        with self._lock:
+            place = Place("group_by")
+            self._graph.add_host(host, group, place)
+            for parent in parents:
+                if parent != "all":
+                    self._graph.add_child(parent, group, place)
+
+    def view(self) -> View:
+        """Groups with their children and own hosts, as they stand now."""
+        with self._lock:
+            return self._current()
+
+    def _current(self) -> View:
+        """The graph as it stands; what was worked out from an older one is forgotten."""
+        if self._view is None or self._version != self._graph.version:
+            view = self._view = self._graph.view()
+            self._version = self._graph.version
+            self._hosts = {name: Host(name, view.host_groups[name], self._graph.hosts[name].source)
+                           for name in view.members["all"]}
+            self._variables, self._by_groups = {}, {}
+        return self._view
+
+    def _groups_of(self, host: str) -> tuple[str, ...]:
+        # What is said of `all` holds for localhost and delegates too, although they are not members.
+        return self._current().host_groups.get(host, ("all",))
+
+    def _group_layers(self, groups: tuple[str, ...]) -> tuple[Layers, Values]:
+        """Layers and winners of a combination of groups, shared by all hosts that are in just these."""
+        found = self._by_groups.get(groups)
+        if found is None:
+            inner = tuple(name for name in groups if name != "all")
+            layers: Layers = [(f"group {name}", block) for name in ("all", *inner)
+                              for block in self._graph.groups[name].blocks]
+            for names in (("all",), inner):
+                for beside in self._directories():
+                    layers += [layer for name in names for layer in beside.group_vars.layers(name)]
+            merged: Values = {}
+            for _, values in layers:
+                merged.update(values)
+            found = self._by_groups[groups] = (layers, merged)
+        return found
+
+    def _host_layers(self, host: str) -> Layers:
+        entry = self._graph.hosts.get(host)
+        layer = f"host {host}"
+        blocks = entry.blocks if entry else [_implicit_localhost()] if host == LOCALHOST_NAMES[0] else []
+        layers: Layers = [(layer, block) for block in blocks]
+        for beside in self._directories():
+            layers += beside.host_vars.layers(host)
+        return layers
+
+    def _directories(self) -> tuple[VarsDirectory, ...]:
+        return (*self._beside_inventory, self._beside_playbook) if self._beside_playbook else self._beside_inventory
+
+
+def read_inventory(sources: Sequence[str | Path]) -> Inventory:
+    """Files, folders, executable scripts or lists such as "node1,node2,", merged in order."""
+    graph = Graph()
+    files: list[Path] = []
+    directories: dict[Path, None] = {}
+    for source in sources:
+        files += add_source(source, graph)
+        if not is_host_list(source):
+            path = Path(source)
+            directory = path if path.is_dir() else path.parent
+            # A folder named twice speaks at its last place.
+            directories.pop(directory, None)
+            directories[directory] = None
+    return Inventory(graph, files, [VarsDirectory(directory) for directory in directories],
+                     sources=[str(source) for source in sources])
+
+
+def _implicit_localhost() -> Values:
+    import sys
+
+    said = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    return values_of(authored(said), "host localhost", Place("implicit localhost"))

@@ -1,0 +1,1 @@
+"""The jump host's inventory file, and logging in to it."""

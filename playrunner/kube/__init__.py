@@ -1,0 +1,1 @@
+"""Kubernetes: the client, kubeconfig files, watches, sets of objects, streams and nodes."""

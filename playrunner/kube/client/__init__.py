@@ -1,0 +1,1 @@
+"""The API client: transport, credentials, configuration, errors and discovery."""

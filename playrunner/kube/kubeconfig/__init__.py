@@ -1,0 +1,1 @@
+"""Kubeconfig files, written and merged."""

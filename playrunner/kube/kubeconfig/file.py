@@ -1,0 +1,78 @@
+"""The file of kubectl's contexts: ours go in and out, all others stay as they are."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from playrunner.hostside.module import Failed
+from playrunner.kube.client import kubeconfig_shape
+from playrunner.text.answers import plain
+
+_LISTS = ("clusters", "users", "contexts")
+_FRAME = {"apiVersion", "kind", *_LISTS}
+LOCK_SECONDS = 10  # others hold it for a moment
+
+
+def place(path: str) -> Path:
+    """The file that is meant; by default kubectl's own."""
+    chosen = path or os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0] or "~/.kube/config"
+    return Path(os.path.realpath(Path(chosen).expanduser()))
+
+
+def read(file: Path) -> dict[str, Any]:
+    """What is in it, as ordinary values; nothing when there is no such file."""
+    found: dict[str, Any] = plain(kubeconfig_shape.read(file)) if file.exists() else {}
+    return found
+
+
+def entry(content: dict[str, Any], kind: str, name: str) -> Any:
+    """What the file says of a cluster, user or context of this name."""
+    found = next((one for one in content.get(f"{kind}s") or () if one.get("name") == name), None)
+    return None if found is None else found.get(kind)
+
+
+def put(content: dict[str, Any], kind: str, name: str, value: Any) -> None:
+    """Add, replace or (with None) take out one entry; the others keep their places."""
+    listed = list(content.get(f"{kind}s") or ())
+    at = next((index for index, one in enumerate(listed) if one.get("name") == name), len(listed))
+    listed[at:at + 1] = [] if value is None else [{"name": name, kind: value}]
+    content[f"{kind}s"] = listed
+
+
+@contextmanager
+def editing(file: Path) -> Iterator[dict[str, Any]]:
+    """The file's content, written back when the block ends: whole or not at all, for its owner's eyes only."""
+    from filelock import SoftFileLock, Timeout
+
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = f"{file}.lock"  # the file that kubectl, too, makes and removes while it writes
+    try:
+        with SoftFileLock(lock, timeout=LOCK_SECONDS):
+            content = {"apiVersion": "v1", "kind": "Config", **read(file)}
+            yield content
+            if set(content) <= _FRAME and not any(content.get(kind) for kind in _LISTS):
+                file.unlink(missing_ok=True)  # nothing is left in it
+            else:
+                _write(file, content)
+    except Timeout:
+        raise Failed(f"{lock} is there, so another program writes the file; if none does, delete {lock}") from None
+
+
+def _write(file: Path, content: dict[str, Any]) -> None:
+    descriptor, scrap = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # made readable by the owner alone
+    try:
+        with os.fdopen(descriptor, "w") as stream:
+            yaml.safe_dump(content, stream, sort_keys=False)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(scrap, file)
+    except BaseException:
+        os.unlink(scrap)
+        raise

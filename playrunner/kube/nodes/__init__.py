@@ -1,0 +1,1 @@
+"""Nodes: labels and taints, draining, quarantine, and what they offer."""

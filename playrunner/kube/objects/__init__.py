@@ -1,0 +1,1 @@
+"""Sets of objects: read from manifests, compared, applied in order and waited for."""

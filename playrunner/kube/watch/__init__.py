@@ -1,0 +1,1 @@
+"""Watching objects until they are ready, and explaining why they are not."""

@@ -1,0 +1,1 @@
+"""What a teardown may leave behind in AWS, service by service."""

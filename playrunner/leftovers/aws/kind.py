@@ -1,0 +1,64 @@
+"""Kind: what the sweep must know of one kind of thing: how to list it, how to remove it, and what must go first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from playrunner.aws.client import Aws
+from playrunner.aws.tags import plain
+from playrunner.cloud.resource import Refused
+from playrunner.leftovers.aws.stacks import Stacks
+from playrunner.leftovers.leftover import Leftover, Thing, born
+
+
+class Kind:
+    """One kind of thing. Listing is read-only; `delete` asks once and does not wait."""
+
+    name: ClassVar[str]
+    service: ClassVar[str]
+    arn: ClassVar[str] = ""  # service and type as ARNs spell them, by which the tagging API's list is compared
+    after: ClassVar[tuple[str, ...]] = ()  # kinds of the same stack that must be gone before
+    gone_seconds: ClassVar[float] = 300  # how long it may take to be gone once it can go
+    is_global: ClassVar[bool] = False
+    # It may hold somebody's data or work: being inside our VPC is not enough to remove it.
+    precious: ClassVar[bool] = False
+
+    def all(self, aws: Aws) -> Iterable[Thing]:
+        """Everything of this kind in the region."""
+        raise NotImplementedError
+
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
+        """Everything that may belong to one of these stacks."""
+        return self.all(aws)
+
+    def look(self, aws: Aws, leftover: Leftover) -> Thing | None:
+        """The thing as it is now, or None once it is gone."""
+        return next((thing for thing in self.all(aws) if thing.id == leftover.id), None)
+
+    def busy(self, thing: Thing) -> str:
+        """Why there is no use in asking for its removal yet."""
+        return ""
+
+    def delete(self, aws: Aws, thing: Thing) -> None:
+        raise NotImplementedError
+
+    def holders(self, aws: Aws, thing: Thing) -> str:
+        """Who is in the way, where that can be seen."""
+        return ""
+
+
+def thing_of(raw: Mapping[str, Any], id: str, **more: Any) -> Thing:
+    """A thing with what most services tell in the same words."""
+    tags = plain(raw.get("Tags") or raw.get("tags") or ())
+    vpc = str(raw.get("VpcId") or raw.get("vpcId") or "")
+    return Thing(**{"id": id, "tags": tags, "name": tags.get("Name", ""), "vpc": vpc, "since": born(raw), "raw": raw, **more})
+
+
+def attempt(aws: Aws, service: str, operation: str, **arguments: Any) -> None:
+    """A call on the way to a removal, of something that may be gone already."""
+    try:
+        aws.call(service, operation, **arguments)
+    except Refused as refusal:
+        if not refusal.not_found:
+            raise

@@ -1,0 +1,1 @@
+"""Status, deletion and teardown of what roles made."""

@@ -1,0 +1,1 @@
+"""What aws.preflight looks at before anything is made."""

@@ -1,0 +1,1 @@
+"""What gcp.preflight looks at before anything is made."""

@@ -1,0 +1,1 @@
+"""The only room that prints: lines, diffs, recap, JSON."""

@@ -1,0 +1,78 @@
+"""Terminal: colours where they are wanted, one live line where there is a screen, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+from typing import NamedTuple, TextIO
+
+from playrunner.text.streams import in_one_line, visible
+
+COLOURS = {"ok": "32", "changed": "33", "skipped": "36", "failed": "31;1", "unreachable": "31;1", "unknown": "35",
+           "rescued": "33", "ignored": "36", "dim": "2", "bold": "1", "-": "31", "+": "32", "@": "36"}
+_ERASE_LINE = "\r\033[K"
+
+
+class Painted(NamedTuple):
+    """Text in a colour; the sequences for it are added after the text was made visible, so none can come from a host."""
+
+    text: str
+    colour: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Terminal:
+    """Where lines for people go. Safe to use from several threads."""
+
+    def __init__(self, stream: TextIO | None = None, colour: bool | None = None) -> None:
+        self.stream = stream or sys.stdout
+        self.is_screen = self.stream.isatty() and os.environ.get("TERM") != "dumb"
+        self.coloured = self._wants_colour() if colour is None else colour
+        self._write = getattr(self.stream, "write_own", self.stream.write)
+        self._lock = threading.Lock()
+        self._live = ""
+
+    def line(self, *parts: str | Painted) -> None:
+        text = "".join(self._painted(part) if isinstance(part, Painted) else visible(part) for part in parts)
+        with self._lock:
+            self._erase()
+            self._write(text + "\n")
+            self._draw()
+
+    def live(self, text: str) -> None:
+        """Show one line that the next replaces; nothing where there is no screen."""
+        if self.is_screen and text != self._live:
+            with self._lock:
+                self._erase()
+                self._live = in_one_line(text)[: shutil.get_terminal_size().columns - 1]
+                self._draw()
+
+    def keep(self) -> None:
+        """End the live line, and leave it on the screen."""
+        if self._live:
+            with self._lock:
+                self._write("\n")
+                self._live = ""
+                self._draw()
+
+    def _painted(self, part: Painted) -> str:
+        text, code = visible(part.text), COLOURS.get(part.colour)
+        return f"\033[{code}m{text}\033[0m" if self.coloured and code and text else text
+
+    def _erase(self) -> None:
+        if self._live:
+            self._write(_ERASE_LINE)
+
+    def _draw(self) -> None:
+        if self._live:
+            self._write(self._live)
+        self.stream.flush()
+
+    def _wants_colour(self) -> bool:
+        if os.environ.get("NO_COLOR"):
+            return False
+        return bool(os.environ.get("FORCE_COLOR")) or self.is_screen

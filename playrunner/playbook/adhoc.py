@@ -1,0 +1,22 @@
+"""One step typed by hand, as a play of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playrunner.errors import Place
+from playrunner.model import Keywords, Play
+from playrunner.playbook.roles import bring_role
+from playrunner.playbook.steps import Surroundings, load_node
+from playrunner.text.documents import Located, parse_yaml
+
+
+def one_step_play(pattern: str, module: str, args: str, become: bool) -> Play:
+    """`args` is what a playbook has after the module's name: name=value words, a command line, or JSON."""
+    place = Place("the command line")
+    value = parse_yaml(args, "--args") if args.strip().startswith("{") else args
+    task = Located({module: value})
+    task.file, task.key_lines = str(place), {}
+    words = Keywords(become=become or None)
+    nodes = load_node(task, place, Surroundings(Path.cwd(), Path.cwd(), words, bring_role=bring_role))
+    return Play(module, pattern, place, Path.cwd(), words, (nodes,), (), (), {}, gather_facts=False)

@@ -1,0 +1,208 @@
+"""What a module takes: its annotated fields checked against what a playbook gives, in the playbook's words."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Literal, get_args, get_origin
+
+from playrunner.errors import BadInput, Place
+from playrunner.hostside.module import Module
+from playrunner.text.documents import parse_json
+from playrunner.text.written import is_template
+
+_REQUIRED = object()
+_YES = frozenset({"yes", "on", "1", "true", "t", "y"})
+_NO = frozenset({"no", "off", "0", "false", "f", "n", ""})
+
+
+@dataclass(frozen=True)
+class Field:
+    """One argument of a module."""
+
+    name: str
+    kind: Any
+    default: Any
+
+    @property
+    def required(self) -> bool:
+        return self.default is _REQUIRED
+
+
+_READ: dict[type[Module], dict[str, Field]] = {}
+
+
+def fields(module: type[Module]) -> dict[str, Field]:
+    """The module's arguments, from its class body and its parents'."""
+    if module in _READ:
+        return _READ[module]
+    # Host modules never import typing at run time, so its names are supplied here.
+    hints = typing.get_type_hints(module, localns={**vars(typing), "State": dict, "Change": object})
+    _READ[module] = {name: Field(name, kind, getattr(module, name, _REQUIRED))
+                     for name, kind in hints.items() if get_origin(kind) is not ClassVar and kind is not ClassVar}
+    return _READ[module]
+
+
+def checked_names(module: type[Module], given: Mapping[str, Any], label: str, place: Place) -> dict[str, Any]:
+    """The arguments under their own names; an unknown or missing one is bad input. Values are not looked at."""
+    known = fields(module)
+    result = {}
+    for name, value in given.items():
+        target = module.aliases.get(name, name)
+        if target not in known:
+            close = get_close_matches(str(name), [*known, *module.aliases], 1, 0.5)
+            hint = f'; did you mean "{close[0]}"?' if close else f"; it takes {', '.join(sorted(known))}"
+            raise BadInput(f'{label} has no argument "{name}"{hint}', _line_of(given, name, place))
+        result[target] = value
+    missing = [name for name, field in known.items() if field.required and name not in result]
+    if missing:
+        raise BadInput(f'{label} needs the argument "{missing[0]}"', place)
+    return result
+
+
+def converted(module: type[Module], given: Mapping[str, Any], label: str, place: Place,
+              final: bool = False) -> dict[str, Any]:
+    """Values in the types the module asks for; before they are final, those that are templates are left alone."""
+    known = fields(module)
+    result = {}
+    for name, value in given.items():
+        try:
+            result[name] = value if not final and is_template(value) else convert(value, known[name].kind)
+        except ValueError as error:
+            raise BadInput(f'{label}: argument "{name}" {error}', _line_of(given, name, place)) from None
+    complaint = getattr(module, "check", None)
+    if complaint and final:
+        message = complaint(result)
+        if message:
+            raise BadInput(f"{label}: {message}", place)
+    return result
+
+
+def convert(value: Any, kind: Any) -> Any:
+    """`value` as `kind`, by the conversions Ansible users count on; ValueError says what was expected."""
+    origin = get_origin(kind)
+    if kind is Any:
+        return value
+    if origin in (typing.Union, UnionType):
+        return _convert_union(value, get_args(kind))
+    if origin is Literal:
+        return _convert_choice(value, get_args(kind))
+    if kind is list or origin is list:
+        inner = get_args(kind)
+        return [convert(item, inner[0]) if inner else item for item in _as_list(value)]
+    if kind is dict or origin is dict:
+        return _as_dict(value)
+    return _SCALARS[kind](value)
+
+
+def _convert_union(value: Any, kinds: tuple[Any, ...]) -> Any:
+    if value is None and NoneType in kinds:
+        return None
+    real = [kind for kind in kinds if kind is not NoneType]
+    for kind in real:
+        if isinstance(value, get_origin(kind) or kind if kind is not Any and get_origin(kind) is not Literal else ()):
+            return convert(value, kind)
+    problems = []
+    for kind in real:
+        try:
+            return convert(value, kind)
+        except ValueError as error:
+            problems.append(str(error))
+    raise ValueError(problems[0])
+
+
+def _convert_choice(value: Any, choices: tuple[Any, ...]) -> Any:
+    # YAML reads a bare yes or no as a bool; the choice it stands for may be spelled as a word.
+    words = {str(choice): choice for choice in choices}
+    if isinstance(value, bool):
+        for word in (("yes", "on", "true") if value else ("no", "off", "false")):
+            if word in words:
+                return words[word]
+    if str(value) in words:
+        return words[str(value)]
+    close = get_close_matches(str(value), words, 1, 0.5)
+    raise ValueError(f"cannot be {value!r}; " + (f'did you mean "{close[0]}"?' if close else f"one of {', '.join(words)}"))
+
+
+def _as_list(value: Any) -> list[Any]:
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",")] if value else []
+    if isinstance(value, (int, float)):
+        return [value]
+    raise ValueError(f"must be a list, not {_kind_of(value)}")
+
+
+def _as_dict(value: Any) -> dict[Any, Any]:
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, str):
+        import shlex
+
+        text = value.strip()
+        if text.startswith("{"):
+            return _json_object(text)
+        pairs = [word.partition("=") for word in shlex.split(text.replace(",", " "))]
+        if pairs and all(equals for _, equals, _ in pairs):
+            return {key: word for key, _, word in pairs}
+    raise ValueError(f"must be a mapping, not {_kind_of(value)}")
+
+
+def _json_object(text: str) -> dict[Any, Any]:
+    try:
+        loaded: dict[Any, Any] = parse_json(text, "")
+    except BadInput as error:
+        raise ValueError(f"is {error.message}") from None
+    return loaded
+
+
+def _as_str(value: Any) -> str:
+    if isinstance(value, (dict, list)):
+        import json
+
+        return json.dumps(value)
+    if value is None:
+        return ""
+    return str(value)
+
+
+def as_bool(value: Any) -> bool:
+    """Ansible's reading of yes and no."""
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    if word in _YES:
+        return True
+    if word in _NO:
+        return False
+    raise ValueError(f"must be yes or no, not {value!r}")
+
+
+def _as_number(kind: type[int] | type[float]) -> Any:
+    def read(value: Any) -> Any:
+        try:
+            if kind is int and isinstance(value, str) and value.strip().lstrip("+-").isdigit():
+                return int(value)
+            number = float(value) if isinstance(value, (str, float)) else kind(value)
+            if number != number or (kind is int and number != int(number)):
+                raise ValueError
+            return kind(number)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"must be a number, not {value!r}") from None
+    return read
+
+
+_SCALARS = {str: _as_str, bool: as_bool, int: _as_number(int), float: _as_number(float)}
+
+
+def _kind_of(value: Any) -> str:
+    return {"Located": "a mapping", "dict": "a mapping", "NoneType": "empty"}.get(type(value).__name__, f"{value!r}")
+
+
+def _line_of(given: Mapping[str, Any], name: str, place: Place) -> Place:
+    lines = getattr(given, "key_lines", {})
+    return Place(place.file, lines.get(name, place.line))

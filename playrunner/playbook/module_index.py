@@ -1,0 +1,110 @@
+"""How a module's name finds its class, and which names there are."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import marshal
+import re
+import struct
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+
+from playrunner.hostside.module import Module
+
+_ROOT = Path(__file__).parents[2]
+MODULE_PACKAGES = ("playrunner.modules", "playrunner.training.modules")  # a folder per kind in each
+HOST_KINDS = ("host", "train")  # modules of these run on the hosts, inside the agent
+HOST_PACKAGES = ("playrunner.modules.host", "playrunner.training.modules.train")
+PACKAGES = ("playrunner", "playrunner.hostside", "playrunner.training", *MODULE_PACKAGES, *HOST_PACKAGES)
+
+# Names Ansible users write, and where the thing lives here.
+_OTHER_NAMES = {"systemd_service": "systemd", "include": "include_tasks", "gather_facts": "setup"}
+_IMPORT = re.compile(r"^\s*from (playrunner[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
+_PREFIXES = ("ansible.builtin.", "ansible.legacy.", "ansible.posix.", "community.general.")
+
+
+@cache
+def names() -> dict[str, str]:
+    """Every module by its full name (host.file), with the dotted import path behind it."""
+    found = {}
+    for package in MODULE_PACKAGES:
+        for path in sorted(_ROOT.joinpath(*package.split(".")).glob("*/*.py")):
+            kind = path.parent.name
+            if not path.stem.startswith("_") and not kind.startswith("_"):
+                found[f"{kind}.{path.stem.rstrip('_')}"] = f"{package}.{kind}.{path.stem}"
+    return found
+
+
+def canonical(name: str) -> str | None:
+    """The full name for what a playbook says (`copy`, `ansible.builtin.copy`, `host.copy`), or None."""
+    for prefix in _PREFIXES:
+        name = name.removeprefix(prefix)
+    name = _OTHER_NAMES.get(name, name)
+    if name in names():
+        return name
+    return next((f"{home}.{name}" for home in ("host", "play") if f"{home}.{name}" in names()), None)
+
+
+def nearest(name: str) -> str | None:
+    """A known module that is spelled almost like this."""
+    short = name.rpartition(".")[2]
+    spelled = {known.partition(".")[2]: known for known in names()}
+    close = get_close_matches(short, [*spelled, *names()], 1, 0.6)
+    return close[0] if close else None
+
+
+@cache
+def module_class(name: str) -> type[Module]:
+    """The class behind a full name; its file is imported only now."""
+    path = names()[name]
+    module = importlib.import_module(path)
+    wanted = "".join(part.capitalize() for part in path.rpartition(".")[2].split("_") if part)
+    found = getattr(module, wanted)
+    assert issubclass(found, Module), f"{path}.{wanted} is not a Module"
+    return found  # type: ignore[no-any-return]
+
+
+@cache
+def sources(path: str) -> tuple[tuple[str, str], ...]:
+    """A host module's source and that of everything of ours it imports, in an order in which each can be loaded."""
+    order: dict[str, str] = {}
+
+    def visit(name: str) -> None:
+        if name in order or name == "playrunner.hostside.agent":  # the agent is already running there
+            return
+        text = "" if name in PACKAGES else source_file(name).read_text()
+        for package, imported in _IMPORT.findall(text):
+            visit(package)
+            if package in HOST_PACKAGES:  # what is imported from a package are its modules
+                for leaf in re.findall(r"\w+", imported):
+                    visit(f"{package}.{leaf}")
+        order[name] = text
+
+    for name in (*PACKAGES, "playrunner.hostside.perform", "playrunner.hostside.host_context", "playrunner.hostside.answer", path):
+        visit(name)
+    return tuple(order.items())
+
+
+@cache
+def compiled(name: str) -> bytes:
+    """A module of ours as marshalled code; taken as it is from Python's own cache when that is fresh."""
+    source = source_file(name)
+    try:
+        data = Path(importlib.util.cache_from_source(str(source))).read_bytes()
+        status = source.stat()
+        fresh = (importlib.util.MAGIC_NUMBER, 0, int(status.st_mtime) & 0xFFFFFFFF, status.st_size & 0xFFFFFFFF)
+        if struct.unpack("<4sLLL", data[:16]) == fresh:
+            return data[16:]
+    except OSError:
+        pass
+    return marshal.dumps(compile(source.read_text(), str(source), "exec", dont_inherit=True))
+
+
+def source_file(name: str) -> Path:
+    return _ROOT / (name.replace(".", "/") + ".py")
+
+
+def runs_on_host(name: str) -> bool:
+    return name.partition(".")[0] in HOST_KINDS

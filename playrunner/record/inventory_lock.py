@@ -1,0 +1,88 @@
+"""One run at a time on an inventory: the second waits, and is told who holds the lock."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playrunner.errors import BadInput, LockHeld
+from playrunner.record.ledger import recording_in, state_directory
+from playrunner.text.documents import read_json_object
+
+
+@contextmanager
+def inventory_lock(files: tuple[Path, ...], command: str, wait: bool, say: Callable[[str], None]) -> Iterator[None]:
+    """Hold the inventory's lock; another holder is named, then waited for or refused."""
+    from filelock import FileLock, Timeout
+
+    folder = state_directory() / "locks"
+    with recording_in(folder):
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+    name = hashlib.sha256("\n".join(str(file.absolute()) for file in files).encode()).hexdigest()[:16]
+    lock, note = FileLock(folder / f"{name}.lock"), folder / f"{name}.json"
+    try:
+        with recording_in(folder):
+            lock.acquire(timeout=0)
+    except Timeout:
+        if _started_us(note):
+            yield
+            return
+        if not wait:
+            raise LockHeld(f"another run works on this inventory: {_holder(note)}; run again when it is done,"
+                           " or leave out --no-wait to wait for it") from None
+        say(f"waiting for another run on this inventory: {_holder(note)} (Ctrl-C to give up)")
+        lock.acquire()
+    try:
+        with recording_in(folder):
+            note.write_text(json.dumps({"pid": os.getpid(), "user": _user(), "host": socket.gethostname(),
+                                        "command": command, "since": time.time()}))
+        yield
+    finally:
+        note.unlink(missing_ok=True)
+        lock.release()
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container may run as a number that has no name
+        return str(os.getuid())
+
+
+def _started_us(note: Path) -> bool:
+    """Whether we are a step of the run that holds the lock: it waits for us, so we work under its lock."""
+    try:
+        held = read_json_object(note)
+    except BadInput:
+        return False
+    pid = os.getpid() if held.get("host") == socket.gethostname() else 0
+    while pid > 1 and pid != held.get("pid"):
+        pid = _parent(pid)
+    return pid > 1
+
+
+def _parent(pid: int) -> int:
+    """0 where it cannot be told."""
+    import subprocess
+
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        told = subprocess.run(["ps", "-o", "ppid=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout.strip()
+        return int(told) if told.isdigit() else 0
+
+
+def _holder(note: Path) -> str:
+    try:
+        held = read_json_object(note)
+        age = int(time.time() - held["since"])
+        return f"{held['user']}@{held['host']} pid {held['pid']}, since {age}s: {held['command']}"
+    except (BadInput, ValueError, KeyError, TypeError):
+        return "its holder left no note"

@@ -1,0 +1,163 @@
+"""Ledger: what each run meant to do and did, one JSON line per event, in a folder of its own that outlives the run."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from playrunner.errors import BadInput, NotWritten
+from playrunner.results import Recap, Result
+from playrunner.text.safe_path import file_name
+from playrunner.text.streams import as_json
+
+KEPT_RUNS = 200  # older run folders are removed
+
+
+def state_directory() -> Path:
+    """Where runs are recorded: the XDG state directory, or PLAYRUNNER_STATE_HOME."""
+    given = os.environ.get("PLAYRUNNER_STATE_HOME")
+    if given:
+        return Path(given)
+    from platformdirs import user_state_path
+
+    return Path(user_state_path("playrunner"))
+
+
+@contextmanager
+def recording_in(folder: Path) -> Iterator[None]:
+    """What cannot be written there is said before a host is touched, with what to do about it."""
+    try:
+        yield
+    except TimeoutError:
+        raise  # a lock that another run holds
+    except OSError as error:
+        raise BadInput(f"the run cannot be recorded in {folder}: {error.strerror or error};"
+                       " set PLAYRUNNER_STATE_HOME to a folder that can be written") from None
+
+
+class Ledger:
+    """The record of one run. Intent is written before a step starts, outcome after it ended.
+
+    A disk that fills up does not end a run that is under way: `lost` is why something is missing in the record.
+    """
+
+    def __init__(self, command: str, directory: Path | None = None) -> None:
+        root = (directory or state_directory()) / "runs"
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        self.run_id = f"{stamp}-{secrets.token_hex(3)}"
+        self.folder = root / self.run_id
+        self.lost: OSError | None = None
+        self._lock = threading.Lock()
+        with recording_in(self.folder), _all_or_nothing(self.folder):
+            self.folder.mkdir(parents=True, mode=0o700)
+            (self.folder / "hosts").mkdir(mode=0o700)
+            self._events = _opened(self.folder / "events.jsonl")
+            self.event("run", command=command, pid=os.getpid())
+            if self.lost:
+                raise self.lost
+            self._point_latest(root)
+
+    def event(self, kind: str, **facts: Any) -> None:
+        line = as_json({"at": round(time.time(), 3), "event": kind, **facts}) + "\n"
+        with self._missing_if_full():
+            _append(self._events, line.encode())
+
+    def intend(self, host: str, step: str, module: str, place: str) -> None:
+        self.event("intent", host=host, step=step, module=module, place=place)
+
+    def hear(self, result: Result) -> None:
+        self.event("outcome", host=result.host, step=result.step, module=result.module, status=result.status,
+                   changed=result.changed, seconds=result.seconds, place=str(result.place),
+                   **({"msg": result.message} if result.status in ("failed", "unreachable") else {}))
+        self.output(result.host, _log_text(result))
+
+    def output(self, host: str, text: str) -> None:
+        """A host's full output, in its own file."""
+        with self._missing_if_full():
+            # Not kept open: a run may have more hosts than a process may have open files.
+            log = _opened(self.folder / "hosts" / f"{file_name(host)}.log")
+            try:
+                _append(log, text.encode(errors="replace"))
+            finally:
+                os.close(log)
+
+    def close(self, recap: Recap, exit_code: int, seconds: float) -> None:
+        self.event("end", exit_code=exit_code, seconds=round(seconds, 3))
+        os.close(self._events)
+        summary = {"run_id": self.run_id, "exit_code": exit_code, "seconds": round(seconds, 3), "recap": recap.hosts,
+                   "slowest": [{"seconds": taken, "host": host, "step": step} for taken, host, step in recap.slowest]}
+        scratch = self.folder / ".recap.json"
+        with self._missing_if_full(), _all_or_nothing(scratch):
+            scratch.write_text(as_json(summary, indent=2) + "\n")
+            scratch.replace(self.folder / "recap.json")
+            _forget_old(self.folder.parent)
+
+    def loss(self) -> NotWritten:
+        """What to say when something is missing in the record."""
+        assert self.lost
+        return NotWritten(f"the record of this run in {self.folder} is not complete: {self.lost.strerror or self.lost};"
+                          " the run itself went on; make room, or set PLAYRUNNER_STATE_HOME to another folder")
+
+    @contextmanager
+    def _missing_if_full(self) -> Iterator[None]:
+        """One writer at a time, so that a line which does not fit can be taken back; the first reason is kept."""
+        with self._lock:
+            try:
+                yield
+            except OSError as error:
+                self.lost = self.lost or error
+
+    def _point_latest(self, root: Path) -> None:
+        scratch = root / f".latest-{self.run_id}"
+        scratch.symlink_to(self.run_id)
+        scratch.replace(root / "latest")
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+
+def _append(file: int, data: bytes) -> None:
+    """All of it or nothing: the next line must not be joined to the half of one."""
+    written = os.write(file, data)
+    if written < len(data):
+        os.ftruncate(file, os.fstat(file).st_size - written)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@contextmanager
+def _all_or_nothing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError:
+        if path.is_dir():
+            import shutil
+
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _log_text(result: Result) -> str:
+    lines = [f"[{time.strftime('%H:%M:%S')}] {result.status}: {result.step}"]
+    for values in [item.values for item in result.items] or [result.values]:
+        for stream in ("stdout", "stderr", "msg"):
+            if values.get(stream):
+                lines += [f"    {line}" for line in str(values[stream]).splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def _forget_old(root: Path) -> None:
+    import shutil
+
+    folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.is_symlink())
+    for folder in folders[:-KEPT_RUNS]:
+        shutil.rmtree(folder, ignore_errors=True)

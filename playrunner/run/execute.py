@@ -1,0 +1,130 @@
+"""Execution: plays in order, their hosts side by side, until all is done, failed or interrupted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from playrunner.errors import Interrupted
+from playrunner.inventory import patterns
+from playrunner.model import Play
+from playrunner.playbook import keyword_values
+from playrunner.results import Recap
+from playrunner.run.batch import Batch
+from playrunner.run.host_run import Strand
+from playrunner.run.run_state import Shared
+from playrunner.run.selection import batches, ordered
+from playrunner.ssh import session
+from playrunner.text.written import Written, written
+from playrunner.variables.host_memory import PlayVariables
+from playrunner.variables.scope import Scope
+
+
+class Execution:
+    """One run from its first play to its last."""
+
+    def __init__(self, shared: Shared) -> None:
+        self.shared = shared
+        self._slots = threading.Semaphore(shared.options.forks)
+        self._going = threading.Event()
+        self._going.set()
+        self._batch: Batch | None = None
+        self._stopped = False  # no host is left, or one failed where none may
+
+    def play_all(self, plays: Sequence[Play]) -> Recap:
+        try:
+            for number, play in enumerate(plays):
+                if self._stopped:
+                    break
+                self.shared.play_number, self.shared.play_ended = number, False
+                self.shared.plan = replace(self.shared.plan, play_number=number)
+                self.play(play)
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted") from None
+        return self.shared.recap
+
+    def play(self, play: Play) -> None:
+        shared, world = self.shared, self.shared.world
+        world.inventory = world.inventory.with_adjacent(play.directory)
+        scope = Scope(world, "localhost")
+        hosts = patterns.select(world.inventory, world.templar.render(play.hosts, scope), shared.options.limit or None)
+        names = ordered([host for host in hosts if host not in shared.gone], play.order)
+        variables = self._variables(play, hosts)
+        shared.report.play_starts(play, names)
+        for host in names:
+            shared.recap.touch(host)
+            world.inventory.variables(host)  # a bad vars file is found before any host is touched
+        serial = [world.templar.render(size, scope) for size in play.serial]
+        for group in batches(names, serial, play.place):
+            self._stopped = not self._run_batch(play, variables, group)
+            if self._stopped or shared.play_ended:
+                break
+        shared.report.flush()
+
+    def _variables(self, play: Play, hosts: Sequence[str]) -> PlayVariables:
+        variables = PlayVariables(play, {
+            "ansible_play_hosts_all": list(hosts),
+            "ansible_play_hosts": lambda: [host for host in hosts if host not in self._lost()],
+            "play_hosts": lambda: [host for host in hosts if host not in self._lost()],
+            "ansible_play_batch": lambda: self._batch.active if self._batch else list(hosts),
+            "ansible_play_role_names": [role.name for role in play.roles],
+            "ansible_role_names": [role.name for role in play.roles],
+        }, prompted=self._prompt(play))
+        for role in play.roles:
+            variables.add_role(role)
+        return variables
+
+    def _prompt(self, play: Play) -> dict[str, Any]:
+        answers = {}
+        for prompt in play.vars_prompt:
+            name = str(prompt["name"])
+            if name not in self.shared.world.extra:
+                shown = self.shared.report.ask(str(prompt.get("prompt") or name), not prompt.get("private", True))
+                made = Written if prompt.get("unsafe") else written
+                answers[name] = made(shown) if shown else prompt.get("default", "")
+        return answers
+
+    def _most_failed(self, play: Play) -> float | None:
+        if play.max_fail_percentage is None:
+            return None
+        scope = Scope(self.shared.world, "localhost")
+        return keyword_values.number("max_fail_percentage", play.max_fail_percentage, scope, play.place)
+
+    def _lost(self) -> set[str]:
+        batch = self._batch
+        return self.shared.gone | (batch.failed | batch.unreachable if batch else set())
+
+    def _run_batch(self, play: Play, variables: PlayVariables, hosts: list[str]) -> bool:
+        """The hosts through the play; False when none of them is left, which ends the run."""
+        lockstep = bool(play.any_errors_fatal or play.max_fail_percentage is not None or play.strategy.endswith("linear"))
+        batch = self._batch = Batch(hosts, self._slots, self._going, lockstep, self._most_failed(play))
+        if any(self._needs_ssh(host) for host in hosts):
+            session.prepare()
+        threads = [threading.Thread(target=Strand(self.shared, batch, variables, host).go, name=host, daemon=True)
+                   for host in hosts]
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                while thread.is_alive():
+                    thread.join(self.shared.report.pace)
+                    self.shared.report.tick()
+        except KeyboardInterrupt:
+            self.interrupt(batch)
+            for thread in threads:
+                thread.join(5)
+            raise
+        self.shared.gone |= batch.failed | batch.unreachable
+        return batch.doomed_at is None and len(batch.failed | batch.unreachable) < len(hosts)
+
+    def _needs_ssh(self, host: str) -> bool:
+        told = self.shared.world.inventory.variables(host).get("ansible_connection")
+        return told is None or told.value != "local"
+
+    def interrupt(self, batch: Batch) -> None:
+        """Ctrl-C: remote work ends, hosts stop where they are."""
+        self._going.clear()
+        batch.wake()
+        self.shared.agents.close()

@@ -1,0 +1,64 @@
+"""Loops: the turns a step takes, one for each item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from playrunner.errors import Place, StepFailed
+from playrunner.model import Loop
+from playrunner.playbook import keyword_values
+from playrunner.run.inflight import Turn
+from playrunner.text.written import authored
+from playrunner.variables.scope import Scope
+
+
+def turns_of(loop: Loop, scope: Scope, place: Place, sleep: Callable[[float], None]) -> Iterator[Turn]:
+    items = items_of(loop, scope)
+    pause = keyword_values.number("pause", loop.pause_seconds or 0, scope, place)
+    return _turns(loop, scope, items, pause, sleep)
+
+
+def items_of(loop: Loop, scope: Scope) -> list[Any]:
+    traced = scope.traced()
+    items = _items(loop, traced)
+    return items if traced.foreign else authored(items)
+
+
+def _items(loop: Loop, scope: Scope) -> list[Any]:
+    value = scope.world.templar.render(loop.source, scope)
+    if loop.lookup is None:
+        if not isinstance(value, (list, tuple)):
+            raise StepFailed(f"loop needs a list, not {value!r}; a mapping becomes one with \"| dict2items\"")
+        return list(value)
+    from playrunner.variables.filters.lookups import run_lookup
+
+    return run_lookup(loop.lookup, value if isinstance(value, list) else [value], scope)
+
+
+def _turns(loop: Loop, scope: Scope, items: list[Any], pause: float, sleep: Callable[[float], None]) -> Iterator[Turn]:
+    for number, item in enumerate(items):
+        if number and pause:
+            sleep(pause)
+        local = {loop.loop_var: item, "ansible_loop_var": loop.loop_var}
+        if loop.index_var:
+            local[loop.index_var] = number
+            local["ansible_index_var"] = loop.index_var
+        seen = {**local, "ansible_loop": _extended(items, number)} if loop.extended else local
+        inner = scope.inner(seen)
+        yield Turn(inner, local, _label(loop, item, inner))
+
+
+def _extended(items: list[Any], number: int) -> dict[str, Any]:
+    count = len(items)
+    found = {"allitems": items, "index": number + 1, "index0": number, "revindex": count - number,
+             "revindex0": count - number - 1, "first": number == 0, "last": number == count - 1, "length": count}
+    if number:
+        found["previtem"] = items[number - 1]
+    if number < count - 1:
+        found["nextitem"] = items[number + 1]
+    return found
+
+
+def _label(loop: Loop, item: Any, scope: Scope) -> str:
+    return str(item if loop.label is None else scope.world.templar.render(loop.label, scope))

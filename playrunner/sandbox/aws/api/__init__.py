@@ -1,0 +1,1 @@
+"""The pretend AWS as an HTTP server: requests in, answers out, faults and tokens."""

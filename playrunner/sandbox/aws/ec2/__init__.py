@@ -1,0 +1,1 @@
+"""EC2 of the pretend AWS."""

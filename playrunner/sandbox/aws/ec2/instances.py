@@ -1,0 +1,80 @@
+"""EC2 instances: client tokens kept, zones that run out, names that must exist, and states that take time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from playrunner.sandbox.aws.api.tokens import keep_token
+from playrunner.sandbox.aws.api.wire import AwsError, Call, Reply
+from playrunner.sandbox.aws.ec2 import machines, network
+from playrunner.sandbox.aws.ec2.offerings import zones_offering
+
+
+def run_instances(call: Call, moto: Callable[[], Reply]) -> Reply:
+    return keep_token(call, lambda: _run(call, moto))
+
+
+def _run(call: Call, moto: Callable[[], Reply]) -> Reply:
+    wish = call.params
+    subnet_id = wish.get("SubnetId") or next(
+        (one["SubnetId"] for one in wish.get("NetworkInterfaces") or [] if one.get("SubnetId")), None
+    )
+    kind = wish.get("InstanceType") or _template_data(call).get("InstanceType") or "m1.small"
+    if subnet_id:
+        subnet = network.find_subnets(call, [subnet_id], "InvalidSubnetID.NotFound")[0]
+        _check_offered(call, kind, subnet.availability_zone)
+        if not machines.has_capacity(call, subnet, kind):
+            where = f"the Availability Zone you requested ({subnet.availability_zone})"
+            said = f"We currently do not have sufficient {kind} capacity in {where}."
+            raise AwsError("InsufficientInstanceCapacity", said, 500)
+    group = (wish.get("Placement") or {}).get("GroupName")
+    if group and group not in call.region.placement_groups:
+        raise AwsError("InvalidPlacementGroup.Unknown", f"The Placement Group '{group}' is unknown.")
+    _check_named(call)
+    reply = moto()
+    if reply.error is None:
+        for instance_id in set(re.findall(r"<instanceId>(i-[0-9a-f]+)<", reply.body.decode())):
+            machines.boot(call, network.backend(call.region_name).get_instance(instance_id))
+            if group:
+                call.region.placed[instance_id] = group
+    return reply
+
+
+def _check_named(call: Call) -> None:
+    """What moto takes on trust: the image and the key pair."""
+    ec2, template = network.backend(call.region_name), _template_data(call)
+    image, key = (call.params.get(name) or template.get(name) for name in ("ImageId", "KeyName"))
+    if not image:
+        raise AwsError("MissingParameter", "The request must contain the parameter ImageId")
+    if image not in ec2.amis:
+        raise AwsError("InvalidAMIID.NotFound", f"The image id '[{image}]' does not exist")
+    if key and key not in ec2.key_pairs:
+        raise AwsError("InvalidKeyPair.NotFound", f"The key pair '{key}' does not exist")
+
+
+def _template_data(call: Call) -> dict[str, Any]:
+    reference = call.params.get("LaunchTemplate")
+    return dict(network.backend(call.region_name)._get_template_from_args(reference).data) if reference else {}
+
+
+def _check_offered(call: Call, kind: str, zone: str) -> None:
+    zones = zones_offering(call, kind)
+    if zone not in zones:
+        said = f"Your requested instance type ({kind}) is not supported in your requested Availability Zone ({zone})."
+        raise AwsError("Unsupported", f"{said} Please retry your request by choosing {', '.join(zones)}.")
+
+
+def terminate_instances(call: Call, moto: Callable[[], Reply]) -> Reply:
+    ec2 = network.backend(call.region_name)
+    before = {instance.id: instance.state for instance in machines.alive(call.region_name)}
+    reply = moto()
+    if reply.error is None:
+        for instance_id in call.params["InstanceIds"]:
+            if before.get(instance_id, "terminated") != machines.SHUTTING_DOWN[0] and instance_id in before:
+                machines.shut_down(call, ec2.get_instance(instance_id))
+    return reply
+
+
+AROUND = {"RunInstances": run_instances, "TerminateInstances": terminate_instances}

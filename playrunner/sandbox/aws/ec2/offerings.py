@@ -1,0 +1,67 @@
+"""Which instance types a zone offers: moto's table, and the newer types it does not list."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Any
+
+from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
+from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYPES
+
+from playrunner.sandbox.aws.api.wire import AwsError, Call, page
+from playrunner.sandbox.aws.ec2 import network
+
+# type: region: ids of the zones that offer it
+ALSO_OFFERED = {
+    "trn2.48xlarge": {"us-east-2": ("use2-az3",), "us-west-2": ("usw2-az4",)},
+    "trn2u.48xlarge": {"us-east-2": ("use2-az3",)},
+}
+
+
+def describe_instance_type_offerings(call: Call) -> dict[str, Any]:
+    """As moto's, but with patterns in the filters and pages of the size asked for."""
+    kind = call.params.get("LocationType") or "region"
+    filters = {one["Name"]: one["Values"] for one in call.params.get("Filters") or []}
+    unknown = set(filters) - {"location", "instance-type"}
+    if unknown:
+        raise AwsError("InvalidParameterValue", f"The filter '{min(unknown)}' is invalid")
+    found = [
+        one
+        for one in network.backend(call.region_name).describe_instance_type_offerings(kind, {})
+        if _matches(one["InstanceType"], filters.get("instance-type"))
+        and _matches(one["Location"], filters.get("location"))
+    ]
+    return page(found, call.params, "InstanceTypeOfferings", "MaxResults", "NextToken")
+
+
+def zones_offering(call: Call, instance_type: str) -> list[str]:
+    """The names of the zones that have this type; a type that does not exist is the caller's mistake."""
+    if instance_type not in INSTANCE_TYPES:
+        raise AwsError("InvalidInstanceType", f"The instance type '{instance_type}' does not exist")
+    table = INSTANCE_TYPE_OFFERINGS["availability-zone"].get(call.region_name, [])
+    return sorted(one["Location"] for one in table if one["InstanceType"] == instance_type)
+
+
+def add_missing() -> None:
+    """Put the newer types into moto's table, which moto itself looks at too."""
+    for instance_type, regions in ALSO_OFFERED.items():
+        for region, zone_ids in regions.items():
+            names = {zone.zone_id: zone.name for zone in RegionsAndZonesBackend.zones[region]}
+            places = {"region": [region], "availability-zone-id": zone_ids}
+            places["availability-zone"] = [names[zone_id] for zone_id in zone_ids]
+            for kind, locations in places.items():
+                _add(INSTANCE_TYPE_OFFERINGS[kind][region], instance_type, kind, locations)
+
+
+def _add(table: list[dict[str, str]], instance_type: str, kind: str, locations: Any) -> None:
+    for location in locations:
+        offering = {"InstanceType": instance_type, "LocationType": kind, "Location": location}
+        if offering not in table:
+            table.append(offering)
+
+
+def _matches(name: str, patterns: list[str] | None) -> bool:
+    return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+ANSWERS = {"DescribeInstanceTypeOfferings": describe_instance_type_offerings}

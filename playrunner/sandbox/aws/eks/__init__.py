@@ -1,0 +1,1 @@
+"""EKS of the pretend AWS."""

@@ -1,0 +1,1 @@
+"""The other services of the pretend AWS."""

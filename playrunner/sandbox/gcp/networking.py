@@ -1,0 +1,88 @@
+"""Firewall rules, forwarding rules and target pools: what GKE makes for a cluster, and what its load balancers are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playrunner.sandbox.gcp import operations
+from playrunner.sandbox.gcp.messages import Call, GcpError, missing
+from playrunner.sandbox.gcp.world import Key, now
+
+KINDS = {"firewalls": "firewall", "forwardingRules": "forwardingRule", "targetPools": "targetPool", "networks": "network",
+         "addresses": "address"}
+
+
+def insert(call: Call) -> dict[str, Any]:
+    wish, name = call.body, str(call.body.get("name", ""))
+    key, kind = _key(call, name), call.at["kind"]
+    if key in call.world.of(kind):
+        raise GcpError(409, f"The resource '{_path(call, name)}' already exists")
+    made = _made(call, kind, call.location, name, wish)
+    call.world.of(kind)[key] = made
+    return operations.compute(call, "insert", made, "compute.network", lambda: None,
+                              undo=lambda: call.world.of(kind).pop(key, None) and None)
+
+
+def get(call: Call) -> dict[str, Any]:
+    found = call.world.of(call.at["kind"]).get(_key(call, call.at["name"]))
+    if found is None:
+        raise missing(f"The resource '{_path(call, call.at['name'])}' was not found")
+    return found
+
+
+def listing(call: Call) -> dict[str, Any]:
+    kind = call.at["kind"]
+    here = [one for (project, place, _), one in call.world.of(kind).items() if (project, place) == (call.project, call.location)]
+    return {"kind": f"compute#{KINDS[kind]}List", "items": here}
+
+
+def aggregated(call: Call) -> dict[str, Any]:
+    kind, places = call.at["kind"], dict[str, Any]()
+    for (project, place, _), one in call.world.of(kind).items():
+        if project == call.project:
+            where = f"regions/{place}" if place else "global"
+            places.setdefault(where, {kind: []})[kind].append(one)
+    return {"kind": f"compute#{KINDS[kind]}AggregatedList", "items": places}
+
+
+def delete(call: Call) -> dict[str, Any]:
+    there, kind = get(call), call.at["kind"]
+    users = [one for one in call.world.of("forwardingRules").values() if one.get("target") == there["selfLink"]]
+    if users:
+        raise GcpError(400, f"The {KINDS[kind]} resource '{_path(call, there['name'])}' is already being used by"
+                            f" '{users[0]['name']}'", reason="resourceInUseByAnotherResource")
+    key = _key(call, there["name"])
+    return operations.compute(call, "delete", there, "compute.network", lambda: call.world.of(kind).pop(key, None) and None,
+                              undo=lambda: None)
+
+
+def open_cluster(call: Call, cluster: dict[str, Any]) -> None:
+    """The rules that GKE makes with a cluster."""
+    for end in ("all", "vms"):
+        name = f"gke-{cluster['name']}-{cluster['id'][:8]}-{end}"
+        wish = {"network": cluster["network"], "targetTags": [f"gke-{cluster['name']}-{cluster['id'][:8]}-node"],
+                "sourceRanges": [cluster["clusterIpv4Cidr"]], "direction": "INGRESS", "allowed": [{"IPProtocol": "tcp"}]}
+        call.world.of("firewalls")[call.project, "", name] = _made(call, "firewalls", "", name, wish)
+
+
+def close_cluster(call: Call, cluster: dict[str, Any]) -> None:
+    """They go with it; those of its load balancers stay, since nobody is left to remove them."""
+    for end in ("all", "vms"):
+        call.world.of("firewalls").pop((call.project, "", f"gke-{cluster['name']}-{cluster['id'][:8]}-{end}"), None)
+
+
+def _made(call: Call, kind: str, place: str, name: str, wish: dict[str, Any]) -> dict[str, Any]:
+    base = f"{call.request.base}/compute/v1/projects/{call.project}"
+    where = f"{base}/regions/{place}" if place else f"{base}/global"
+    region = {"region": f"{base}/regions/{place}"} if place else {}
+    return {"kind": f"compute#{KINDS[kind]}", "id": call.world.id(), "creationTimestamp": now(), **region, **wish, "name": name,
+            "selfLink": f"{where}/{kind}/{name}"}
+
+
+def _key(call: Call, name: str) -> Key:
+    return call.project, call.location, name
+
+
+def _path(call: Call, name: str) -> str:
+    place = f"regions/{call.location}" if call.location else "global"
+    return f"projects/{call.project}/{place}/{call.at['kind']}/{name}"

@@ -1,0 +1,96 @@
+"""The machines behind a node pool: Compute Engine instances, started and stopped by GKE."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from playrunner.sandbox.gcp import quotas
+from playrunner.sandbox.gcp.messages import Call, missing
+from playrunner.sandbox.gcp.world import digest, now
+
+
+def resize(
+    call: Call, cluster: dict[str, Any], pool: dict[str, Any], per_zone: int, first: Collection[str] = ()
+) -> str | None:
+    """Start or stop some, those named `first` before others; the reason when there are none to be had."""
+    world, there = call.world, call.world.nodes.setdefault(_key(call, cluster, pool), [])
+    kind = pool["config"]["machineType"]
+    for zone in pool["locations"]:
+        here = [one for one in there if one["zone"].endswith(f"/{zone}")]
+        here.sort(key=lambda one: one["name"] in first)
+        for extra in here[per_zone:]:
+            there.remove(extra)
+        for _ in range(per_zone - len(here)):
+            short = quotas.shortage(world, call.project, cluster["location"], quotas.of_machines(pool["config"], 1))
+            if short:
+                return short
+            if world.faults.no_capacity((zone,), kind):
+                path = f"projects/{call.project}/zones/{zone}"
+                return (f"Google Compute Engine: The zone '{path}' does not have enough resources available to fulfill the"
+                        " request.  Try a different zone, or try again later. (GCE_STOCKOUT)")
+            there.append(_instance(call, cluster, pool, zone))
+    return None
+
+
+def stop(call: Call, cluster: dict[str, Any], pool: dict[str, Any]) -> None:
+    call.world.nodes.pop(_key(call, cluster, pool), None)
+
+
+def count(call: Call, cluster: dict[str, Any], pool: dict[str, Any]) -> int:
+    """How many there are in each zone."""
+    there = call.world.nodes.get(_key(call, cluster, pool), [])
+    return len(there) // max(1, len(pool["locations"]))
+
+
+def all_instances(call: Call) -> dict[str, Any]:
+    zones: dict[str, list[dict[str, Any]]] = {}
+    for (project, *_), instances in call.world.nodes.items():
+        for one in instances if project == call.project else ():
+            zones.setdefault(one["zone"].rpartition("/")[2], []).append(_shown(one))
+    found = {f"zones/{zone}": {"instances": some} for zone, some in zones.items()}
+    return {"kind": "compute#instanceAggregatedList", "items": found}
+
+
+def list_instances(call: Call) -> dict[str, Any]:
+    every = [one for (project, *_), instances in call.world.nodes.items() for one in instances
+             if project == call.project and one["zone"].endswith(f"/{call.location}")]
+    return {"kind": "compute#instanceList", "items": [_shown(one) for one in every]}
+
+
+def get_group(call: Call) -> dict[str, Any]:
+    """The group of a pool's machines in one zone: how many there shall be."""
+    for (project, location, name), cluster in call.world.clusters.items():
+        for pool in cluster["nodePools"] if project == call.project else ():
+            if call.at["name"] == group_name(cluster, pool) and call.location in pool["locations"]:
+                there = call.world.nodes.get((project, location, name, pool["name"]), [])
+                here = [one for one in there if one["zone"].endswith(f"/{call.location}")]
+                return {"kind": "compute#instanceGroupManager", "name": call.at["name"], "targetSize": len(here)}
+    raise missing(f"The resource '{call.request.path}' was not found")
+
+
+def group_name(cluster: dict[str, Any], pool: dict[str, Any]) -> str:
+    return f"gke-{cluster['name']}-{pool['name']}-{digest(cluster['id'], pool['name'])}-grp"
+
+
+def _instance(call: Call, cluster: dict[str, Any], pool: dict[str, Any], zone: str) -> dict[str, Any]:
+    number = call.world.id()
+    name = f"gke-{cluster['name']}-{pool['name']}-{digest(cluster['id'], pool['name'])}-{digest(number, length=4)}"
+    base = f"{call.request.base}/compute/v1/projects/{call.project}/zones/{zone}"
+    config = pool["config"]
+    made = {"kind": "compute#instance", "id": number, "name": name, "zone": base, "status": "PROVISIONING",
+            "machineType": f"{base}/machineTypes/{config['machineType']}", "creationTimestamp": now(),
+            "selfLink": f"{base}/instances/{name}", "tags": {"items": [f"gke-{cluster['name']}-{cluster['id'][:8]}-node"]},
+            "labels": {"goog-gke-node": "", "goog-k8s-cluster-name": cluster["name"], "goog-k8s-node-pool-name": pool["name"],
+                       "goog-k8s-cluster-location": cluster["location"], **(config.get("resourceLabels") or {})},
+            "scheduling": {"provisioningModel": "SPOT" if config.get("spot") else "STANDARD"}, "_config": config}
+    call.world.later("container.node.start", lambda: made.update(status="RUNNING"))
+    return made
+
+
+def _shown(instance: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in instance.items() if not name.startswith("_")}
+
+
+def _key(call: Call, cluster: dict[str, Any], pool: dict[str, Any]) -> tuple[str, str, str, str]:
+    return call.project, cluster["location"], cluster["name"], pool["name"]

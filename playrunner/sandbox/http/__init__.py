@@ -1,0 +1,1 @@
+"""What the sandbox's HTTP servers share."""

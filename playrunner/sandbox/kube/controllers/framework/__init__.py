@@ -1,0 +1,1 @@
+"""What every controller is built on: client, queue, view."""

@@ -1,0 +1,1 @@
+"""Machine types and their devices."""

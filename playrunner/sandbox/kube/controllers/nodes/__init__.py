@@ -1,0 +1,1 @@
+"""Nodes of the cluster, from the pretend clouds' machines."""

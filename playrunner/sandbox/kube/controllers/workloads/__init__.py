@@ -1,0 +1,1 @@
+"""Deployments, DaemonSets, Jobs, Services and what else keeps pods alive."""

@@ -1,0 +1,90 @@
+"""ReplicaSets: as many pods of a template as are asked for."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+from playrunner.sandbox.kube.controllers.framework.client import ApiError
+from playrunner.sandbox.kube.controllers.framework.controller import Controller, Watch, by_itself, by_owner
+from playrunner.sandbox.kube.controllers.framework.pods import from_template, is_active, is_over, is_ready, phase_of
+from playrunner.sandbox.kube.controllers.framework.resources import (
+    PODS,
+    REPLICA_SETS,
+    Key,
+    Object,
+    Resource,
+    is_leaving,
+    owned,
+    uid_of,
+)
+from playrunner.sandbox.kube.controllers.framework.world import World, now, seconds_since
+
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so that no words come about
+
+
+def suffix(count: int = 5) -> str:
+    return "".join(random.choices(_LETTERS, k=count))
+
+
+class ReplicaSetController(Controller):
+    name = "replicasets"
+
+    def watches(self) -> Iterable[Watch]:
+        return ((REPLICA_SETS, by_itself), (PODS, by_owner("ReplicaSet")))
+
+    def reconcile(self, key: Key) -> float | None:
+        one = self.world.see(REPLICA_SETS).get(*key)
+        if one is None or is_leaving(one):
+            return None
+        pods = [pod for pod in self.world.see(PODS).owned_by(uid_of(one)) if is_active(pod)]
+        wanted = one["spec"].get("replicas", 1)
+        for _ in range(wanted - len(pods)):
+            pods.append(create_pod(self.world, one, REPLICA_SETS, f"{one['metadata']['name']}-{suffix()}"))
+        surplus = sorted(pods, key=_worth)[: max(0, len(pods) - wanted)]
+        for pod in surplus:
+            self.world.delete(PODS, pod)
+        left = [pod for pod in pods if pod not in surplus]
+        available, soon = availability(left, one["spec"].get("minReadySeconds", 0))
+        self.world.patch_status(REPLICA_SETS, one, {
+            "replicas": len(left), "fullyLabeledReplicas": len(left), "readyReplicas": sum(map(is_ready, left)),
+            "availableReplicas": available, "observedGeneration": one["metadata"].get("generation", 1),
+        })  # fmt: skip
+        return soon
+
+
+def create_pod(world: World, owner: Object, resource: Resource, name: str, **metadata: Object) -> Object:
+    """A pod of the owner's template; a refusal is told in an event of the owner."""
+    given = {"name": name, "namespace": owner["metadata"]["namespace"], "ownerReferences": owned(owner), **metadata}
+    body = from_template(owner["spec"]["template"], given)
+    kind = resource.kind.lower()
+    try:
+        pod = world.create(PODS, body)
+    except ApiError as error:
+        if error.reason != "AlreadyExists":
+            world.event(owner, "Warning", "FailedCreate", f"Error creating: {error.message}", f"{kind}-controller")
+        raise
+    world.event(owner, "Normal", "SuccessfulCreate", f"Created pod: {name}", f"{kind}-controller")
+    return pod
+
+
+def availability(pods: list[Object], least_seconds: int) -> tuple[int, float | None]:
+    """How many have been ready for long enough, and when to look again at those that have not."""
+    ready = [pod for pod in pods if is_ready(pod)]
+    if not least_seconds:
+        return len(ready), None
+    missing = [least_seconds - seconds_since(_ready_since(pod)) for pod in ready]
+    soon = [left for left in missing if left > 0]
+    return len(ready) - len(soon), min(soon) if soon else None
+
+
+def _ready_since(pod: Object) -> str:
+    found = [one.get("lastTransitionTime") for one in pod["status"]["conditions"] if one["type"] == "Ready"]
+    return str(found[0] or now())
+
+
+def _worth(pod: Object) -> tuple[bool, bool, bool]:
+    """Those that do least go first."""
+    return bool(pod["spec"].get("nodeName")), phase_of(pod) == "Running" and not is_over(pod), is_ready(pod)
+
+

@@ -1,0 +1,1 @@
+"""The API as an HTTP server."""

@@ -1,0 +1,32 @@
+"""The operators' controllers: what the cluster's roster takes from here."""
+
+from __future__ import annotations
+
+from playrunner.sandbox.kube.controllers.framework.controller import Controller
+from playrunner.sandbox.kube.operators import elastic, kubeflow
+from playrunner.sandbox.kube.operators.admission import AdmissionController
+from playrunner.sandbox.kube.operators.replicated.controller import ReplicaJobController
+from playrunner.sandbox.kube.operators.volcano.jobs import VolcanoJobController
+from playrunner.sandbox.kube.operators.volcano.lone_pods import LonePodController
+from playrunner.sandbox.kube.operators.volcano.queues import QueueController
+from playrunner.sandbox.kube.operators.volcano.scheduler import VolcanoScheduler
+
+
+class PyTorchJobController(ReplicaJobController):
+    """Kubeflow's training operator."""
+
+    name = "training-operator"
+    dialect = kubeflow.DIALECT
+
+
+class ElasticJobController(ReplicaJobController):
+    """The ElasticJob controller."""
+
+    name = "elastic-job-controller"
+    dialect = elastic.DIALECT
+
+
+CONTROLLERS: tuple[type[Controller], ...] = (
+    PyTorchJobController, ElasticJobController, VolcanoJobController, QueueController, LonePodController, VolcanoScheduler,
+    AdmissionController,
+)  # fmt: skip

@@ -1,0 +1,62 @@
+"""Which Deployment stands for which operator; an operator acts only while its own has a ready pod."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from playrunner.sandbox.kube.controllers.framework.pods import is_ready
+from playrunner.sandbox.kube.controllers.framework.resources import DEPLOYMENTS, PODS, Key, Object, Resource
+from playrunner.sandbox.kube.controllers.framework.world import World
+from playrunner.sandbox.kube.wire.selectors import by_selector
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A program of a cluster, known by its Deployment."""
+
+    namespace: str
+    deployment: str
+
+    def pods(self, world: World) -> list[Object]:
+        """Those of its Deployment that are ready."""
+        found = world.see(DEPLOYMENTS).get(self.namespace, self.deployment)
+        if found is None:
+            return []
+        belongs = by_selector(found["spec"].get("selector"))
+        return [one for one in world.see(PODS).all(self.namespace) if belongs(one) and is_ready(one)]
+
+    def acts(self, world: World) -> bool:
+        return bool(self.pods(world))
+
+    def incarnation(self, world: World) -> str:
+        """Who it is right now: another one after each restart, none while it is away."""
+        return str(next((one["metadata"]["uid"] for one in self.pods(world)), ""))
+
+    def argument(self, world: World, flag: str) -> str | None:
+        """What it was started with: `--flag=value`, or an empty text for a bare `--flag`."""
+        pod: Object = next(iter(self.pods(world)), {"spec": {}})
+        for container in pod["spec"].get("containers") or ():
+            for word in [*(container.get("command") or ()), *(container.get("args") or ())]:
+                name, _, value = str(word).partition("=")
+                if name == flag:
+                    return value
+        return None
+
+
+TRAINING_OPERATOR = Operator("kubeflow", "training-operator")
+ELASTIC_JOB_CONTROLLER = Operator("elastic-job", "elastic-job-k8s-controller")
+VOLCANO_CONTROLLERS = Operator("volcano-system", "volcano-controllers")
+VOLCANO_SCHEDULER = Operator("volcano-system", "volcano-scheduler")
+VOLCANO_ADMISSION = Operator("volcano-system", "volcano-admission")
+OPERATORS = (TRAINING_OPERATOR, ELASTIC_JOB_CONTROLLER, VOLCANO_CONTROLLERS, VOLCANO_SCHEDULER, VOLCANO_ADMISSION)
+
+
+def concerns_operator(operator: Operator, one: Object) -> bool:
+    """Whether this pod or Deployment says something about the operator's being there."""
+    namespace, name = one["metadata"].get("namespace", ""), one["metadata"]["name"]
+    return bool(namespace == operator.namespace and str(name).startswith(operator.deployment))
+
+
+def all_of(world: World, resource: Resource) -> list[Key]:
+    """The keys of everything there is of a kind: what an operator that comes back looks at."""
+    return [(one["metadata"].get("namespace", ""), one["metadata"]["name"]) for one in world.see(resource).all()]

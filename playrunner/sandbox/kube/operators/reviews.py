@@ -1,0 +1,46 @@
+"""Admission reviews: the question an API server asks of a webhook, and the answers to it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from playrunner.sandbox.kube.controllers.framework.resources import Object
+
+
+@dataclass(frozen=True)
+class Question:
+    """One request to the API, before it is done."""
+
+    operation: str  # CREATE, UPDATE, DELETE
+    object: Object  # as it would be; for a removal, as it is
+    before: Object
+    name: str
+
+    @staticmethod
+    def of(review: Object) -> Question:
+        request = review["request"]
+        before = request.get("oldObject") or {}
+        return Question(request["operation"], request.get("object") or before, before, request.get("name") or "")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Refused with a reason, or let through, perhaps with fields added: by path, as /spec/queue."""
+
+    why_not: str = ""
+    added: tuple[tuple[str, Any], ...] = ()
+    code: int = 400
+
+
+def answered(review: Object, verdict: Verdict) -> Object:
+    response: dict[str, Any] = {"uid": review["request"]["uid"], "allowed": not verdict.why_not}
+    if verdict.why_not:
+        response["status"] = {"message": verdict.why_not, "code": verdict.code, "status": "Failure"}
+        response["status"] |= {"reason": "Forbidden"} if verdict.code == 403 else {}
+    elif verdict.added:
+        patch = [{"op": "add", "path": path, "value": value} for path, value in verdict.added]
+        response |= {"patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(patch).encode()).decode()}
+    return {"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}

@@ -1,0 +1,1 @@
+"""Starting the pretend API, or a real one."""

@@ -1,0 +1,1 @@
+"""Kinds, their fields and names."""

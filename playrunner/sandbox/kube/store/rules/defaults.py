@@ -1,0 +1,239 @@
+"""What a server fills into a built-in object that does not say it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+from playrunner.sandbox.kube.store.rules.pod_defaults import pod_requests, pod_spec
+
+Object = dict[str, Any]
+
+
+def fill_defaults(kind: str, one: Object) -> None:
+    """In place; a kind that has none is left alone."""
+    filler = _FILLERS.get(kind)
+    if filler is not None:
+        filler(one)
+
+
+def new_status(kind: str) -> Object:
+    """The status of a built-in object that nothing has happened to yet: numbers are there, and zero."""
+    counts = {
+        "apps.v1.DaemonSet": ("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady"),
+        "apps.v1.StatefulSet": ("replicas",),
+        "apps.v1.ReplicaSet": ("replicas",),
+        "core.v1.ReplicationController": ("replicas",),
+        "policy.v1.PodDisruptionBudget": ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"),
+    }
+    if kind in ("core.v1.Service", "networking.v1.Ingress"):
+        return {"loadBalancer": {}}
+    return dict.fromkeys(counts.get(kind, ()), 0)
+
+
+def _pod(one: Object) -> None:
+    spec = one.setdefault("spec", {})
+    pod_spec(spec)
+    pod_requests(spec)
+
+
+def _deployment(one: Object) -> None:
+    spec = _with_template(one)
+    _fill(spec, replicas=1, revisionHistoryLimit=10, progressDeadlineSeconds=600)
+    strategy = _part(spec, "strategy")
+    _fill(strategy, type="RollingUpdate")
+    if strategy["type"] == "RollingUpdate":
+        _fill(_part(strategy, "rollingUpdate"), maxUnavailable="25%", maxSurge="25%")
+
+
+def _daemon_set(one: Object) -> None:
+    spec = _with_template(one)
+    _fill(spec, revisionHistoryLimit=10)
+    strategy = _part(spec, "updateStrategy")
+    _fill(strategy, type="RollingUpdate")
+    if strategy["type"] == "RollingUpdate":
+        _fill(_part(strategy, "rollingUpdate"), maxUnavailable=1, maxSurge=0)
+
+
+def _stateful_set(one: Object) -> None:
+    spec = _with_template(one)
+    _fill(spec, replicas=1, revisionHistoryLimit=10, podManagementPolicy="OrderedReady")
+    _fill(_part(spec, "persistentVolumeClaimRetentionPolicy"), whenDeleted="Retain", whenScaled="Retain")
+    strategy = _part(spec, "updateStrategy")
+    _fill(strategy, type="RollingUpdate")
+    if strategy["type"] == "RollingUpdate":
+        _fill(_part(strategy, "rollingUpdate"), partition=0)
+    for claim in spec.get("volumeClaimTemplates", ()):
+        _fill(claim, apiVersion="v1", kind="PersistentVolumeClaim")
+        _fill(_part(claim, "spec"), volumeMode="Filesystem")
+        _fill(_part(claim, "status"), phase="Pending")
+
+
+def _replica_set(one: Object) -> None:
+    _fill(_with_template(one), replicas=1)
+
+
+def _job(one: Object) -> None:
+    spec = one.setdefault("spec", {})
+    _job_spec(spec)
+
+
+def _job_spec(spec: Object) -> None:
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec["completions"] = 1
+    _fill(spec, parallelism=1, backoffLimit=6, completionMode="NonIndexed", suspend=False)
+    if isinstance(spec.get("template"), dict):
+        restart = (spec["template"].get("spec") or {}).get("restartPolicy")
+        pod_spec(_part(spec["template"], "spec"))
+        if restart is None:
+            spec["template"]["spec"]["restartPolicy"] = "Always"  # which its rules then refuse, as a server does
+
+
+def _cron_job(one: Object) -> None:
+    spec = one.setdefault("spec", {})
+    _fill(spec, concurrencyPolicy="Allow", suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
+    template = (spec.get("jobTemplate") or {}).get("spec", {}).get("template")
+    if isinstance(template, dict):
+        pod_spec(_part(template, "spec"))
+
+
+def _service(one: Object) -> None:
+    spec = one.setdefault("spec", {})
+    _fill(spec, type="ClusterIP", sessionAffinity="None")
+    for port in spec.get("ports", ()):
+        _fill(port, protocol="TCP")
+        _fill(port, targetPort=port.get("port"))
+    if spec["type"] != "ExternalName":
+        _fill(spec, internalTrafficPolicy="Cluster", ipFamilies=["IPv4"], ipFamilyPolicy="SingleStack")
+    if spec["type"] in ("NodePort", "LoadBalancer"):
+        _fill(spec, externalTrafficPolicy="Cluster")
+    if spec["type"] == "LoadBalancer":
+        _fill(spec, allocateLoadBalancerNodePorts=True)
+
+
+def _secret(one: Object) -> None:
+    _fill(one, type="Opaque")
+    plain = one.pop("stringData", None)
+    if plain:
+        encoded = {name: base64.b64encode(text.encode()).decode() for name, text in plain.items()}
+        one["data"] = {**one.get("data", {}), **encoded}
+
+
+def _namespace(one: Object) -> None:
+    _part(one, "spec").setdefault("finalizers", ["kubernetes"])
+    _fill(_part(one, "status"), phase="Active")
+    if one["metadata"].get("name"):
+        one["metadata"]["labels"] = {
+            **(one["metadata"].get("labels") or {}),
+            "kubernetes.io/metadata.name": one["metadata"]["name"],
+        }
+
+
+def _claim(one: Object) -> None:
+    _fill(_part(one, "spec"), volumeMode="Filesystem")
+    _fill(_part(one, "status"), phase="Pending")
+
+
+def _volume(one: Object) -> None:
+    _fill(_part(one, "spec"), persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
+    _fill(_part(one, "status"), phase="Pending")
+
+
+def _storage_class(one: Object) -> None:
+    _fill(one, reclaimPolicy="Delete", volumeBindingMode="Immediate")
+
+
+def _csi_driver(one: Object) -> None:
+    spec = _part(one, "spec")
+    _fill(spec, attachRequired=True, podInfoOnMount=False, volumeLifecycleModes=["Persistent"], storageCapacity=False)
+    _fill(spec, fsGroupPolicy="ReadWriteOnceWithFSType", requiresRepublish=False, seLinuxMount=False)
+
+
+def _binding(one: Object) -> None:
+    if isinstance(one.get("roleRef"), dict):
+        _fill(one["roleRef"], apiGroup="rbac.authorization.k8s.io")
+    for subject in one.get("subjects", ()):
+        if subject.get("kind") in ("User", "Group"):
+            _fill(subject, apiGroup="rbac.authorization.k8s.io")
+
+
+def _webhooks(one: Object) -> None:
+    for hook in one.get("webhooks", ()):
+        _fill(hook, failurePolicy="Fail", matchPolicy="Equivalent", timeoutSeconds=10, namespaceSelector={}, objectSelector={})
+        if one["kind"].startswith("Mutating"):
+            _fill(hook, reinvocationPolicy="Never")
+        for rule in hook.get("rules", ()):
+            _fill(rule, scope="*")
+        service = (hook.get("clientConfig") or {}).get("service")
+        if service:
+            _fill(service, port=443)
+
+
+def _definition(one: Object) -> None:
+    spec = _part(one, "spec")
+    names = _part(spec, "names")
+    kind = str(names.get("kind", ""))
+    _fill(names, singular=kind.lower(), listKind=f"{kind}List")
+    _fill(_part(spec, "conversion"), strategy="None")
+
+
+def _endpoints(one: Object) -> None:
+    for subset in one.get("subsets", ()):
+        for port in subset.get("ports", ()):
+            _fill(port, protocol="TCP")
+
+
+def _network_policy(one: Object) -> None:
+    spec = _part(one, "spec")
+    _fill(spec, policyTypes=["Ingress", "Egress"] if spec.get("egress") else ["Ingress"])
+    for rule in [*spec.get("ingress", ()), *spec.get("egress", ())]:
+        for port in rule.get("ports", ()):
+            _fill(port, protocol="TCP")
+
+
+def _with_template(one: Object) -> Object:
+    spec: Object = one.setdefault("spec", {})
+    if isinstance(spec.get("template"), dict):
+        pod_spec(_part(spec["template"], "spec"))
+    return spec
+
+
+def _part(holder: Object, name: str) -> Object:
+    if not isinstance(holder.get(name), dict):
+        holder[name] = {}
+    found: Object = holder[name]
+    return found
+
+
+def _fill(part: Object, **values: Any) -> None:
+    for name, value in values.items():
+        if part.get(name) is None:
+            part[name] = value
+
+
+_FILLERS: dict[str, Callable[[Object], None]] = {
+    "core.v1.Pod": _pod,
+    "core.v1.Service": _service,
+    "core.v1.Secret": _secret,
+    "core.v1.Namespace": _namespace,
+    "core.v1.PersistentVolume": _volume,
+    "core.v1.PersistentVolumeClaim": _claim,
+    "core.v1.ReplicationController": _replica_set,
+    "core.v1.Endpoints": _endpoints,
+    "apps.v1.Deployment": _deployment,
+    "apps.v1.DaemonSet": _daemon_set,
+    "apps.v1.StatefulSet": _stateful_set,
+    "apps.v1.ReplicaSet": _replica_set,
+    "batch.v1.Job": _job,
+    "batch.v1.CronJob": _cron_job,
+    "rbac.v1.RoleBinding": _binding,
+    "rbac.v1.ClusterRoleBinding": _binding,
+    "storage.v1.StorageClass": _storage_class,
+    "storage.v1.CSIDriver": _csi_driver,
+    "scheduling.v1.PriorityClass": lambda one: _fill(one, preemptionPolicy="PreemptLowerPriority"),
+    "networking.v1.NetworkPolicy": _network_policy,
+    "admissionregistration.v1.MutatingWebhookConfiguration": _webhooks,
+    "admissionregistration.v1.ValidatingWebhookConfiguration": _webhooks,
+    "apiextensions.v1.CustomResourceDefinition": _definition,
+}

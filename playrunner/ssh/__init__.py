@@ -1,0 +1,1 @@
+"""Reaching hosts: targets, host keys, connections, agents and port forwarding."""

@@ -1,0 +1,96 @@
+"""Whether a host's key lets a connection go on, by StrictHostKeyChecking as OpenSSH reads it; what was accepted is noted."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from playrunner.ssh import hostkeys
+from playrunner.ssh.targets import Target
+
+if TYPE_CHECKING:
+    from paramiko import PKey
+
+OFF = ("no", "off", "false")
+RECORDS = ("accept-new", *OFF)
+
+_lock = threading.Lock()
+_recorded: dict[str, str] = {}  # host to file, of the keys that were accepted unseen
+_changed: set[str] = set()  # hosts that were reached although their keys had changed
+
+
+def check(target: Target, key: PKey) -> None:
+    """Raise what ends the connection, unless the key is known or the target's setting accepts it."""
+    from paramiko import SSHException
+
+    verdict = hostkeys.judge(target.known_hosts, target.known_names, key)
+    shown = hostkeys.fingerprint(key)
+    if verdict.word == "revoked":
+        assert verdict.line
+        raise SSHException(f"the host key {shown} is REVOKED ({verdict.line.place}): it may be stolen."
+                           " Give the host a new key; a connection is refused whatever StrictHostKeyChecking says")
+    if verdict.word == "changed":
+        if target.checking not in OFF or target.password:
+            raise SSHException(changed_text(target, key, verdict))
+        with _lock:
+            _changed.add(target.name)
+    elif verdict.word == "unknown":
+        if target.checking not in RECORDS:
+            raise SSHException(f"the host key is not known: {shown}.{_authority(verdict)} Compare it with the host's own,"
+                               f' then run "{target.trust_command}"')
+        _record(target, key)
+
+
+def changed_text(target: Target, key: PKey, verdict: hostkeys.Verdict) -> str:
+    """What to do when a key is not the one that was recorded."""
+    assert verdict.line
+    unsent = " (a password is never sent to such a host)" if target.checking in OFF else ""
+    return (f"the host key has CHANGED: {hostkeys.fingerprint(key)} is not the one of {verdict.line.place}{unsent}."
+            f" If the host was rebuilt, {removal(target, verdict.line)} and run \"{target.trust_command}\"")
+
+
+def removal(target: Target, line: hostkeys.Line) -> str:
+    """How the old key is removed; ssh-keygen leaves lines with patterns alone."""
+    if line.is_pattern:
+        return f"remove line {line.number} of {line.file}"
+    name = target.known_names[0]
+    return f'remove the old key with "ssh-keygen -f {shlex.quote(line.file)} -R {shlex.quote(name)}"'
+
+
+def notices() -> list[str]:
+    """What a run should say about keys that it accepted; each is given out once."""
+    with _lock:
+        recorded, changed = dict(_recorded), sorted(_changed)
+        _recorded.clear()
+        _changed.clear()
+    found = []
+    if recorded:
+        files = ", ".join(sorted(set(recorded.values())))
+        found.append("warning: unknown host keys were accepted and recorded, since StrictHostKeyChecking says so, for: "
+                     f"{', '.join(sorted(recorded))} (in {files})")
+    if changed:
+        found.append("warning: host keys have CHANGED and were accepted, since StrictHostKeyChecking says so, for: "
+                     f"{', '.join(changed)}")
+    return found
+
+
+def _record(target: Target, key: PKey) -> None:
+    file = target.record_file
+    if not file:
+        return  # UserKnownHostsFile none
+    with _lock:
+        try:
+            hostkeys.record(Path(file), target.known_names[0], key)
+        except OSError as error:  # OpenSSH goes on too; the next run will not know the host either
+            sys.stderr.write(f"warning: the key of {target.name} cannot be recorded in {file}: {error.strerror}\n")
+            return
+        _recorded[target.name] = file
+
+
+def _authority(verdict: hostkeys.Verdict) -> str:
+    if not verdict.by_authority:
+        return ""
+    return " known_hosts has a @cert-authority for it, but host certificates are not supported: its own key is needed."

@@ -1,0 +1,1 @@
+"""Training runs, over SSH and on Kubernetes."""

@@ -1,0 +1,42 @@
+"""The trainer's code as one archive, named by its content."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import tarfile
+from pathlib import Path
+
+import trainer
+from playrunner.record.ledger import state_directory
+
+
+def code_archive() -> tuple[str, Path]:
+    """The hash of the trainer's files, and an archive of them on this machine."""
+    root = Path(trainer.__file__).parent
+    files = sorted(path for path in root.rglob("*") if path.suffix in (".py", ".yaml") and "__pycache__" not in path.parts)
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(f"{path.relative_to(root.parent)}\0{path.stat().st_size}\0".encode())
+        digest.update(path.read_bytes())
+    name = digest.hexdigest()[:16]
+    archive = state_directory() / "training" / "code" / f"{name}.tar.gz"
+    if not archive.exists():
+        archive.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = archive.with_suffix(".draft")
+        draft.write_bytes(_packed(root.parent, files))
+        draft.replace(archive)
+    return name, archive
+
+
+def _packed(base: Path, files: list[Path]) -> bytes:
+    """The same bytes for the same files, whoever packs them and when."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for path in files:
+            member = tarfile.TarInfo(str(path.relative_to(base)))
+            data = path.read_bytes()
+            member.size, member.mode = len(data), 0o644
+            archive.addfile(member, io.BytesIO(data))
+    return gzip.compress(out.getvalue(), 6, mtime=0)

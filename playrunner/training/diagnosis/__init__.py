@@ -1,0 +1,1 @@
+"""Why a run does not start, hangs, is slow or failed."""

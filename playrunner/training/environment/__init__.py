@@ -1,0 +1,1 @@
+"""The environment that a run's processes get, each variable with its reason."""

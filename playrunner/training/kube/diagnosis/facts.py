@@ -1,0 +1,71 @@
+"""All that is known of a run on a cluster at one moment."""
+
+from __future__ import annotations
+
+import calendar
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from playrunner.kube.client.resource import Resource
+from playrunner.kube.watch.explain import EVENTS
+from playrunner.training.kube.node_capacity import Offer, look
+from playrunner.training.kube.plan import CLAIMS
+from playrunner.training.kube.pod_output import logs_of, metrics_of
+from playrunner.training.kube.run_view import ClusterRun, events_of
+from playrunner.training.kube.site import Site
+
+POD_GROUPS = Resource("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", True)
+
+Thing = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Facts:
+    run: ClusterRun
+    now: float
+    events: Sequence[Thing] = ()
+    logs: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by pod
+    metrics: Sequence[Mapping[str, Any]] = ()
+    claim: Thing | None = None
+    claim_events: Sequence[Thing] = ()
+    pod_group: Thing | None = None
+    offers: Sequence[Offer] = ()
+
+    @property
+    def age(self) -> float:
+        return self.now - float(self.run.summary.get("created", self.now))
+
+    @property
+    def resume(self) -> str:
+        return f"invoke train.resume --name {self.run.name}"
+
+    @property
+    def see_logs(self) -> str:
+        return f"invoke train.logs --name {self.run.name}"
+
+    def phase(self, pod: Thing) -> str:
+        return str((pod.get("status") or {}).get("phase") or "Pending")
+
+    def events_about(self, name: str) -> list[Thing]:
+        return [event for event in self.events if (event.get("involvedObject") or {}).get("name") == name]
+
+
+def gather(site: Site, run: ClusterRun) -> Facts:
+    logs = logs_of(site.kube, run)
+    claim, group = str(run.summary.get("claim") or ""), None
+    if run.kind.name == "vcjob":
+        groups = site.kube.listing(POD_GROUPS, run.namespace).items
+        group = next((one for one in groups if str(one["metadata"]["name"]).startswith(run.run_id)), None)
+    told = site.kube.listing(EVENTS, run.namespace, fields=f"involvedObject.name={claim}").items if claim else []
+    return Facts(run, time.time(), events_of(site.kube, run), logs, metrics_of(site.kube, run, logs),
+                 site.kube.get(CLAIMS, run.namespace, claim) if claim else None, told, group, look(site.kube))
+
+
+def moment(text: Any) -> float:
+    """A time of the API as seconds; 0 where there is none."""
+    try:
+        return float(calendar.timegm(time.strptime(str(text)[:19], "%Y-%m-%dT%H:%M:%S")))
+    except ValueError:
+        return 0.0

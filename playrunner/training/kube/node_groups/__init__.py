@@ -1,0 +1,1 @@
+"""Node groups of the cluster, and growing them."""

@@ -1,0 +1,49 @@
+"""train.top: what processes and devices do right now, asked in every pod of a run."""
+
+from __future__ import annotations
+
+from playrunner.commands.flags import print_json
+from playrunner.errors import BadInput, PlayrunnerError
+from playrunner.hostside.module import Failed
+from playrunner.kube.streams.exec import run_in_pod
+from playrunner.options import Options
+from playrunner.training.kube.pod import CONTAINER
+from playrunner.training.kube.run_view import ClusterRun
+from playrunner.training.kube.selection import the_run
+from playrunner.training.kube.site import Site, open_site
+
+SECONDS = 60.0
+_NEURON = "PATH=$PATH:/opt/aws/neuron/bin"
+ASKED = {"cuda": "nvidia-smi", "neuron": f"{_NEURON} neuron-ls -w 2>/dev/null || {_NEURON} neuron-ls",
+         "cpu": "ps -eo pid,pcpu,rss,etime,args --sort=-pcpu 2>/dev/null | cut -c1-120 | head -12 || top -b -n 1 | head -20"}
+LIVE = {"cuda": "nvidia-smi dmon", "neuron": "env TERM=screen PATH=/opt/aws/neuron/bin:/usr/bin:/bin neuron-top", "cpu": "top"}
+
+
+def show_top(options: Options, name: str, host: str) -> int:
+    site = open_site(options)
+    run = the_run(site, name)
+    running = [str(pod["metadata"]["name"]) for pod in run.pods if (pod.get("status") or {}).get("phase") == "Running"]
+    chosen = [pod for pod in running if not host or pod == host]
+    if not chosen:
+        raise BadInput(f"{run.name} has no {f'pod {host}' if host else 'pod'} that runs ({', '.join(running) or run.state});"
+                       f" invoke train.why --name {run.name}")
+    said = dict(zip(chosen, site.kube.together(lambda pod: _ask(site, run, pod), chosen), strict=True))
+    if options.json:
+        print_json({"name": run.name, "pods": said})
+        return 0
+    for pod, text in said.items():
+        print(f"{pod}:\n{text.rstrip()}\n")
+    print(f"live: kubectl exec -it -n {run.namespace} {chosen[0]} -- {LIVE[_device(run)]}")
+    return 0
+
+
+def _ask(site: Site, run: ClusterRun, pod: str) -> str:
+    try:
+        ran = run_in_pod(site.kube, run.namespace, pod, CONTAINER, ["sh", "-c", ASKED[_device(run)]], seconds=SECONDS)
+    except (Failed, PlayrunnerError) as error:
+        return f"it could not be asked: {error}"
+    return ran.out or ran.err or f"exit code {ran.rc}"
+
+
+def _device(run: ClusterRun) -> str:
+    return str(run.summary.get("device") or "cpu")

@@ -1,0 +1,1 @@
+"""Modules of the engine that belong to training."""

@@ -1,0 +1,139 @@
+"""A node as a machine: how busy its cores are, what is left of memory and disk, and what its kernel complains of."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from playrunner.hostside.module import Failed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_COMPLAINTS = ("out of memory", "oom-kill", "oom_reaper", "nvrm: xid", "i/o error", "ext4-fs error", "xfs error",
+               "not responding, still trying", "hardware error", "blocked for more than")
+_MOST_LINES = 20
+
+
+def counters() -> dict[str, int]:
+    """What only tells something as a difference: time on the cores, pages swapped in and out."""
+    found: dict[str, int] = {}
+    for line in _lines("/proc/stat")[:1]:
+        times = [int(word) for word in line.split()[1:]]
+        found.update(total=sum(times[:8]), idle=times[3] + times[4], stolen=times[7] if len(times) > 7 else 0)
+    for line in _lines("/proc/vmstat"):
+        name, _, value = line.partition(" ")
+        if name in ("pswpin", "pswpout"):
+            found[name] = int(value)
+    return found
+
+
+def use(before: dict[str, int], after: dict[str, int], seconds: float) -> dict[str, float]:
+    """The share of the cores that was busy, the share other machines took, and pages swapped in a second."""
+    spent = {name: value - before.get(name, 0) for name, value in after.items()}
+    total = max(1, spent.get("total", 0))
+    return {"busy": round(1 - spent.get("idle", 0) / total, 3), "stolen": round(spent.get("stolen", 0) / total, 3),
+            "swapped": round((spent.get("pswpin", 0) + spent.get("pswpout", 0)) / seconds, 1)}
+
+
+def memory() -> dict[str, Any]:
+    """In MiB; inside a container what it may have, not what the machine has."""
+    told = {line.partition(":")[0]: int(line.split()[1]) // 1024 for line in _lines("/proc/meminfo") if len(line.split()) > 1}
+    found: dict[str, Any] = {"total_mib": told.get("MemTotal", 0), "available_mib": told.get("MemAvailable", 0),
+                             "swap_used_mib": told.get("SwapTotal", 0) - told.get("SwapFree", 0)}
+    group = _group()
+    limit, current = _number(group, "memory.max"), _number(group, "memory.current")
+    if limit:
+        found["total_mib"] = min(found["total_mib"], limit // 2**20)
+        found["available_mib"] = min(found["available_mib"], max(0, limit - current) // 2**20)
+    for line in _lines(f"{group}/memory.events"):
+        if line.startswith("oom_kill "):
+            found["killed_in_group"] = int(line.split()[1])
+    return found
+
+
+def disk(path: str) -> dict[str, Any]:
+    """What is left where the runs are, and in the shared memory that data loaders use."""
+    while path and not os.path.isdir(path):
+        path = os.path.dirname(path)
+    found: dict[str, Any] = {"path": path or "/"}
+    for name, place in (("", path or "/"), ("shm_", "/dev/shm")):
+        try:
+            there = os.statvfs(place)
+        except OSError:
+            continue
+        found[f"{name}free_mib"] = there.f_bavail * there.f_frsize // 2**20
+        if not name and there.f_files:
+            found["free_files"] = there.f_favail
+    return found
+
+
+def pressure() -> dict[str, float]:
+    """The share of the last ten seconds in which something waited for cores, memory or disk; empty on older kernels."""
+    found = {}
+    for what in ("cpu", "memory", "io"):
+        for line in _lines(f"/proc/pressure/{what}"):
+            if line.startswith("some "):
+                found[what] = float(line.split("avg10=")[1].split()[0]) / 100
+    return found
+
+
+def uptime() -> float:
+    lines = _lines("/proc/uptime")
+    return float(lines[0].split()[0]) if lines else 0.0
+
+
+def kernel_complaints(ctx: Any, since: float) -> dict[str, Any]:
+    """What the kernel's log says about memory, disks and devices since then; `unread` when it may not be read."""
+    import shutil
+
+    booted = time.time() - uptime()
+    for program in (["dmesg"], ["journalctl", "-k", "-n", "2000", "--no-pager", "-o", "short-unix"]):
+        if not shutil.which(program[0]):
+            continue
+        try:
+            ran = ctx.run(program, timeout=5, env={"LC_ALL": "C"})
+        except (Failed, OSError):
+            continue
+        if ran.rc == 0 and ran.out.strip():
+            offset = booted if program[0] == "dmesg" else 0.0
+            told = [line for line in ran.out.splitlines() if _complains(line) and _when(line, offset) >= since]
+            return {"lines": told[-_MOST_LINES:], "unread": ""}
+    return {"lines": [], "unread": "the kernel's log may not be read by this login"}
+
+
+def _complains(line: str) -> bool:
+    text = line.lower()
+    return any(word in text for word in _COMPLAINTS)
+
+
+def _when(line: str, offset: float) -> float:
+    """When a line was written; one without a time counts as new."""
+    word = line.lstrip("[ ").split("]")[0].split()[0] if line.strip("[ ") else ""
+    try:
+        return float(word) + offset
+    except ValueError:
+        return time.time()
+
+
+def _group() -> str:
+    """The folder of this login's control group, when there is one with a limit of its own."""
+    for line in _lines("/proc/self/cgroup"):
+        if line.startswith("0::"):
+            path = "/sys/fs/cgroup" + line[3:].rstrip("/")
+            return path if os.path.isdir(path) else "/sys/fs/cgroup"
+    return "/sys/fs/cgroup"
+
+
+def _number(folder: str, name: str) -> int:
+    lines = _lines(f"{folder}/{name}")
+    return int(lines[0]) if lines and lines[0].isdigit() else 0
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        with open(path, errors="replace") as file:
+            return file.read().splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,123 @@
+"""train.group: the processes of one run on one node, under a keeper that outlives the connection."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+
+from playrunner.hostside.module import Failed, Module
+from playrunner.training.modules.train import _processes, _runs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal, Optional
+
+    from playrunner.hostside.state import Change, State
+
+_START_SECONDS = 30.0  # a keeper speaks after 0.1 s; on a node that swaps it may take longer
+
+
+class Group(Module):
+    """The processes of one run on one node: running under a keeper, or stopped with nothing left."""
+
+    run: str  # the run's folder on the node
+    host: str  # the node's name in the run
+    state: Literal["running", "stopped"] = "running"  # what should be
+    run_id: str = ""  # which life of the run; a finished one with another id is started again
+    python: str = ""  # the interpreter of the keeper
+    code: str = ""  # the folder with the trainer's code
+    told: dict[str, Any] = {}  # what the keeper is told: commands, environment, link, lease
+    sees: list[str] = []  # the nodes that see the same folder, this one included
+    grace_seconds: float = 30.0  # what the processes get to save and end
+
+    def observe(self, ctx: Any) -> Optional[State]:
+        keeper = _runs.keeper_of(self._folder(), self.host)
+        if not keeper:
+            return None
+        return {"state": keeper["state"], "run_id": keeper.get("run_id"), "keeper": keeper}
+
+    def desired(self, ctx: Any, found: Optional[State]) -> Optional[State]:
+        if self.state == "stopped":
+            if found is None:
+                return None
+            still = found["state"] in ("running", "stopping") or _runs.marked(found["keeper"].get("mark", ""))
+            return {"state": "stopped"} if still else {"state": found["state"]}
+        if found and found["state"] in ("running", "stopping"):
+            if found["run_id"] != self.run_id:
+                raise Failed(f"another life of this run is still {found['state']} here (keeper {found['keeper'].get('pid')});"
+                             " stop it first, or use --replace")
+            return {"state": found["state"], "run_id": self.run_id}
+        return {"state": "running", "run_id": self.run_id}
+
+    def apply(self, ctx: Any, change: Change) -> None:
+        if change.after and change.after["state"] == "running":
+            self._start()
+        else:
+            self._stop(change.observed or {})
+
+    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+        return {"keeper": _runs.keeper_of(self._folder(), self.host)}
+
+    def _folder(self) -> str:
+        return os.path.expanduser(self.run)
+
+    def _start(self) -> None:
+        import subprocess
+
+        folder = os.path.join(self._folder(), "nodes", self.host)
+        os.makedirs(folder, exist_ok=True)
+        for name in ("keeper.json", "lease", "gate.json", "go", "ended.json", "stop"):
+            if os.path.exists(os.path.join(folder, name)):
+                os.unlink(os.path.join(folder, name))
+        draft = os.path.join(folder, f".start.{os.getpid()}")
+        with open(draft, "w") as file:
+            json.dump({**_at_home(self.told), "sees": self.sees}, file)
+        os.rename(draft, os.path.join(folder, "start.json"))
+        mark = f"{self.run_id}/{self.host}"
+        with open(os.path.join(folder, "keeper.err"), "wb") as err:
+            process = subprocess.Popen(
+                [os.path.expanduser(self.python), "-m", "trainer.node.supervisor", self._folder(), self.host],
+                cwd=self._folder(), stdin=subprocess.DEVNULL, stdout=err, stderr=err, start_new_session=True,
+                env={**os.environ, "PYTHONPATH": os.path.expanduser(self.code), "PLAYRUNNER_RUN": mark})
+        deadline = time.monotonic() + _START_SECONDS
+        while not os.path.exists(os.path.join(folder, "keeper.json")):
+            if process.poll() is not None or time.monotonic() > deadline:
+                with open(os.path.join(folder, "keeper.err"), errors="replace") as err_text:
+                    raise Failed(f"the keeper did not start: {err_text.read().strip()[-500:]}")
+            time.sleep(0.01)
+
+    def _stop(self, found: State) -> None:
+        keeper = found["keeper"]
+        mark = keeper.get("mark", "")
+        if mark:
+            _runs.note_ended(self._folder(), self.host, {str(pid): _processes.started(pid) for pid in _runs.marked(mark)})
+        if _runs.is_alive(keeper):
+            os.kill(keeper["pid"], signal.SIGTERM)
+            deadline = time.monotonic() + self.grace_seconds + 10
+            while _runs.is_alive(keeper) and time.monotonic() < deadline:
+                time.sleep(0.05)
+        # What a keeper that was killed left behind, or one that hangs: exactly the processes that carry this run's mark.
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            deadline = time.monotonic() + 3
+            left = _runs.marked(mark) if mark else []
+            for pid in left:
+                try:
+                    os.kill(pid, how)
+                except OSError:
+                    pass
+            while left and _runs.marked(mark) and time.monotonic() < deadline:
+                time.sleep(0.05)
+        left = _runs.marked(mark) if mark else []
+        if left:
+            raise Failed(f"processes of this run do not end: {left}", left=left)
+
+
+def _at_home(value: Any) -> Any:
+    """The same with ~ spelled out, which only the node can do."""
+    if isinstance(value, dict):
+        return {key: _at_home(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_at_home(each) for each in value]
+    return os.path.expanduser(value) if isinstance(value, str) and value.startswith("~/") else value

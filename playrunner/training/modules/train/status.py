@@ -1,0 +1,64 @@
+"""train.status: the runs a node knows of: state, last step, and what its keeper said."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from playrunner.hostside.module import Probe
+from playrunner.training.modules.train import _runs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_TAIL_BYTES = 65536
+
+
+class Status(Probe):
+    """The runs a node knows of: state, last metrics, checkpoints, and the keeper's words."""
+
+    answers = {"runs": [{"name": str, "job": dict, "keeper": dict, "metrics": [dict], "checkpoints": [str],
+                         "processes": int, "log_bytes": int}]}
+
+    root: str  # the folder of runs
+    host: str  # the node's name in runs
+    run: str = ""  # only this one
+    metrics: int = 1  # how many of the last metric lines to bring
+
+    def look(self, ctx: Any) -> dict[str, Any]:
+        root = os.path.expanduser(self.root)
+        runs = []
+        for run in _runs.all_runs(root, self.host):
+            if self.run and run["name"] != self.run:
+                continue
+            folder = os.path.join(root, "runs", run["name"])
+            log = os.path.join(folder, "nodes", self.host, "log")
+            runs.append({
+                **run, "job": _runs.read_json(os.path.join(folder, "run.json")), "folder": folder,
+                "metrics": last_metrics(os.path.join(folder, "output", "metrics.jsonl"), self.metrics),
+                "checkpoints": _runs.checkpoints(folder),
+                "log_bytes": os.path.getsize(log) if os.path.exists(log) else 0,
+                "processes": len(_runs.marked(run["keeper"].get("mark", ""))),
+            })
+        return {"runs": runs}
+
+
+def last_metrics(path: str, count: int) -> list[dict[str, Any]]:
+    """The last lines of a metrics file that hold a loss."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - _TAIL_BYTES * max(1, count // 100)))
+            lines = file.read().splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue  # the first one is cut, the last one may be being written
+        if isinstance(record, dict) and "loss" in record:
+            found.append(record)
+    return found[-count:]

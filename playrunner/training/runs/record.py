@@ -1,0 +1,112 @@
+"""What this machine keeps of a run: the job, every node's output, and the metrics as they came."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import IO, Any
+
+from playrunner.errors import BadInput
+from playrunner.record.ledger import state_directory
+from playrunner.text.documents import parse_json, read_json_object
+from playrunner.text.safe_path import file_name
+
+
+class Record:
+    """A run's folder on this machine."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.folder = state_directory() / "training" / "runs" / file_name(name)  # a host may have named it
+        self._files: dict[str, IO[str]] = {}
+
+    def begin(self, job: dict[str, Any], past: bool = False) -> None:
+        """A new life of the run; with `past`, the metrics of the lives before are kept, since nobody else has them."""
+        (self.folder / "hosts").mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = self.folder / ".run.json"
+        draft.write_text(json.dumps(job, indent=2) + "\n")
+        draft.replace(self.folder / "run.json")
+        (self.folder / "ended.json").unlink(missing_ok=True)
+        if not past:
+            (self.folder / "metrics.jsonl").unlink(missing_ok=True)  # the node's own comes whole, its past included
+
+    def job(self) -> dict[str, Any]:
+        return self._read("run.json")
+
+    def end(self, said: dict[str, Any]) -> None:
+        """How it ended, for runs of which nothing else is left to ask."""
+        self.keep("ended.json", json.dumps(said, indent=1) + "\n")
+
+    def ending(self) -> dict[str, Any]:
+        return self._read("ended.json")
+
+    def keep(self, name: str, text: str) -> None:
+        """A file of its own: whole, or not there."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = self.folder / f".{name}"
+        draft.write_text(text)
+        draft.replace(self.folder / name)
+
+    def begin_log(self, host: str) -> None:
+        """From its first line on once more."""
+        self._close(self.log(host))
+        self.log(host).unlink(missing_ok=True)
+
+    def log(self, host: str) -> Path:
+        return self.folder / "hosts" / f"{file_name(host)}.log"
+
+    def write_log(self, host: str, text: str) -> None:
+        self._add(self.log(host), text)
+
+    def write_metrics(self, text: str, again: bool = False) -> None:
+        path = self.folder / "metrics.jsonl"
+        if again and path.exists():
+            self._close(path)
+            path.unlink()
+        self._add(path, text)
+
+    def metrics(self) -> list[dict[str, Any]]:
+        path = self.folder / "metrics.jsonl"
+        return parse_metrics(path.read_text()) if path.exists() else []
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.close()
+        self._files.clear()
+
+    def _read(self, name: str) -> dict[str, Any]:
+        try:
+            return read_json_object(self.folder / name)
+        except BadInput:
+            return {}
+
+    def _add(self, path: Path, text: str) -> None:
+        if str(path) not in self._files:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._files[str(path)] = path.open("a", encoding="utf-8")
+        self._files[str(path)].write(text)
+        self._files[str(path)].flush()
+
+    def _close(self, path: Path) -> None:
+        file = self._files.pop(str(path), None)
+        if file:
+            file.close()
+
+
+def parse_metrics(text: str) -> list[dict[str, Any]]:
+    """Metric lines that hold a loss; one cut short is passed over."""
+    found = []
+    for line in text.splitlines():
+        try:
+            record = parse_json(line, "metrics")
+        except BadInput:
+            continue
+        if isinstance(record, dict) and record.get("loss") is not None:
+            found.append(record)
+    return found
+
+
+def recorded() -> list[Record]:
+    """Every run this machine has launched, by name."""
+    root = state_directory() / "training" / "runs"
+    return [Record(path.name) for path in sorted(root.iterdir()) if (path / "run.json").exists()] if root.is_dir() else []

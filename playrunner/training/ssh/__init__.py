@@ -1,0 +1,1 @@
+"""Training runs on hosts reached over SSH."""

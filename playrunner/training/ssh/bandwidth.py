@@ -1,0 +1,83 @@
+"""Bandwidth between the hosts of an inventory: measured over SSH, held against what it should be, again without a bad node."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from playrunner.options import Options
+from playrunner.ssh.fleet import Fleet
+from playrunner.training.environment.variable import Variable
+from playrunner.training.netcheck.conclusion import tell
+from playrunner.training.netcheck.judgement import Wanted, judge_bandwidth
+from playrunner.training.netcheck.perf_table import read_table
+from playrunner.training.netcheck.sizes import Sizes
+from playrunner.training.netcheck.spares import Search, goes_on
+from playrunner.training.netcheck.verdict import Verdict
+from playrunner.training.ssh import preflight
+from playrunner.training.ssh.all_reduce import NotMeasured, measure
+from playrunner.training.ssh.bench import DEFAULT_PROFILE, job_on_nodes, prove
+from playrunner.training.ssh.hosts import open_fleet, usable_hosts
+from playrunner.training.ssh.job import Job
+from playrunner.training.ssh.plan import Request, environment_of, read_request, refuse
+from playrunner.training.ssh.pool import host_pool
+
+COMMAND = "nccl-image.bench"
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """One measurement; where it is not what it should be, what the search for a bad node found."""
+
+    output: str
+    wanted: Wanted
+    nodes: list[str]
+    verdict: Verdict | None = None
+    failure: NotMeasured | None = None
+
+
+def bench(nodes: int, sizes: Sizes, options: Options) -> int:
+    """A node that is to blame is put aside, and a spare takes its place."""
+    started, search = time.monotonic(), Search(COMMAND)
+    while True:
+        with open_fleet(options, nodes) as fleet:
+            outcome = _once(fleet, nodes or len(usable_hosts(fleet, options)), sizes, options)
+        bad = outcome.verdict
+        if bad is None or bad.ok or not _again(search, bad, outcome.nodes, nodes or 2, options):
+            if outcome.failure:
+                raise NotMeasured("; ".join([str(outcome.failure), *(bad.lines if bad and not bad.ok else ())]))
+            return tell(outcome.output, outcome.wanted, COMMAND, time.monotonic() - started, options)
+
+
+def _again(search: Search, bad: Verdict, nodes: list[str], wanted: int, options: Options) -> bool:
+    with host_pool(options, wanted) as pool:
+        return goes_on(search, bad, nodes, pool)
+
+
+def _once(fleet: Fleet, count: int, sizes: Sizes, options: Options) -> _Outcome:
+    job, environment, on_gpus = _planned(fleet, count, options)
+    expected = fleet.variable(job.master.host, "train_expected_bus_gbytes")
+    wanted = Wanted(str(fleet.variable(job.master.host, "instance_type", "")), len(job.seats),
+                    float(expected) if expected is not None else None, on_gpus)
+    output, failure = "", None
+    try:
+        output = measure(fleet, job, environment, on_gpus, sizes)
+        good = judge_bandwidth(read_table(output), wanted).ok
+    except NotMeasured as error:
+        failure, good = error, False
+    verdict = None if good else prove(fleet, job, environment)[1]
+    return _Outcome(output, wanted, [seat.host for seat in job.seats], verdict, failure)
+
+
+def _planned(fleet: Fleet, count: int, options: Options) -> tuple[Job, list[Variable], bool]:
+    """Every device of every node takes part; without devices one process a node."""
+    request = Request(DEFAULT_PROFILE, name="bandwidth", nodes=count)
+    profile = read_request(request)
+    job = job_on_nodes(request, profile, fleet, options)
+    facts = preflight.look(fleet, job)
+    refuse([f"{host}: {said['msg']}" for host, said in facts.items() if "msg" in said], "preflight")
+    devices = {seat.host: facts[seat.host]["devices"] for seat in job.seats}
+    on_gpus = all(each["kind"] == "cuda" for each in devices.values())
+    if on_gpus:
+        job = job_on_nodes(request, profile, fleet, options, {host: int(each["count"]) for host, each in devices.items()})
+    return preflight.with_free_ports(job, facts), environment_of(job, fleet, facts), on_gpus

@@ -1,0 +1,24 @@
+"""train.env: the environment of a run's processes, explained."""
+
+from __future__ import annotations
+
+from playrunner.commands.flags import print_json
+from playrunner.options import Options
+from playrunner.training.environment.compiler import as_json, show_environment
+from playrunner.training.ssh import preflight
+from playrunner.training.ssh.hosts import open_fleet
+from playrunner.training.ssh.plan import Request, environment_of, plan, read_request, refuse, wanted_nodes
+
+
+def show_env(request: Request, options: Options, why: str) -> int:
+    profile = read_request(request)
+    with open_fleet(options, wanted_nodes(request, profile)) as fleet:
+        job = plan(request, profile, fleet, options)
+        facts = preflight.look(fleet, job)
+        refuse([f"{host}: {said['msg']}" for host, said in facts.items() if "msg" in said], "preflight")
+        variables = environment_of(job, fleet, facts)
+    if options.json:
+        print_json({"environment": as_json(variables)})
+    else:
+        print(show_environment(variables, why))
+    return 0

@@ -1,0 +1,37 @@
+"""The hosts that may train: where an inventory names them, and where each keeps code and runs."""
+
+from __future__ import annotations
+
+from playrunner.options import Options
+from playrunner.run.run import open_inventory
+from playrunner.ssh.fleet import Fleet
+from playrunner.ssh.quarantine import Quarantine
+from playrunner.ssh.sandbox_autostart import set_stage
+
+DEFAULT_ROOT = "~/playrunner-training"
+
+
+def open_fleet(options: Options, nodes: int = 0) -> Fleet:
+    """The inventory's hosts, ready to be asked; a sandbox's nodes are started when they are not up."""
+    inventory = open_inventory(options)
+    set_stage(inventory, nodes)
+    return Fleet(inventory)
+
+
+def training_hosts(fleet: Fleet, options: Options) -> list[str]:
+    """In the inventory's order, spares last."""
+    given = fleet.variable("localhost", "train_hosts", "")
+    chosen = fleet.select(str(given or ("nodes" if "nodes" in fleet.inventory.groups else "all")), options.limit)
+    spares = str(fleet.variable("localhost", "train_spares", ""))
+    return list(dict.fromkeys([*chosen, *(fleet.select(spares, options.limit) if spares else [])]))
+
+
+def usable_hosts(fleet: Fleet, options: Options) -> list[str]:
+    """Those that are not in quarantine."""
+    aside = Quarantine(fleet).entries()
+    return [host for host in training_hosts(fleet, options) if host not in aside]
+
+
+def root_of(fleet: Fleet, host: str) -> str:
+    """A node's folder of code and runs."""
+    return str(fleet.variable(host, "train_root", DEFAULT_ROOT))

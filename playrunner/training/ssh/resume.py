@@ -1,0 +1,51 @@
+"""train.resume and train.scale: a run goes on from its newest complete checkpoint, on as many nodes or on others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from playrunner.commands.flags import print_json
+from playrunner.errors import BadInput
+from playrunner.options import Options
+from playrunner.training.runs.record import Record
+from playrunner.training.runs.selection import the_run
+from playrunner.training.runs.states import ENDED
+from playrunner.training.ssh.ending import stop_run
+from playrunner.training.ssh.hosts import open_fleet
+from playrunner.training.ssh.launch import launch
+from playrunner.training.ssh.plan import Request
+from playrunner.training.ssh.run_view import Run
+
+
+def resume(options: Options, name: str, nodes: int, overrides: tuple[str, ...], detach: bool) -> int:
+    with open_fleet(options, nodes) as fleet:
+        run = the_run(fleet, options, name)
+    if run.state not in ENDED:
+        raise BadInput(f"{run.name} is {run.state}; there is nothing to resume (train.scale changes its nodes)")
+    return launch(_again(run, nodes or len(run.hosts), overrides, detach), options)
+
+
+def scale(options: Options, name: str, nodes: int, detach: bool) -> int:
+    if nodes < 1:
+        raise BadInput("--nodes says how many nodes the run should have")
+    with open_fleet(options, nodes) as fleet:
+        run = the_run(fleet, options, name)
+        alive = [host for host, said in run.keepers.items() if said.get("state") == "running"]
+        if run.state == "running" and len(run.hosts) == len(alive) == nodes:
+            if options.json:
+                print_json({"name": run.name, "state": run.state, "changed": False, "nodes": run.hosts})
+            else:
+                print(f"{run.name} has {nodes} node{'s' * (nodes != 1)} already: nothing changed")
+            return 0
+        if run.state in ("running", "stopping") and not options.check:
+            code = stop_run(fleet, run.job, options)
+            if code:
+                return code
+    return launch(_again(run, nodes, (), detach), options)
+
+
+def _again(run: Run, nodes: int, overrides: tuple[str, ...], detach: bool) -> Request:
+    """The request that made the run, on another number of nodes."""
+    given = Record(run.name).job() or run.job
+    request = Request(str(given["profile"]), run.name, nodes, tuple(given.get("overrides", ())), str(given["launcher"]))
+    return replace(request, overrides=(*request.overrides, *overrides), detach=detach)

@@ -1,0 +1,108 @@
+"""train.tensorboard: a run's curves in a browser, served by its first node, reached through the connection to it."""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+from typing import Any
+
+from playrunner.commands.flags import print_json
+from playrunner.errors import PlayrunnerError
+from playrunner.options import Options
+from playrunner.ssh.connection import Channel
+from playrunner.text.documents import json_object
+from playrunner.training.code_staging import stage_code
+from playrunner.training.node_shell import in_shell
+from playrunner.training.runs.selection import the_run
+from playrunner.training.ssh.hosts import open_fleet
+from playrunner.training.ssh.relay import LOOPBACK, Relay
+
+START_SECONDS = 60.0  # importing tensorboard takes a few; on a busy node many
+
+
+class BoardFailed(PlayrunnerError):
+    """TensorBoard does not run on the node."""
+
+    exit_code = 6
+
+
+def serve_board(options: Options, name: str, port: int) -> int:
+    """Until Ctrl-C; nothing is left on the node, whichever way this ends."""
+    with open_fleet(options) as fleet:
+        run = the_run(fleet, options, name)
+        node: dict[str, Any] = run.job["nodes"][0]
+        host = node["host"]
+        relay = Relay(port)  # first, since a port that is taken is said at once
+        code = stage_code(fleet, {host: node["root"]})[host]
+        output = f"{node['root']}/runs/{run.name}/output"
+        words = [node["python"], "-m", "trainer.node.tensorboard_server", output]
+        channel = fleet.start(host, f"PYTHONPATH={in_shell(code)} exec {' '.join(map(in_shell, words))}")
+        try:
+            said = _first_word(host, channel)
+            relay.serve(lambda: fleet.agents.pool.get(fleet.target(host)).forward(LOOPBACK, said["port"]))
+            _tell(options, run.name, host, said, relay.url)
+            _serve(host, channel)
+        except KeyboardInterrupt:
+            return 0
+        finally:
+            relay.close()
+            channel.close()
+    return 0
+
+
+def _tell(options: Options, name: str, host: str, said: dict[str, Any], url: str) -> None:
+    if options.json:
+        print_json({"name": name, "host": host, "url": url, "folder": said["folder"], "made": said["made"]})
+    else:
+        print(f"{name}: {url} (Ctrl-C ends)")
+        if said["made"]:
+            print("shown from its metrics; --set train.log.tensorboard=true makes a run write event files itself")
+    sys.stdout.flush()
+
+
+def _first_word(host: str, channel: Channel) -> dict[str, Any]:
+    """The port that it serves on, once it does."""
+    words: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=lambda: words.put(_line(channel)), daemon=True).start()
+    try:
+        line = words.get(timeout=START_SECONDS)
+    except queue.Empty:
+        raise BoardFailed(f"{host}: tensorboard did not start within {START_SECONDS:g} s") from None
+    said = json_object(line) or {"error": line or _complaint(channel)}
+    if "error" in said:
+        raise BoardFailed(f"{host}: {said['error']}")
+    return said
+
+
+def _serve(host: str, channel: Channel) -> None:
+    """As long as it lives; a thread waits, so that Ctrl-C is heard."""
+    ended = threading.Event()
+
+    def listen() -> None:
+        try:
+            while channel.receive():
+                pass
+        except (OSError, EOFError):
+            pass
+        ended.set()
+
+    threading.Thread(target=listen, daemon=True).start()
+    while not ended.wait(0.5):
+        pass
+    raise BoardFailed(f"{host}: tensorboard ended: {_complaint(channel)}")
+
+
+def _line(channel: Channel) -> str:
+    data = b""
+    try:
+        while b"\n" not in data and (more := channel.receive()):
+            data += more
+    except (OSError, EOFError):
+        pass
+    return next((line for line in data.decode(errors="replace").splitlines() if line.startswith("{")), "")
+
+
+def _complaint(channel: Channel) -> str:
+    lines = [line.strip() for line in channel.complaints().splitlines() if line.strip()]
+    return lines[-1] if lines else "it said nothing"

@@ -1,0 +1,140 @@
+"""train.why: every node is looked at once, all together, and what may be behind a run's trouble is told, the likeliest first."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import asdict, replace
+from typing import Any
+
+from playrunner.commands.flags import print_json
+from playrunner.errors import BadInput
+from playrunner.options import Options
+from playrunner.ssh.fleet import Answer, Fleet
+from playrunner.text.documents import read_json_object
+from playrunner.training.diagnosis.causes import Cause, Facts, causes
+from playrunner.training.netcheck.verdict import Expected, judge
+from playrunner.training.runs.record import Record
+from playrunner.training.runs.selection import RunNotFound, the_run
+from playrunner.training.ssh import preflight
+from playrunner.training.ssh.hosts import open_fleet
+from playrunner.training.ssh.job import profile_of
+from playrunner.training.ssh.plan import Request, plan
+from playrunner.training.ssh.run_view import Run
+
+ANSWER_SECONDS = 40.0  # a node's own look takes at most 25, stack dumps included; one that is frozen never answers
+METRICS = 200  # lines that tell how long a step usually takes
+_SHOWN = 5
+
+
+def show_why(options: Options, name: str) -> int:
+    with open_fleet(options) as fleet:
+        try:
+            facts = _facts(fleet, the_run(fleet, options, name, METRICS), options)
+        except RunNotFound:
+            missing = _never_launched(fleet, options, name)
+            if missing is None:
+                raise
+            facts = missing
+    found = causes(facts)
+    if options.json:
+        print_json({"name": facts.name, "state": facts.state, "step": facts.step, "causes": [asdict(cause) for cause in found],
+                    "silent": dict(facts.silent), "nodes": {host: dict(said) for host, said in facts.nodes.items()}})
+    else:
+        print(told(facts, found))
+    return 0
+
+
+def told(facts: Facts, found: list[Cause]) -> str:
+    """The causes as text, the likeliest first; unlikely ones only when there is nothing better."""
+    steps = f", step {facts.step} of {facts.job.get('steps', '?')}" if facts.metrics else ", no step yet"
+    lines = [f"{facts.name}: {facts.state}{steps}"]
+    likely = [cause for cause in found if cause.score >= found[0].score // 2][:_SHOWN]
+    for number, cause in enumerate(likely, 1):
+        sure = f"  ({cause.score} %)" if cause.score else ""
+        lines += ["", f"{number}. {cause.title}{sure}", *(f"     {line}" for line in cause.evidence)]
+        if cause.next_command:
+            lines.append(f"   next: {cause.next_command}")
+    rest = len(found) - len(likely)
+    if rest:
+        lines += ["", f"and {rest} less likely: --json has all of them"]
+    return "\n".join(lines)
+
+
+def ask_within(fleet: Fleet, module: str, arguments: dict[str, dict[str, Any]], seconds: float) -> dict[str, Answer]:
+    """One module on every host at once; a host that hangs is told as silent, and waited for no longer."""
+    answers: dict[str, Answer] = {}
+
+    def ask(host: str) -> None:
+        answers.update(fleet.ask([host], module, arguments.__getitem__))
+
+    threads = [threading.Thread(target=ask, args=(host,), daemon=True) for host in arguments]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    silence: Answer = {"unreachable": True, "msg": f"no answer within {seconds:g} s"}
+    return {host: dict(answers).get(host, silence) for host in arguments}
+
+
+def _facts(fleet: Fleet, run: Run, options: Options) -> Facts:
+    nodes = {node["host"]: node for node in run.job.get("nodes", ())}
+    since = float(run.job.get("created", 0)) - 5
+    arguments = {host: {"root": node["root"], "host": host, "run": run.name, "python": node["python"], "since": since}
+                 for host, node in nodes.items() if host in fleet.inventory.hosts}
+    answers = ask_within(fleet, "train.vitals", arguments, ANSWER_SECONDS)
+    silent = {host: str(said.get("msg", "")) for host, said in answers.items() if "processes" not in said}
+    silent |= {host: "it is no longer in the inventory" for host in nodes if host not in arguments}
+    found = Facts(run.name, run.state, run.job, time.time(), run.keepers,
+                  {host: said for host, said in answers.items() if "processes" in said}, silent, run.metrics, run.checkpoints,
+                  network=_network(fleet, run))
+    if not run.metrics and not found.going_on:
+        return replace(found, preflight=_in_the_way(fleet, _as_launched(run), options))
+    return found
+
+
+def _network(fleet: Fleet, run: Run) -> tuple[str, ...]:
+    """What the gate measured before the run began, if this machine launched it, and what is to be said against it."""
+    try:
+        result = read_json_object(Record(run.name).folder / "gate.json")
+    except BadInput:
+        return ()
+    host = run.hosts[0]
+    expected = Expected(fleet.variable(host, "train_expected_gbps"), fleet.variable(host, "train_expected_latency_us"))
+    verdict = judge(result, expected)
+    return () if verdict.ok else verdict.lines
+
+
+def _never_launched(fleet: Fleet, options: Options, name: str) -> Facts | None:
+    """No node knows the run: what stands in the way of launching it; None when it is not known what it would be."""
+    recorded = Record(name).job() if name else {}
+    request = _request(recorded, name)
+    try:
+        profile_of(request.profile, ())
+    except BadInput:
+        return None
+    job = recorded or {"profile": request.profile, "name": name}
+    return Facts(name, "not started", job, time.time(), preflight=_in_the_way(fleet, request, options))
+
+
+def _request(job: dict[str, Any], name: str) -> Request:
+    """As it was launched; one that never was is taken for the profile of its name."""
+    if not job:
+        return Request(name, name)
+    nodes, overrides = len(job.get("nodes", ())), tuple(job.get("overrides", ()))
+    return Request(str(job["profile"]), name, nodes, overrides, str(job.get("launcher", "")))
+
+
+def _as_launched(run: Run) -> Request:
+    return _request(Record(run.name).job() or run.job, run.name)
+
+
+def _in_the_way(fleet: Fleet, request: Request, options: Options) -> tuple[str, ...]:
+    """What preflight says now; what the profile itself is refused for, when it is."""
+    try:
+        job = plan(request, profile_of(request.profile, request.overrides), fleet, options)
+    except BadInput as error:
+        return (str(error),)
+    facts = preflight.look(fleet, job)
+    return tuple(preflight.complaints(preflight.with_free_ports(job, facts), facts, time.time()))

@@ -1,0 +1,1 @@
+"""Which value a name has: precedence, scopes, templates and filters."""

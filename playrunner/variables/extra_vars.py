@@ -1,0 +1,49 @@
+"""Variables from the command line: key=value words, JSON or YAML text, or @file."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import Any
+
+from playrunner.errors import BadInput
+from playrunner.text.documents import parse_yaml, read_yaml
+from playrunner.text.written import written
+
+
+def read_extra_vars(given: tuple[str, ...]) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for text in given:
+        merged.update(_read(text.strip()))
+    return merged
+
+
+def _read(text: str) -> dict[str, Any]:
+    if not text:
+        return {}
+    if text.startswith("@"):
+        value = read_yaml(Path(os.path.expanduser(text[1:])))
+    elif text[0] in "{[":
+        value = parse_yaml(text, "--extra-vars")
+    else:
+        return _pairs(text)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise BadInput(f"--extra-vars takes a mapping of names to values, not {text[:60]!r}")
+    return dict(value)
+
+
+def _pairs(text: str) -> dict[str, Any]:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise BadInput(f"--extra-vars cannot be read: {error} in {text[:60]!r}") from None
+    found = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name.strip():
+            raise BadInput(f"--extra-vars takes name=value, JSON, or @file; {word!r} is none of them")
+        found[name.strip()] = written(value)
+    return found

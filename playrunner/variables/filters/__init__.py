@@ -1,0 +1,42 @@
+"""What templates can do with values: filters by noun, tests in verdicts.py, lookups in lookups.py.
+
+A filter is a plain function; it is in a template's reach once its file's FILTERS names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from playrunner.variables.filters import (
+    booleans,
+    data,
+    dates,
+    hashing,
+    jinja_tests,
+    mappings,
+    numbers,
+    paths,
+    regex,
+    sequences,
+    sets,
+    text,
+)
+
+_NOUNS = (booleans, data, dates, hashing, mappings, numbers, paths, regex, sequences, sets, text)
+
+FILTERS: dict[str, Callable[..., Any]] = {name: each for noun in _NOUNS for name, each in noun.FILTERS.items()}
+TESTS: dict[str, Callable[..., Any]] = {**jinja_tests.RESULT_TESTS, **jinja_tests.VALUE_TESTS, **jinja_tests.FILE_TESTS}
+
+# Filters and tests that look at files, which an earlier step may still be making.
+READ_FILES: frozenset[str] = paths.READ_FILES | jinja_tests.FILE_TESTS.keys()
+
+# Filters and tests that may be given an undefined value.
+ACCEPT_MISSING = frozenset({"default", "d", "mandatory", "ternary", "defined", "undefined", "type_debug"})
+
+INSTEAD_OF_FILTER = {
+    "json_query": "use selectattr, map(attribute='name') and dict access",
+    "ipaddr": "use regex_search, or compute the address where the variable is defined",
+    "vault": "keep the secret in the environment or a secret manager",
+    "unvault": "keep the secret in the environment or a secret manager",
+}

@@ -1,0 +1,291 @@
+"""Who wins when a name is defined more than once, and what a template sees.
+
+From weakest to strongest: role defaults, inventory (groups, then the host), facts, the play's vars, vars_files, the role's
+vars, block and task vars, include_vars, set_fact and register, role and include parameters, --extra-vars. The names the
+runner itself defines (inventory_hostname, groups, hostvars, ...) and a loop's own variables cannot be overridden.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from playrunner.errors import BadInput, Place, StepFailed
+from playrunner.inventory.inventory import Inventory
+from playrunner.model import Role, Step
+from playrunner.text.written import Plain, TemplateText, is_authored
+from playrunner.variables.host_memory import OMIT, PlayVariables, World
+from playrunner.variables.templating import MISSING
+from playrunner.variables.views import HostVars, View
+
+
+class Waiter:
+    """How a scope waits for values that are still on their way; a strand of the executor is one."""
+
+    tentative: dict[str, Any]  # values of steps that are not confirmed yet
+
+    def settle(self) -> None:
+        """Wait for every step this host has under way."""
+
+    def wait_for(self, name: str) -> None:
+        """Wait for the step that registers this name, if one is under way."""
+
+    def wait_for_all_hosts(self) -> None:
+        """Wait until every host has done the steps that stand before this one."""
+
+    def wait_for_host(self, host: str) -> None:
+        """Wait until another host has done the steps that stand before this one."""
+
+
+class Scope:
+    """All variables as one step on one host sees them, each looked up and rendered when it is first read."""
+
+    def __init__(self, world: World, host: str, play: PlayVariables | None = None, step: Step | None = None, *,
+                 local: Mapping[str, Any] | None = None, params: Mapping[str, Any] | None = None,
+                 files: Mapping[str, Any] | None = None, waiter: Waiter | None = None) -> None:
+        self.world, self.host, self.play, self.step = world, host, play, step
+        self.local = local or {}
+        self.params = params or {}
+        self.files = files or {}
+        self.waiter = waiter
+        self._seen: dict[str, Any] = {}
+        self._rendering: list[str] = []
+
+    def inner(self, local: Mapping[str, Any], step: Step | None = None) -> Scope:
+        """The same, with names of a loop or a result added."""
+        return Scope(self.world, self.host, self.play, step or self.step, local={**self.local, **local},
+                     params=self.params, files=self.files, waiter=self.waiter)
+
+    def beside(self, host: str) -> Scope:
+        """What another host's variables are, once it is as far as this one."""
+        if self.waiter and host != self.host:
+            self.waiter.wait_for_host(host)
+        return Scope(self.world, host, waiter=self.waiter if host == self.host else None)
+
+    def traced(self) -> TracedScope:
+        """The same, for a value of which it matters where it came from."""
+        return TracedScope(self, [])
+
+    # What templates ask for.
+
+    def lookup(self, name: str) -> Any:
+        if name in self._seen:
+            return self._seen[name]
+        raw, is_data = self._raw(name)
+        if raw is MISSING or is_data or not contains_template(raw):
+            value = raw
+        else:
+            if name in self._rendering:
+                circle = " -> ".join([*self._rendering[self._rendering.index(name):], name])
+                raise StepFailed(f'the variable "{name}" is defined by itself: {circle}')
+            self._rendering.append(name)
+            try:
+                value = self.world.templar.render_variable(raw, self)
+            except BadInput as error:
+                raise error if error.place else BadInput(error.message, self.origin(name)) from None
+            finally:
+                self._rendering.pop()
+        if value is not MISSING:
+            self._seen[name] = value
+        return value
+
+    def origin(self, name: str) -> Place | None:
+        """The file and line that gave a variable, when it is the inventory's value that wins."""
+        layer = next((layer for layer, *_ in self._layers() if name in layer), None)
+        return layer.place(name) if isinstance(layer, _Values) else None
+
+    def names(self) -> Iterator[str]:
+        seen: set[str] = set()
+        for layer, _ in self._layers():
+            for name in layer:
+                if name not in seen:
+                    seen.add(name)
+                    yield name
+        yield from (name for name in self._magic_names() if name not in seen)
+
+    def settle(self) -> None:
+        if self.waiter:
+            self.waiter.settle()
+
+    def find(self, path: str, folder: str) -> Path:
+        """A file on the controller, looked for in the role, beside the task file, and beside the playbook."""
+        wanted = Path(os.path.expanduser(path))
+        if wanted.is_absolute():
+            if not os.path.exists(wanted):  # which takes any text, a name too long or with a NUL in it, too
+                raise BadInput(f'there is no file "{wanted}" on this machine')
+            return wanted
+        key = (path, folder, self.step.role.path if self.step and self.step.role else None,
+               self.step.directory if self.step else None, self.play.play.directory if self.play else None)
+        if key in self.world.files:
+            return self.world.files[key]
+        tried = [place / wanted for place in self.search_path(folder)]
+        for candidate in tried:
+            if os.path.exists(candidate):
+                self.world.files[key] = candidate
+                return candidate
+        raise BadInput(f'there is no file "{path}"; looked for {", ".join(map(str, tried))}')
+
+    def search_path(self, folder: str) -> list[Path]:
+        bases: list[Path] = []
+        if self.step:
+            if self.step.role:
+                bases.append(self.step.role.path)
+            bases.append(self.step.directory)
+        bases.append(self.play.play.directory if self.play else Path.cwd())
+        return list(dict.fromkeys(place for base in bases for place in (base / folder, base)))
+
+    # Who wins.
+
+    def _raw(self, name: str) -> tuple[Any, bool]:
+        """The strongest value of a name as it was given, and whether it is data that must not be rendered."""
+        if name in self.local:
+            return self.local[name], True
+        magic = self._magic(name)
+        if magic is not MISSING:
+            return magic, True
+        if self.waiter:
+            self.waiter.wait_for(name)
+        for layer, is_data in self._layers():
+            if name in layer:
+                return layer[name], is_data
+        return MISSING, True
+
+    def _layers(self) -> Iterator[tuple[Mapping[str, Any], bool]]:
+        """The layers, strongest first."""
+        memory, step = self.world.memory(self.host), self.step
+        yield self.world.extra, False
+        yield self.params, False
+        if step and step.role:
+            yield step.role.params, False
+        if self.waiter:
+            yield self.waiter.tentative, True
+        yield memory.given, True
+        yield memory.included, False
+        if step:
+            yield from ((layer, False) for layer in reversed(step.keywords.vars))
+            if step.role:
+                yield step.role.vars, False
+        if self.play:
+            yield self.play.role_vars, False
+            yield self.files, False
+            yield self.play.prompted, False
+            yield self.play.play.vars, False
+        yield memory.facts, True
+        yield _Values(self.world.inventory, self.host), False
+        if step and step.role:
+            yield step.role.defaults, False
+        if self.play:
+            yield self.play.role_defaults, False
+
+    # The names the runner defines.
+
+    def _magic(self, name: str) -> Any:
+        if name in _MAGIC:
+            return _MAGIC[name](self)
+        if self.play and name in self.play.settings:
+            value = self.play.settings[name]
+            if not callable(value):
+                return value
+            if self.waiter:  # which hosts are still in the play is only known once they are as far as this one
+                self.waiter.wait_for_all_hosts()
+            return value()
+        return self.world.settings.get(name, MISSING)
+
+    def _magic_names(self) -> Iterator[str]:
+        yield from _MAGIC
+        yield from self.world.settings
+        if self.play:
+            yield from self.play.settings
+
+
+class TracedScope(Scope):
+    """A scope that notes each name it reads whose value is not its author's: results, facts, what was made of them."""
+
+    def __init__(self, scope: Scope, foreign: list[str]) -> None:
+        self.__dict__.update(scope.__dict__)
+        self._seen, self._rendering, self.foreign = {}, [], foreign
+
+    def beside(self, host: str) -> TracedScope:
+        return TracedScope(super().beside(host), self.foreign)
+
+    def _raw(self, name: str) -> tuple[Any, bool]:
+        raw, is_data = super()._raw(name)
+        if not is_authored(raw) and (name in self.local or name not in self._magic_names() or name == "ansible_facts"):
+            self.foreign.append(name)
+        return raw, is_data
+
+
+class _Values(Mapping[str, Any]):
+    """The inventory's variables of a host without their origins."""
+
+    def __init__(self, inventory: Inventory, host: str) -> None:
+        self._values = inventory.variables(host)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name].value
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
+
+    def place(self, name: str) -> Place:
+        return self._values[name].place
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def contains_template(value: Any) -> bool:
+    if isinstance(value, str):
+        return isinstance(value, TemplateText)
+    if isinstance(value, Plain):
+        return False
+    if isinstance(value, dict):
+        return any(contains_template(key) or contains_template(inner) for key, inner in value.items())
+    if isinstance(value, (list, tuple)):
+        return any(contains_template(inner) for inner in value)
+    return False
+
+
+def _group_names(scope: Scope) -> list[str]:
+    return scope.world.inventory.host(scope.host).group_names
+
+
+def _role_value(read: Callable[[Role], Any]) -> Callable[[Scope], Any]:
+    return lambda scope: read(scope.step.role) if scope.step and scope.step.role else MISSING
+
+
+_MAGIC: dict[str, Callable[[Scope], Any]] = {
+    "inventory_hostname": lambda scope: scope.host,
+    "inventory_hostname_short": lambda scope: scope.host.partition(".")[0],
+    "group_names": _group_names,
+    "groups": lambda scope: {name: list(hosts) for name, hosts in scope.world.inventory.groups.items()},
+    "hostvars": HostVars,
+    "vars": View,
+    "omit": lambda scope: OMIT,
+    "ansible_facts": lambda scope: _facts(scope),
+    "inventory_dir": lambda scope: str(scope.world.inventory.directory),
+    "inventory_file": lambda scope: str(next(iter(scope.world.inventory.files), "")),
+    "role_path": _role_value(lambda role: str(role.path)),
+    "role_name": _role_value(lambda role: role.name),
+    "ansible_role_name": _role_value(lambda role: role.name),
+    "ansible_parent_role_names": _role_value(lambda role: list(reversed(role.parents))),
+    "playbook_dir": lambda scope: str(scope.play.play.directory.absolute()) if scope.play else os.getcwd(),
+    "ansible_play_name": lambda scope: scope.play.play.name if scope.play else MISSING,
+    "ansible_search_path": lambda scope: [str(path) for path in scope.search_path("")],
+}
+
+
+MAGIC_NAMES = frozenset(_MAGIC)
+
+
+def _facts(scope: Scope) -> dict[str, Any]:
+    """The gathered facts under their plain names."""
+    if scope.waiter:
+        scope.waiter.wait_for("ansible_facts")
+    facts = scope.world.memory(scope.host).facts
+    return {name.removeprefix("ansible_"): value for name, value in facts.items()}

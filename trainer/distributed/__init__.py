@@ -1,0 +1,1 @@
+"""The process group, and each rank's progress."""

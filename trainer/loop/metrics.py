@@ -1,0 +1,121 @@
+"""What rank 0 writes down: a JSON line per logged step, TensorBoard beside it, a line or a bar on the terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from trainer.config import Train
+from trainer.loop.log_styles import line
+from trainer.models import parameter_count
+from trainer.validate import sequence_length
+
+# Dense bf16 rates from the makers' data sheets, by a part of the device's name.
+_PEAK_FLOPS = {"H200": 989e12, "H100": 989e12, "A100": 312e12, "L40S": 362e12, "A10G": 70e12, "T4": 65e12}
+
+
+class Metrics:
+    def __init__(self, output: Path, train: Train, model: Any, world_size: int, resumed_at: int) -> None:
+        self.train, self.world_size = train, world_size
+        self.flops = _flops_per_token(train, parameter_count(model)) * _tokens_per_step(train)
+        self.file = _reopened(output / "metrics.jsonl", resumed_at)
+        self.board = _board(output) if train.log.tensorboard else None
+        self.spoken = os.environ.get("TRAINER_METRICS") == "log"  # where nobody outside reads the file, the log carries it too
+        self.bar = train.log.progress and train.log.style == "plain" and sys.stderr.isatty()
+        self.begun = self.since = time.perf_counter()
+        self.since_step, self.waited = resumed_at, 0.0
+
+    def step(self, step: int, loss: float, lr: float, grad_norm: float | None, device: Any, extra: dict[str, float]) -> None:
+        """Write one logged step; rates are means since the one before."""
+        now = time.perf_counter()
+        steps = max(1, step - self.since_step)
+        seconds = (now - self.since) / steps
+        record: dict[str, Any] = {
+            "step": step, "loss": loss, "lr": lr, "grad_norm": grad_norm,
+            "tokens_per_second": _tokens_per_step(self.train) / seconds,
+            "samples_per_second": self.train.batch_size / seconds,
+            "mfu": self._mfu(seconds, device), "memory_mib": _memory_mib(device),
+            "data_wait_seconds": self.waited / steps, "step_seconds": seconds, "time": time.time(), **extra,
+        }
+        self.since, self.since_step, self.waited = now, step, 0.0
+        self.write(record)
+        text = line(self.train, record, self.world_size)
+        if self.bar:
+            done = 24 * step // self.train.steps
+            end = "\n" if step == self.train.steps else ""
+            print(f"\r[{'#' * done}{'.' * (24 - done)}] {text}", end=end, file=sys.stderr, flush=True)
+        else:
+            print(text, flush=True)
+
+    def write(self, record: dict[str, Any]) -> None:
+        """One line of JSON; a value that is no number is written as null, which JSON has."""
+        clean = {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in record.items()}
+        text = json.dumps(clean)
+        self.file.write(text + "\n")
+        self.file.flush()
+        if self.spoken:
+            print(f"metrics {text}\n", end="", flush=True)  # in one piece: torchrun's tail of it may read in between
+        if self.board:
+            for key, value in clean.items():
+                if isinstance(value, float | int) and key not in ("step", "time"):
+                    self.board.add_scalar(key if "/" in key else f"train/{key}", value, record["step"])
+
+    def close(self) -> None:
+        self.file.close()
+        if self.board:
+            self.board.close()
+
+    def _mfu(self, seconds: float, device: Any) -> float | None:
+        if device.type != "cuda":
+            return None
+        import torch
+
+        name = torch.cuda.get_device_name(device)
+        peak = next((rate for part, rate in _PEAK_FLOPS.items() if part in name), None)
+        return self.flops / seconds / (peak * self.world_size) if peak else None
+
+
+def _reopened(path: Path, resumed_at: int) -> Any:
+    """The metrics so far without the steps that will be taken again, so that the curve has no doubles."""
+    if path.exists():
+        kept = []
+        for text in path.read_text().splitlines(keepends=True):
+            try:
+                if text.endswith("\n") and json.loads(text)["step"] <= resumed_at:
+                    kept.append(text)
+            except (ValueError, KeyError):
+                continue  # a line cut short by a crash
+        path.write_text("".join(kept) if resumed_at else "")
+    return path.open("a", encoding="utf-8")
+
+
+def _board(output: Path) -> Any:
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(str(output / "tensorboard"))
+
+
+def _tokens_per_step(train: Train) -> int:
+    return train.batch_size * (1 if train.model.kind == "mlp" else sequence_length(train))
+
+
+def _flops_per_token(train: Train, parameters: int) -> float:
+    """Six per parameter, and the attention's own products (not halved for the causal mask)."""
+    if train.model.kind == "mlp":
+        return 6.0 * parameters
+    return 6.0 * parameters + 12.0 * train.model.layers * train.model.width * sequence_length(train)
+
+
+def _memory_mib(device: Any) -> float:
+    if device.type == "cuda":
+        import torch
+
+        return torch.cuda.max_memory_allocated(device) / 2**20
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,0 +1,1 @@
+"""The network check: ranks measure their links before they train."""

@@ -1,0 +1,1 @@
+"""Optimizers, schedules and DeepSpeed's configuration."""

@@ -1,0 +1,38 @@
+"""DeepSpeed's JSON, rendered from the profile so that nothing is said twice; a launcher writes the same beside the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trainer.config import Train
+from trainer.validate import accumulation
+
+
+def rendered(train: Train, world_size: int, on_cpu: bool, own_kernel: bool) -> dict[str, Any]:
+    """The JSON DeepSpeed reads. The learning rate is not in it: the loop sets it from the profile's schedule."""
+    optimizer, strategy = train.optimizer, train.strategy
+    parameters: dict[str, Any] = {"lr": optimizer.lr, "betas": list(optimizer.betas), "eps": optimizer.eps,
+                                  "weight_decay": optimizer.weight_decay}
+    if not own_kernel:
+        parameters["torch_adam"] = True
+    zero: dict[str, Any] = {
+        "stage": strategy.zero_stage, "allgather_partitions": True, "allgather_bucket_size": strategy.bucket_size,
+        "reduce_scatter": True, "reduce_bucket_size": strategy.bucket_size, "overlap_comm": not on_cpu,
+        "contiguous_gradients": True,
+    }
+    if strategy.zero_offload != "none":
+        zero["offload_optimizer"] = {"device": "cpu", "pin_memory": True}
+    if strategy.zero_offload == "parameters":
+        zero["offload_param"] = {"device": "cpu", "pin_memory": True}
+    return {
+        "train_batch_size": train.batch_size,
+        "train_micro_batch_size_per_gpu": train.device_batch_size,
+        "gradient_accumulation_steps": accumulation(train, world_size),
+        "gradient_clipping": optimizer.grad_clip,
+        "optimizer": {"type": "AdamW", "params": parameters},
+        "zero_optimization": zero,
+        "fp16": {"enabled": train.precision == "fp16"},
+        "bf16": {"enabled": train.precision == "bf16"},
+        "zero_allow_untested_optimizer": True,
+        "steps_per_print": 1_000_000_000,  # the loop does the talking
+    }
