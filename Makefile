@@ -13,10 +13,10 @@ AWS_CLI := .venv-aws/.ready
 CLOUD := tests/modules/aws tests/modules/gcp tests/leftovers tests/roles
 IMAGES := tests/images tests/modules/image
 CLUSTER := tests/kube $(wildcard tests/sandbox/kube/test_controllers*.py tests/sandbox/kube/test_kubelet*.py tests/sandbox/kube/test_operators*.py)
-APART := tests/trainer tests/launch tests/fuzz $(CLOUD) $(IMAGES) $(CLUSTER)
+APART := tests/trainer tests/launch/end_to_end tests/fuzz $(CLOUD) $(IMAGES) $(CLUSTER)
 FUZZ_INPUTS ?= 20000
 export FUZZ_SEED
-LAUNCH ?= tests/launch tests/roles/test_gcp_training.py
+LAUNCH ?= tests/launch/end_to_end tests/roles/test_gcp_training.py
 # What holds for any API server, and is asked of a real one, too.
 KUBE := tests/sandbox/kube/test_conformance.py tests/modules/k8s tests/kube
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.runner import Stage
+from tests.support.runner import Stage
 
 if TYPE_CHECKING:  # imported by pytest below, which then explains failed assertions in it
-    from tests.sshd import NodeSet
+    from tests.support.sshd import NodeSet
 
-pytest_plugins = ["tests.sshd"]
+pytest_plugins = ["tests.support.sshd"]
 
 
 @pytest.fixture

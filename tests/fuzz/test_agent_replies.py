@@ -6,7 +6,7 @@ import json
 import time
 
 from playrunner.ssh import limits, replies
-from tests.fuzz.surface import as_bytes, fuzzed
+from tests.support.fuzz.surface import as_bytes, fuzzed
 
 SEEDS = [json.dumps(frame) for frame in (
     {"id": 1, "result": {"changed": True, "rc": 0, "stdout": "x", "stdout_lines": ["x"], "warnings": ["w"]}, "seconds": 0.5},

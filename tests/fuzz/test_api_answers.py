@@ -6,7 +6,7 @@ import json
 
 from playrunner.errors import HostUnreachable
 from playrunner.kube.client import answers
-from tests.fuzz.surface import as_bytes, fuzzed
+from tests.support.fuzz.surface import as_bytes, fuzzed
 
 META = {"name": "n", "namespace": "d", "uid": "u", "resourceVersion": "1", "labels": {"a": "b"},
     "ownerReferences": [{"kind": "Job"}]}

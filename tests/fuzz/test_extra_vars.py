@@ -6,7 +6,7 @@ from playrunner.errors import BadInput
 from playrunner.inventory.inventory import read_inventory
 from playrunner.inventory.patterns import select
 from playrunner.variables.extra_vars import read_extra_vars
-from tests.fuzz.surface import as_bytes, fuzzed, scratch
+from tests.support.fuzz.surface import as_bytes, fuzzed, scratch
 
 SEEDS = ['{"a": 1, "b": [1, {"c": null}]}', "{a: 1, b: 'x y', c: [1, 2]}", "a=1 b='x y' c=\"z\"", "a: 1\nb: {c: d}\n",
          "gpu:&ready:!bad", "n[0:3],~n\\d+", "n1,n2,n*[0]", "a=", "@nowhere.yaml"]

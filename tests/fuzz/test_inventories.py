@@ -13,7 +13,7 @@ from playrunner.ssh.targets import target_of
 from playrunner.variables.host_memory import World
 from playrunner.variables.scope import Scope
 from playrunner.variables.templating import Templar
-from tests.fuzz.surface import as_bytes, fuzzed, scratch
+from tests.support.fuzz.surface import as_bytes, fuzzed, scratch
 
 REPOSITORY = Path(__file__).parents[2]
 CONNECTED_YAML = """

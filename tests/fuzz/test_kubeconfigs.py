@@ -5,7 +5,7 @@ from __future__ import annotations
 from playrunner.errors import PlayrunnerError
 from playrunner.kube.client.config import KubeSettings, access
 from playrunner.kube.client.transport import Transport
-from tests.fuzz.surface import as_bytes, fuzzed, scratch
+from tests.support.fuzz.surface import as_bytes, fuzzed, scratch
 
 SEEDS = ["""
 apiVersion: v1

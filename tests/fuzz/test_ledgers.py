@@ -6,7 +6,7 @@ import json
 
 from playrunner.errors import PlayrunnerError
 from playrunner.record.past_runs import events, runs
-from tests.fuzz.surface import as_bytes, fuzzed, scratch
+from tests.support.fuzz.surface import as_bytes, fuzzed, scratch
 
 LINES = [{"event": "run", "at": 1700000000.5, "command": "play x.yaml"}, {"event": "intend",
     "host": "n1", "step": "s", "at": 1.0},

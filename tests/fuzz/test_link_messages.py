@@ -7,7 +7,7 @@ import socket
 from functools import cache
 from typing import Any
 
-from tests.fuzz.surface import as_bytes, fuzzed
+from tests.support.fuzz.surface import as_bytes, fuzzed
 from trainer.node import heartbeat_link, seal
 
 TOKEN = "secret"

@@ -7,7 +7,7 @@ from pathlib import Path
 from playrunner.errors import BadInput
 from playrunner.playbook import load_playbook
 from playrunner.run.selection import make_plan
-from tests.fuzz.surface import as_bytes, fuzzed, scratch
+from tests.support.fuzz.surface import as_bytes, fuzzed, scratch
 
 REPOSITORY = Path(__file__).parents[2]
 EVERY_KEYWORD = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.fuzz.surface import as_bytes, fuzzed, scratch
+from tests.support.fuzz.surface import as_bytes, fuzzed, scratch
 from trainer.errors import BadInput
 from trainer.profile import BUNDLED, read_profile
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from playrunner.errors import BadInput
 from playrunner.playbook.roles import bring_role
 from playrunner.playbook.steps import Surroundings, load_step_file
-from tests.fuzz.surface import as_bytes, fuzzed, scratch
+from tests.support.fuzz.surface import as_bytes, fuzzed, scratch
 
 FILES = sorted((Path(__file__).parents[2] / "roles").glob("*/tasks/*.yaml"))
 SEEDS = [file.read_text() for file in FILES if file.stat().st_size < 6000][:25]

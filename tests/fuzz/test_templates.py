@@ -9,7 +9,7 @@ from playrunner.inventory.inventory import read_inventory
 from playrunner.variables.host_memory import World
 from playrunner.variables.scope import Scope
 from playrunner.variables.templating import Templar
-from tests.fuzz.surface import fuzzed
+from tests.support.fuzz.surface import fuzzed
 
 SEEDS = [
     "{{ a | default('x') | upper }}",

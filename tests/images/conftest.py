@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.images.stage import required, storage
+from tests.support.images.image_stage import required, storage
 
 
 @pytest.fixture(scope="session")

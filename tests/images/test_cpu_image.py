@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.images.python_base import LENT, lay_out
-from tests.images.recipes import each_value
-from tests.runner import finish, start
+from tests.support.images.python_base import LENT, lay_out
+from tests.support.images.recipes import each_value
+from tests.support.runner import finish, start
 
 # The pins of the image, and the packages behind them.
 PACKAGES = {"torch_cpu": "torch", "numpy": "numpy", "fsspec": "fsspec", "aiobotocore": "aiobotocore", "pyyaml": "pyyaml",

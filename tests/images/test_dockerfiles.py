@@ -18,8 +18,8 @@ import pytest
 from playrunner.images.context import Source
 from playrunner.images.dockerfile import bases
 from playrunner.images.recipe import make
-from tests.images.recipes import IMAGES, recipes
-from tests.runner import REPOSITORY
+from tests.support.images.recipes import IMAGES, recipes
+from tests.support.runner import REPOSITORY
 
 STORED = Path(__file__).parent / "rendered"
 SETS = ("guide", "current")

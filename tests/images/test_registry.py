@@ -16,7 +16,7 @@ from playrunner.images.credentials import Credentials
 from playrunner.images.reference import parse
 from playrunner.images.registry import Registry
 from playrunner.images.settings import settings_of
-from tests.images.bearer import BearerRegistry
+from tests.support.images.bearer import BearerRegistry
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from playrunner.sandbox import registry
-from tests.runner import REPOSITORY
+from tests.support.runner import REPOSITORY
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from playrunner.sandbox.kube.process import process
-from tests.kube.stage import ROOT, Stage
-from tests.modules.k8s.stage import Api
+from tests.support.kube.addon_stage import ROOT, Stage
+from tests.support.kube.module_stage import Api
 
 
 @pytest.fixture(scope="session")

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.kube.account import account, storage  # noqa: F401
-from tests.kube.rendering import rendered
-from tests.kube.stage import ROOT, Stage
-from tests.modules.k8s.stage import Api
+from tests.support.kube.account import account, storage  # noqa: F401
+from tests.support.kube.addon_stage import ROOT, Stage
+from tests.support.kube.module_stage import Api
+from tests.support.kube.rendering import rendered
 
 # In the order of the facts: devices first, storage before what mounts it, operators before jobs.
 ROLES = ("nvidia", "neuron", "efa", "gke-driver", "etcd", "efs", "fsx", "volcano", "kubeflow", "elastic", "tensorboard",

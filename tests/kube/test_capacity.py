@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.kube.stage import Stage
+from tests.support.kube.addon_stage import Stage
 
 BARE = {"cpu": "127920m", "memory": "511Gi"}
 WHOLE = {**BARE, "aws.amazon.com/neuron": 16, "aws.amazon.com/neuroncore": 32, "vpc.amazonaws.com/efa": 8}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.kube.rendering import ROOT, container_of, rendered
-from tests.kube.stage import Stage
+from tests.support.kube.addon_stage import Stage
+from tests.support.kube.rendering import ROOT, container_of, rendered
 
 NAME = "aws-efa-k8s-device-plugin-daemonset"
 HELD_UP = {"kind": "container", "match": f"kube-system/{NAME}-*", "reason": "CreateContainerConfigError"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from playrunner.sandbox.kube.controllers.steering import steer
-from tests.kube.account import account, storage  # noqa: F401
-from tests.kube.rendering import container_of
-from tests.kube.stage import Stage
-from tests.sandbox.aws import PretendAws
+from tests.support.aws.sandbox import PretendAws
+from tests.support.kube.account import account, storage  # noqa: F401
+from tests.support.kube.addon_stage import Stage
+from tests.support.kube.rendering import container_of
 
 
 def test_efs_comes_once_and_goes_without_a_trace(storage: Stage, account: PretendAws) -> None:  # noqa: F811

@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from tests.kube.rendering import container_of
-from tests.kube.stage import PATIENCE_SECONDS, Stage
-from tests.modules.k8s.gate import Gate
 from tests.modules.k8s.test_ready import later
+from tests.support.kube.addon_stage import PATIENCE_SECONDS, Stage
+from tests.support.kube.rendering import container_of
+from tests.support.kube.request_gate import Gate
 
 KIND = "elasticjobs.elastic.pytorch.org"
 

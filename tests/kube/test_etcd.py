@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tests.kube.rendering import ROOT, container_of, rendered
-from tests.kube.stage import Stage
+from tests.support.kube.addon_stage import Stage
+from tests.support.kube.rendering import ROOT, container_of, rendered
 
 
 @pytest.mark.parametrize(("shape", "services", "deployment"), [

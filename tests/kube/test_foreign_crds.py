@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.kube.stage import ROOT, Stage
+from tests.support.kube.addon_stage import ROOT, Stage
 
 FOLDER = ROOT.parent / "shared" / "data" / "crds"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from playrunner.kube.client.client import MANAGER
-from tests.kube.definitions import FILES, FOLDER, defined, minor_version, ours, theirs
-from tests.kube.stage import ROOT, Stage
-from tests.sandbox.kube.webhook import Webhook
-from tests.training.cluster.facts.guides import JOBS
-from tests.training.cluster.rendering import rendered
+from tests.launch.unit.cluster.facts.guides import JOBS
+from tests.support.kube.addon_stage import ROOT, Stage
+from tests.support.kube.definitions import FILES, FOLDER, defined, minor_version, ours, theirs
+from tests.support.kube.webhook import Webhook
+from tests.support.launch.rendering import rendered
 
 OPERATORS = {"elasticjob": "elastic", "pytorchjob": "kubeflow", "vcjob": "volcano"}
 INDEXED, NAMING = 24, 25  # the minor versions since which there are Indexed Jobs, and servers name unknown fields

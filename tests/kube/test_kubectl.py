@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.kube.stage import ROOT, Stage
+from tests.support.kube.addon_stage import ROOT, Stage
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.kube.rendering import container_of
-from tests.kube.stage import Stage
 from tests.modules.k8s.test_ready import later
+from tests.support.kube.addon_stage import Stage
+from tests.support.kube.rendering import container_of
 
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 HOOK = f"{HOOKS}/validator.training-operator.kubeflow.org"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.kube.rendering import ROOT, rendered
+from tests.support.kube.rendering import ROOT, rendered
 
 STORED = ROOT / "tests" / "manifests"
 VERSIONS = [f"1.{minor}" for minor in range(29, 37)]

@@ -9,7 +9,7 @@ import pytest
 
 from playrunner.kube.nodes.contract import Group, group_of, groups_of, shortfalls
 from playrunner.sandbox.kube.controllers.kubelet.volumes import host_folder
-from tests.kube.stage import Stage
+from tests.support.kube.addon_stage import Stage
 
 KEY = "playrunner.io/contract"
 WHOLE = {"nvidia.com/gpu": 8, "vpc.amazonaws.com/efa": 4}

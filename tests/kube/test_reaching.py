@@ -16,9 +16,9 @@ from playrunner.lifecycle.teardown import tear_down
 from playrunner.options import Options
 from playrunner.playbook.playbook import roles_play
 from playrunner.run.run import run_plays
-from tests.kube.stage import ROOT, Stage, heard
-from tests.modules.k8s.stage import Api
-from tests.sandbox.aws import PretendAws
+from tests.support.aws.sandbox import PretendAws
+from tests.support.kube.addon_stage import ROOT, Stage, heard
+from tests.support.kube.module_stage import Api
 
 NAME = "nvidia-device-plugin-daemonset"
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.kube.rendering import ROOT, container_of, rendered
-from tests.kube.stage import Stage
+from tests.support.kube.addon_stage import Stage
+from tests.support.kube.rendering import ROOT, container_of, rendered
 
 
 def bodies(**known: Any) -> dict[tuple[str, str], dict[str, Any]]:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.kube.rendering import container_of
-from tests.kube.stage import Stage
 from tests.modules.k8s.test_ready import later
-from tests.sandbox.kube.webhook import Webhook
+from tests.support.kube.addon_stage import Stage
+from tests.support.kube.rendering import container_of
+from tests.support.kube.webhook import Webhook
 
 KINDS = ("jobs.batch.volcano.sh", "commands.bus.volcano.sh", "podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh")
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"

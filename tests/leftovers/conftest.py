@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from playrunner.aws.client import Account, Aws, AwsSettings
-from tests.sandbox.aws import PretendAws
 from tests.sandbox.conftest import aws, aws_server  # noqa: F401
+from tests.support.aws.sandbox import PretendAws
 
 HASTE = 100  # a second of waiting takes a hundredth: life cycles here are that much shorter than the real ones
 

@@ -13,8 +13,8 @@ from invoke.program import Program
 
 from playrunner.commands.audit import audit
 from tests.leftovers.conftest import variables_of
-from tests.leftovers.world import Builder
-from tests.sandbox.aws import PretendAws
+from tests.support.aws.leftovers_world import Builder
+from tests.support.aws.sandbox import PretendAws
 
 
 class Auditor:

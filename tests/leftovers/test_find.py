@@ -8,9 +8,9 @@ from playrunner.aws.client import Aws
 from playrunner.leftovers import Leftover, find
 from playrunner.leftovers.aws.kinds import BY_NAME, KINDS
 from playrunner.leftovers.leftover import UNSEEN
-from tests.leftovers.listing import listing, settle
-from tests.leftovers.world import Builder, neighbours
-from tests.sandbox.aws import PretendAws, until
+from tests.support.aws.leftovers_listing import listing, settle
+from tests.support.aws.leftovers_world import Builder, neighbours
+from tests.support.aws.sandbox import PretendAws, until
 
 GUESTS = {"EKS add-on", "EKS access entry", "EKS pod identity"}  # in clusters that are not ours
 

@@ -8,9 +8,9 @@ import pytest
 
 from playrunner.aws.client import Aws
 from playrunner.leftovers import find, remove, sweep
-from tests.leftovers.listing import listing, settle
-from tests.leftovers.world import Builder, neighbours
-from tests.sandbox.aws import PretendAws, until
+from tests.support.aws.leftovers_listing import listing, settle
+from tests.support.aws.leftovers_world import Builder, neighbours
+from tests.support.aws.sandbox import PretendAws, until
 
 Sleep = Callable[[float], None]
 

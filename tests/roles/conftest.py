@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.sandbox.aws import PretendAws
+from tests.support.aws.sandbox import PretendAws
 
 CLUSTER = "drill"
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.roles.listing import Listing, everything, shape
-from tests.roles.rehearsing import Rehearsal
-from tests.sandbox.aws import PretendAws
+from tests.support.aws.rehearsing import Rehearsal
+from tests.support.aws.role_listing import Listing, everything, shape
+from tests.support.aws.sandbox import PretendAws
 
 ROLES = ("eks", "efs", "fsx", "registry", "bucket")
 ZONES = ["us-west-2a", "us-west-2b"]  # instead of four: the same kinds of steps, fewer of each

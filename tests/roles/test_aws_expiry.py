@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from playrunner.cloud.owner import EXPIRES
-from tests.roles.cli import Operator
-from tests.sandbox.aws import PretendAws
+from tests.support.aws.cli import Operator
+from tests.support.aws.sandbox import PretendAws
 
 LONG_AGO = "2020-01-01T00:00:00Z"
 

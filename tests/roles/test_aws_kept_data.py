@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.roles.cli import Operator
-from tests.sandbox.aws import PretendAws
+from tests.support.aws.cli import Operator
+from tests.support.aws.sandbox import PretendAws
 
 
 def test_a_bucket_with_something_in_it_outlives_every_teardown_that_does_not_say_otherwise(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.roles import permissions
-from tests.roles.cli import Operator
-from tests.roles.listing import everything
-from tests.sandbox.aws import PretendAws
+from tests.support.aws import permissions
+from tests.support.aws.cli import Operator
+from tests.support.aws.role_listing import everything
+from tests.support.aws.sandbox import PretendAws
 
 CREATES = ("eks.create", "efs.create", "fsx.create", "registry.create")
 

@@ -11,10 +11,10 @@ import pytest
 pytest.importorskip("google.auth", reason='Google Cloud needs google-auth: pip install "playrunner[gcp]"')
 
 from playrunner.sandbox.kube.process import process as kube_process
-from tests.modules.k8s.stage import Api
-from tests.roles.cli import Operator
-from tests.roles.gcp_stage import moving_gcp, written  # noqa: F401
-from tests.sandbox.gcp import PretendGcp
+from tests.support.aws.cli import Operator
+from tests.support.gcp.role_stage import moving_gcp, written  # noqa: F401
+from tests.support.gcp.sandbox import PretendGcp
+from tests.support.kube.module_stage import Api
 
 PATIENCE_SECONDS = 90
 PODS = "/api/v1/namespaces/default/pods"

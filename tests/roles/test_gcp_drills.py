@@ -15,10 +15,10 @@ import pytest
 
 pytest.importorskip("google.auth", reason='Google Cloud needs google-auth: pip install "playrunner[gcp]"')
 
-from tests.roles.gcp_stage import moving_gcp, written  # noqa: F401
-from tests.roles.rehearsing import Rehearsal
 from tests.roles.test_gcp_cluster import until
-from tests.sandbox.gcp import PretendGcp
+from tests.support.aws.rehearsing import Rehearsal
+from tests.support.gcp.role_stage import moving_gcp, written  # noqa: F401
+from tests.support.gcp.sandbox import PretendGcp
 
 EVERY = int(os.environ.get("PLAYRUNNER_DRILL_EVERY", "1"))
 

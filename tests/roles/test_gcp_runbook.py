@@ -12,9 +12,9 @@ import pytest
 pytest.importorskip("google.auth", reason='Google Cloud needs google-auth: pip install "playrunner[gcp]"')
 
 from playrunner.cloud import prices
-from tests.roles.cli import Operator
-from tests.roles.gcp_stage import gcp, gcp_inventory, gcp_server  # noqa: F401
-from tests.sandbox.gcp import PretendGcp
+from tests.support.aws.cli import Operator
+from tests.support.gcp.role_stage import gcp, gcp_inventory, gcp_server  # noqa: F401
+from tests.support.gcp.sandbox import PretendGcp
 
 CLUSTERS = "v1/projects/{p}/locations/{z}/clusters"
 COMPUTE = "compute/v1/projects/{p}"

@@ -13,11 +13,11 @@ pytest.importorskip("deepspeed", reason='DeepSpeed needs itself: pip install "pl
 pytest.importorskip("torch", reason='training needs torch: pip install "playrunner[train]"')
 
 from playrunner.sandbox.kube.process.process import kubeconfig_file
-from tests.modules.k8s.stage import Api
-from tests.roles.cli import Operator
-from tests.roles.gcp_stage import moving_gcp, written  # noqa: F401
 from tests.roles.test_gcp_cluster import until
-from tests.sandbox.gcp import PretendGcp
+from tests.support.aws.cli import Operator
+from tests.support.gcp.role_stage import moving_gcp, written  # noqa: F401
+from tests.support.gcp.sandbox import PretendGcp
+from tests.support.kube.module_stage import Api
 
 pytestmark = pytest.mark.processes
 PATIENCE_SECONDS = 480  # two runs, one of them of DeepSpeed, on a machine that may have much else to do

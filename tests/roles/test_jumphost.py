@@ -19,12 +19,12 @@ import pytest
 import yaml
 
 from playrunner.modules.jumphost.project import PARTS
-from tests.modules.aws.stage import Stage
 from tests.roles.conftest import CLUSTER
-from tests.roles.listing import everything
-from tests.runner import REPOSITORY, Outcome, invoke
-from tests.sandbox.aws import PretendAws
-from tests.sshd import NodeSet
+from tests.support.aws.module_stage import Stage
+from tests.support.aws.role_listing import everything
+from tests.support.aws.sandbox import PretendAws
+from tests.support.runner import REPOSITORY, Outcome, invoke
+from tests.support.sshd import NodeSet
 
 OFFICE = "203.0.113.7/32"
 INSTALL_SECONDS = 300  # packages come from an index

@@ -11,9 +11,9 @@ from playrunner.lifecycle import delete
 from playrunner.lifecycle.status_and_delete import delete_roles
 from playrunner.lifecycle.teardown import tear_down
 from playrunner.options import Options
-from tests.roles.rehearsing import ROOT
-from tests.runner import invoke
-from tests.sandbox.aws import PretendAws
+from tests.support.aws.rehearsing import ROOT
+from tests.support.aws.sandbox import PretendAws
+from tests.support.runner import invoke
 
 
 def networks(aws: PretendAws) -> list[Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from playrunner.sandbox.aws.api import process
-from tests.sandbox.aws import PretendAws
+from tests.support.aws.sandbox import PretendAws
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,7 @@ from botocore.credentials import Credentials
 from playrunner.sandbox import state
 from playrunner.sandbox.aws.api import process
 from playrunner.sandbox.http import control_secret
-from tests.sandbox.aws import PretendAws, refused, until
+from tests.support.aws.sandbox import PretendAws, refused, until
 
 ROOT = Path(__file__).parents[2]
 READS: dict[str, Callable[[Any], Any]] = {

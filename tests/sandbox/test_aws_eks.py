@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.sandbox.aws import PretendAws, refused, until
+from tests.support.aws.sandbox import PretendAws, refused, until
 
 
 def test_a_cluster_takes_time_and_then_has_a_network_and_an_identity(aws: PretendAws) -> None:

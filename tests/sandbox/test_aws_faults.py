@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from playrunner.sandbox.faults import BadFault, Fault, Faults
-from tests.sandbox.aws import PretendAws, refused
+from tests.support.aws.sandbox import PretendAws, refused
 
 
 def names(aws: PretendAws) -> list[str]:

@@ -15,7 +15,7 @@ import pytest
 
 from playrunner.sandbox import state
 from playrunner.sandbox.aws.api import process
-from tests.sandbox.aws import PretendAws
+from tests.support.aws.sandbox import PretendAws
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.sandbox.aws import PretendAws, refused, until
+from tests.support.aws.sandbox import PretendAws, refused, until
 
 PERSISTENT = {"DeploymentType": "PERSISTENT_1", "PerUnitStorageThroughput": 200}
 

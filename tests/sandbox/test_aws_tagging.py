@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.sandbox.aws import PretendAws, until
+from tests.support.aws.sandbox import PretendAws, until
 
 TAGS = {"owner": "us"}
 LIST = [{"Key": "owner", "Value": "us"}]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.sandbox.aws import PretendAws, refused, until
+from tests.support.aws.sandbox import PretendAws, refused, until
 
 ZONES = ("us-west-2d", "us-west-2c")  # usw2-az4, usw2-az3
 

@@ -16,8 +16,8 @@ from playrunner.sandbox.gcp import process
 from playrunner.sandbox.gcp.auth import Entrance
 from playrunner.sandbox.http import control_secret, jwt
 from playrunner.sandbox.kube.wire import certificates
-from tests.sandbox.gcp import PretendGcp
 from tests.sandbox.test_authentication import sent
+from tests.support.gcp.sandbox import PretendGcp
 
 PATHS = ("v1/projects/{p}/locations/-/clusters", "compute/v1/projects/{p}/zones/{z}/disks", "storage/v1/b?project={p}",
          "v1/projects/{p}/locations/-/repositories", "no/such/page")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from playrunner.sandbox.gcp import process
-from tests.sandbox.aws import until
-from tests.sandbox.gcp import PretendGcp
+from tests.support.aws.sandbox import until
+from tests.support.gcp.sandbox import PretendGcp
 
 CLUSTERS = "v1/projects/{p}/locations/{z}/clusters"
 DISKS = "compute/v1/projects/{p}/zones/{z}/disks"

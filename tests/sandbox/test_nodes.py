@@ -16,7 +16,7 @@ import pytest
 
 from playrunner.sandbox import nodes as sandbox_nodes
 from playrunner.sandbox import state
-from tests.sshd import NodeSet
+from tests.support.sshd import NodeSet
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -18,8 +18,8 @@ from playrunner.kube.client.transport import Transport
 from playrunner.kube.watch.watch import Collection, watch_until
 from playrunner.text import answers
 from playrunner.text.answers import BadAnswer
-from tests.runner import invoke
-from tests.security.rubbish import JSON, RUBBISH, Said, said, serving
+from tests.support.runner import invoke
+from tests.support.security.rubbish import JSON, RUBBISH, Said, said, serving
 
 PODS = Resource("v1", "Pod", "pods", True)
 POD: dict[str, Any] = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "namespace": "b", "resourceVersion": "1"}}

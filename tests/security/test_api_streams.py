@@ -25,7 +25,7 @@ from playrunner.kube.streams.port_stream import PodStream
 from playrunner.kube.watch.watch import Collection, watch_until
 from playrunner.text import answers
 from playrunner.text.answers import BadAnswer
-from tests.security.rubbish import Said, said, serving
+from tests.support.security.rubbish import Said, said, serving
 
 pytest.importorskip("websocket")
 

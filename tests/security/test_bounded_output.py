@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.runner import Stage
-from tests.sshd import NodeSet
+from tests.support.runner import Stage
+from tests.support.sshd import NodeSet
 
 
 def play_measured(stage: Stage, playbook: str, **environment: str) -> tuple[int, float, int]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runner import LIMIT_SECONDS, REPOSITORY, Outcome
+from tests.support.runner import LIMIT_SECONDS, REPOSITORY, Outcome
 
 INVOKE = f"{shlex.quote(sys.executable)} -m invoke"
 PLAYBOOK = """

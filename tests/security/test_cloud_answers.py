@@ -17,8 +17,8 @@ from playrunner.images.registry import Registry
 from playrunner.images.settings import ImageSettings
 from playrunner.text import answers
 from playrunner.text.answers import BadAnswer
-from tests.runner import invoke
-from tests.security.rubbish import RUBBISH, Said, Server, said, serving
+from tests.support.runner import invoke
+from tests.support.security.rubbish import RUBBISH, Said, Server, said, serving
 
 pytest.importorskip("boto3")
 pytest.importorskip("google.auth")

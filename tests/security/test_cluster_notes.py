@@ -14,7 +14,7 @@ from playrunner.kube.client.transport import Transport
 from playrunner.kube.nodes.quarantine import entries
 from playrunner.training.kube.names import LABEL, SUMMARY
 from playrunner.training.kube.run_view import find
-from tests.security.rubbish import Said, said, serving
+from tests.support.security.rubbish import Said, said, serving
 
 GOOD: dict[str, Any] = {"name": "run", "run_id": "run-1", "launcher": "job", "namespace": "default", "world_size": 1,
                         "replicas": 1, "processes": 1, "steps": 5, "output": "/data/run", "created": 5.0}

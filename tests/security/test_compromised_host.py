@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.runner import Outcome, Stage
-from tests.security import liar
-from tests.sshd import NodeSet
+from tests.support.runner import Outcome, Stage
+from tests.support.security import liar
+from tests.support.sshd import NodeSet
 
 SILENT = {"silence", "half-a-line", "half-a-body"}
 QUIET = {*SILENT, "goes-on-after-its-timeout"}  # these are found by waiting

@@ -15,8 +15,8 @@ import pytest
 from playrunner.modules.host.get_url import _name_in
 from playrunner.text.safe_path import Outside, file_name, inside, write_whole
 from playrunner.training.runs.record import Record
-from tests.runner import Stage
-from tests.sshd import NodeSet
+from tests.support.runner import Stage
+from tests.support.sshd import NodeSet
 
 
 def fetching(stage: Stage, src: str, dest: object, *more: str) -> Any:

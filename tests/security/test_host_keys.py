@@ -18,7 +18,7 @@ from playrunner.ssh import hostkeys
 from playrunner.ssh.host_key_check import notices
 from playrunner.ssh.session import opened
 from playrunner.ssh.targets import Target
-from tests.sshd import NodeSet, SshNode
+from tests.support.sshd import NodeSet, SshNode
 
 
 def new_key(kind: str = "ssh-ed25519") -> str:

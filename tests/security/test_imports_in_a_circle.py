@@ -8,7 +8,7 @@ import pytest
 
 from playrunner.errors import BadInput
 from playrunner.playbook import load_playbook
-from tests.runner import Stage, invoke
+from tests.support.runner import Stage, invoke
 
 
 def write(folder: Path, **files: str) -> Path:

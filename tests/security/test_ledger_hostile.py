@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from playrunner.record.past_runs import MOST_LINE, Unreadable, events, runs
-from tests.runner import Outcome, invoke
+from tests.support.runner import Outcome, invoke
 
 GOOD = [{"at": 1700000000.5, "event": "run", "command": "play site.yaml", "pid": 5},
         {"at": 1700000001.0, "event": "outcome", "host": "a", "step": "s", "status": "failed", "msg": "it broke"},

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runner import Stage, invoke
+from tests.support.runner import Stage, invoke
 
 DEEP = "python3 -c \"print('[' * 200000)\""
 BOMB = ("printf 'a0: &a0 [x,x,x,x,x,x,x,x,x,x]\\n'; for n in 1 2 3 4 5 6 7 8 9; do p=$((n-1));"

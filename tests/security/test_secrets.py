@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.runner import Outcome, Stage
+from tests.support.runner import Outcome, Stage
 
 SECRET = "squeamish-ossifrage"
 HIDDEN = "hidden because no_log is set"

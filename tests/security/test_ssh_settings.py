@@ -14,8 +14,8 @@ from playrunner.playbook.keywords import templar
 from playrunner.ssh.targets import target_of
 from playrunner.variables.host_memory import World
 from playrunner.variables.scope import Scope
-from tests.runner import Outcome, Stage
-from tests.sshd import NodeSet
+from tests.support.runner import Outcome, Stage
+from tests.support.sshd import NodeSet
 
 PLAY = "- {hosts: all, gather_facts: false, tasks: [{name: who, command: 'true'}]}\n"
 LATER = "- {hosts: localhost, gather_facts: false, tasks: [{shell: 'touch MARK'}]}\n" + PLAY

@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 
 from playrunner.output.terminal import Painted, Terminal
 from playrunner.text.streams import as_json, in_one_line, visible
-from tests.runner import REPOSITORY, Stage, invoke
+from tests.support.runner import REPOSITORY, Stage, invoke
 
 OURS = re.compile(r"\x1b\[(?:\d+(?:;\d+)*)?m")  # colours are all that we add where there is no screen
 # Clears the screen, names the window, writes a status line over another, reorders a line, hides in C1.

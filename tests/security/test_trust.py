@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.runner import Outcome, Stage
-from tests.security.lying import interpreter
-from tests.sshd import NodeSet
+from tests.support.runner import Outcome, Stage
+from tests.support.security.lying import interpreter
+from tests.support.sshd import NodeSet
 
 
 class Victim(Stage):

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.runner import REPOSITORY, Outcome, Stage
 from tests.security.test_host_keys import new_key
-from tests.sshd import NodeSet, SshNode
+from tests.support.runner import REPOSITORY, Outcome, Stage
+from tests.support.sshd import NodeSet, SshNode
 
 WHO = "- {hosts: target, gather_facts: false, tasks: [{name: who, command: 'true'}]}\n"
 

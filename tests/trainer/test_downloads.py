@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.trainer.launching import launch, losses, steps_saved, worst_difference
 from tests.trainer.conftest import SECRET
-from tests.trainer.launching import launch, losses, steps_saved, worst_difference
 from tests.trainer.test_checkpoint import ALONE, saved
 from trainer.checkpoint.checkpoint import Checkpoints
 from trainer.checkpoint.manifest import MARKER, damage

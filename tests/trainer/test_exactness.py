@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.launching import kill_after, launch, losses, start, steps_saved, worst_difference
+from tests.support.trainer.launching import kill_after, launch, losses, start, steps_saved, worst_difference
 
 pytestmark = pytest.mark.processes
 # Dropout stays on: it follows from the step and the micro-batch, not from who computes it.

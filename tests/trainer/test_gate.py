@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.trainer.gating import Gate
-from tests.trainer.launching import ROOT
+from tests.support.trainer.launching import ROOT
+from tests.support.trainer.netcheck import Gate
 from trainer.netcheck.gate import main
 from trainer.netcheck.pairing import better, bus_gbps, rounds, second_look, silent
 

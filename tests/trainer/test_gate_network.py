@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from playrunner.training.netcheck.verdict import Expected, judge
-from tests.trainer.gating import Gate
+from tests.support.trainer.netcheck import Gate
 
 pytestmark = [
     pytest.mark.processes,

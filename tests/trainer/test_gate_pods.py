@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.launching import ROOT
+from tests.support.trainer.launching import ROOT
 
 PATIENCE_SECONDS = 180.0  # a busy two-core machine imports for half a minute
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.launching import ROOT, launch, losses, worst_difference
+from tests.support.trainer.launching import ROOT, launch, losses, worst_difference
 
 pytestmark = pytest.mark.processes
 SETTINGS = ("train.steps=50", "train.log.every=1", "train.checkpoint.every=0", "train.data.validation_fraction=0",

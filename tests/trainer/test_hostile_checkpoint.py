@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.trainer.launching import Ended, launch, launch_module
+from tests.support.trainer.launching import Ended, launch, launch_module
 from trainer.checkpoint.manifest import MARKER, settled, write_json
 from trainer.checkpoint.pickles import Refused, read_pickle
 from trainer.checkpoint.safe_load import check_metadata

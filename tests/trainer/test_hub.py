@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.trainer.launching import kill_after, losses, start, steps_saved, worst_difference
+from tests.support.trainer.launching import kill_after, losses, start, steps_saved, worst_difference
 from trainer.__main__ import main
 from trainer.checkpoint.checkpoint import read_state
 from trainer.config import Data, Model, Train

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.trainer.launching import launch, losses, records, start, steps_saved, wait_for_step
+from tests.support.trainer.launching import launch, losses, records, start, steps_saved, wait_for_step
 from trainer.checkpoint.manifest import damage
 from trainer.profile import BUNDLED
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.trainer.launching import launch, launch_module, losses, start, steps_saved, wait_for_step, worst_difference
+from tests.support.trainer.launching import launch, launch_module, losses, start, steps_saved, wait_for_step, worst_difference
 from trainer.checkpoint.manifest import MARKER, damage
 
 pytestmark = pytest.mark.processes
@@ -34,7 +34,7 @@ ORDER = ("fsdp", *(name for name in STRATEGIES if name != "fsdp"))
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     pytest.importorskip("deepspeed")
     runs = json.dumps({name: STRATEGIES[name] for name in ORDER})
-    ended = launch_module("tests.trainer.aside", str(tmp_path_factory.mktemp("aside")), runs)
+    ended = launch_module("tests.support.trainer.background_saving", str(tmp_path_factory.mktemp("aside")), runs)
     assert ended.code == 0, ended.text
     answer: dict[str, Any] = json.loads(ended.text.splitlines()[-1])
     return answer

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainer.launching import launch_several, losses, worst_difference
+from tests.support.trainer.launching import launch_several, losses, worst_difference
 from trainer.profile import BUNDLED
 
 pytestmark = pytest.mark.processes

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.trainer.launching import launch, losses
 from tests.trainer.conftest import SECRET
-from tests.trainer.launching import launch, losses
 from tests.trainer.test_checkpoint import ALONE, saved, write_two_files
 from trainer.__main__ import main
 from trainer.checkpoint.checkpoint import Checkpoints

@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("moto")
 
 from playrunner.sandbox.aws.api import process
-from tests.modules.aws.stage import Stage
-from tests.roles import permissions
-from tests.sandbox.aws import PretendAws
+from tests.support.aws import permissions
+from tests.support.aws.module_stage import Stage
+from tests.support.aws.sandbox import PretendAws
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.modules.aws.eks import Ground
-from tests.modules.aws.stage import Stage, keeps_its_promise
+from tests.support.aws.eks import Ground
+from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 
 def test_it_keeps_its_promise(stage: Stage) -> None:

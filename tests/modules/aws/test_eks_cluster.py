@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.modules.aws.eks import Ground
-from tests.modules.aws.stage import Stage, keeps_its_promise
-from tests.sandbox.aws import refused
+from tests.support.aws.eks import Ground
+from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.sandbox import refused
 
 
 def described(stage: Stage) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.modules.aws.eks import ZONES, Ground
-from tests.modules.aws.stage import Stage, keeps_its_promise
+from tests.support.aws.eks import ZONES, Ground
+from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 
 def described(stage: Stage) -> dict[str, Any]:

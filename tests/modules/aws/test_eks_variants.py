@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.modules.aws.stage import Stage
+from tests.support.aws.module_stage import Stage
 
 ROOT = Path(__file__).parents[3]
 ROLE = [{"import_role": {"name": "eks"}}]

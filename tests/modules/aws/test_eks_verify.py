@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from playrunner.modules.aws._eks_points import principal
-from tests.modules.aws.stage import Stage
+from tests.support.aws.module_stage import Stage
 
 
 def verified(stage: Stage, **more: Any) -> list[str]:

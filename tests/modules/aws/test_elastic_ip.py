@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.modules.aws.stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 ADDRESS = {"name": "address", "aws.elastic_ip": {"name": "out"}, "register": "address"}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.modules.aws.stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 
 def fast(subnet: str, **more: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from tests.modules.aws.stage import Stage
+from tests.support.aws.module_stage import Stage
 
 VPC = {"name": "network", "aws.vpc": {"name": "net", "cidr": "10.0.0.0/16"}, "register": "vpc"}
 GATEWAY = {"name": "gateway", "aws.internet_gateway": {"name": "door", "vpc_id": "{{ vpc.VpcId }}"}, "register": "gateway"}

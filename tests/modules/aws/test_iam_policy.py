@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.modules.aws.stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 ARN = "arn:aws:iam::123456789012:policy/reading"
 

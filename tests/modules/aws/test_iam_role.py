@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.modules.aws.stage import Stage, keeps_its_promise
-from tests.sandbox.aws import refused
+from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.sandbox import refused
 
 TRUSTED = "eks.amazonaws.com"
 READ = [{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"}]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.modules.aws.stage import Stage
+from tests.support.aws.module_stage import Stage
 
 PATH = "/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/neuron/recommended/image_id"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.modules.aws.stage import Stage, keeps_its_promise
 from tests.modules.aws.test_security_group import group
 from tests.modules.aws.test_subnet import subnet
 from tests.modules.aws.test_vpc import VPC
-from tests.sandbox.aws import until
+from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.sandbox import until
 
 IMAGE = "ami-0a1000000000000a1"
 ELSEWHERE = {"name": "elsewhere", "register": "elsewhere", "aws.subnet": {

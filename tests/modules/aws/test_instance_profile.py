@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.modules.aws.stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 
 def role(name: str) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.modules.aws.stage import Stage, keeps_its_promise
 from tests.modules.aws.test_vpc import VPC
+from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 GATEWAY = {"name": "gateway", "aws.internet_gateway": {"name": "door", "vpc_id": "{{ vpc.VpcId }}"}, "register": "gateway"}
 

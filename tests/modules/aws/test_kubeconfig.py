@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.modules.aws.stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 THEIRS = {"apiVersion": "v1", "kind": "Config", "preferences": {"colors": True}, "current-context": "minikube",
           "clusters": [{"name": "minikube", "cluster": {"server": "https://10.0.0.1:8443"}}],

@@ -9,7 +9,7 @@ import pytest
 
 from playrunner.modules.aws._efa import CARDS, interfaces
 from playrunner.training.environment.site import instance
-from tests.modules.aws.stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 
 def template(**more: Any) -> dict[str, Any]:

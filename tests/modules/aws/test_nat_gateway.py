@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.modules.aws.stage import Stage, keeps_its_promise
 from tests.modules.aws.test_elastic_ip import ADDRESS
 from tests.modules.aws.test_internet_gateway import GATEWAY
 from tests.modules.aws.test_subnet import subnet
 from tests.modules.aws.test_vpc import VPC
+from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 BEFORE = [VPC, GATEWAY, subnet(public=True), ADDRESS]
 WISH = {"name": "out", "subnet_id": "{{ subnet.SubnetId }}", "allocation_id": "{{ address.AllocationId }}",

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.modules.aws.stage import Stage
 from tests.modules.aws.test_network_info import foreign
+from tests.support.aws.module_stage import Stage
 
 __all__ = ["foreign"]  # a fixture
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.modules.aws.stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 HOST = "oidc.eks.us-west-2.amazonaws.com/id/0123456789ABCDEF0123456789ABCDEF"
 ARN = f"arn:aws:iam::123456789012:oidc-provider/{HOST}"

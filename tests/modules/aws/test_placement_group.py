@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.modules.aws.stage import Stage, keeps_its_promise
+from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 GROUP = {"name": "group", "aws.placement_group": {"name": "demo-tight"}, "register": "group"}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.modules.aws.stage import Run, Stage
+from tests.support.aws.module_stage import Run, Stage
 
 GPU = {"name": "gpu", "instance_types": ["g4dn.xlarge"], "desired_size": 2, "disk_gib": 73}
 CLUSTER = {"name": "demo", "version": "1.34"}

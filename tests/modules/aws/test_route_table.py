@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.modules.aws.stage import Stage, keeps_its_promise
 from tests.modules.aws.test_internet_gateway import GATEWAY
 from tests.modules.aws.test_subnet import subnet
 from tests.modules.aws.test_vpc import VPC
+from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 BEFORE = [VPC, GATEWAY, subnet()]
 OUT = {"0.0.0.0/0": "{{ gateway.InternetGatewayId }}"}

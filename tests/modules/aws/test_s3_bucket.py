@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.modules.aws.stage import Stage, keeps_its_promise
-from tests.sandbox.aws import PretendAws
+from tests.support.aws.module_stage import Stage, keeps_its_promise
+from tests.support.aws.sandbox import PretendAws
 
 NAME = "demo-models"
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from playrunner.modules.aws._ec2_rules import complaint, declared, observed, permission
-from tests.modules.aws.stage import Stage, keeps_its_promise
 from tests.modules.aws.test_vpc import VPC
+from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 SELF = {"protocol": "all", "self": True}
 ANYWHERE = {"protocol": "all", "cidr": "0.0.0.0/0"}

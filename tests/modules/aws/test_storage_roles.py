@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.modules.aws.stage import Run, Stage
+from tests.support.aws.module_stage import Run, Stage
 
 
 def role(name: str, *shown: str) -> list[dict[str, Any]]:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from playrunner.modules.aws.subnet import part
-from tests.modules.aws.stage import Stage, keeps_its_promise
 from tests.modules.aws.test_vpc import VPC
+from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 
 def subnet(**more: Any) -> dict[str, Any]:

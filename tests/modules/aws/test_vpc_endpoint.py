@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.modules.aws.stage import Stage, keeps_its_promise
 from tests.modules.aws.test_route_table import table
 from tests.modules.aws.test_vpc import VPC
+from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 
 def endpoint(**more: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.modules.aws.stage import Run, Stage
+from tests.support.aws.module_stage import Run, Stage
 
 
 def look(stage: Stage, **wish: Any) -> Run:

@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("google.auth", reason='Google Cloud needs google-auth: pip install "playrunner[gcp]"')
 
 from playrunner.sandbox.gcp import process
-from tests.modules.gcp.stage import GcpStage
-from tests.roles import gcp_permissions
-from tests.sandbox.gcp import PretendGcp
+from tests.support.gcp import permissions
+from tests.support.gcp.module_stage import GcpStage
+from tests.support.gcp.sandbox import PretendGcp
 
 
 @pytest.fixture(scope="session")
@@ -31,4 +31,4 @@ def stage(pretend_gcp: PretendGcp, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     pretend_gcp.control("POST", "reset")
     pretend_gcp.delays(**{"*": 0.05})
     yield GcpStage(pretend_gcp, tmp_path)
-    gcp_permissions.check(pretend_gcp.calls())
+    permissions.check(pretend_gcp.calls())

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.modules.aws.stage import keeps_its_promise
-from tests.modules.gcp.stage import GcpStage
+from tests.support.aws.module_stage import keeps_its_promise
+from tests.support.gcp.module_stage import GcpStage
 
 CLUSTERS = "v1/projects/{p}/locations/{z}/clusters"
 MAIN = {"name": "main", "machine_type": "e2-standard-4", "nodes": 2}

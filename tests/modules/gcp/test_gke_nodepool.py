@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.modules.aws.stage import keeps_its_promise
-from tests.modules.gcp.stage import GcpStage
 from tests.modules.gcp.test_gke_cluster import CLUSTERS, cluster
+from tests.support.aws.module_stage import keeps_its_promise
+from tests.support.gcp.module_stage import GcpStage
 
 A100 = {"accelerator": "nvidia-tesla-a100", "accelerators": 8}
 

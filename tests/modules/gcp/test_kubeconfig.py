@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from tests.modules.aws.stage import keeps_its_promise
-from tests.modules.gcp.stage import GcpStage
+from tests.support.aws.module_stage import keeps_its_promise
+from tests.support.gcp.module_stage import GcpStage
 
 
 def context(stage: GcpStage, **more: Any) -> dict[str, Any]:

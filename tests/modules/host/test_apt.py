@@ -13,7 +13,7 @@ import pytest
 from playrunner.modules.host import _apt_cache
 from playrunner.modules.host.apt import Apt
 from playrunner.modules.host.package import Package
-from tests.modules.host.performing import context, done, failure, undone
+from tests.support.host.performing import context, done, failure, undone
 
 LISTS = Path("/var/lib/apt/lists")
 needs_apt = pytest.mark.skipif(not shutil.which("apt-get") or not list(LISTS.glob("*_Packages*")),

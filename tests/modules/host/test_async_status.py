@@ -9,7 +9,7 @@ import pytest
 
 from playrunner.hostside.agent import async_folder
 from playrunner.modules.host.async_status import AsyncStatus
-from tests.modules.host.performing import done, failure
+from tests.support.host.performing import done, failure
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from playrunner.modules.host.authorized_key import AuthorizedKey
-from tests.modules.host.performing import done, failure, undone
+from tests.support.host.performing import done, failure, undone
 
 FIRST = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKbPmKnFY9MbgdMpEZHDDRqpFricj14+zX3f8WG2Ymrs"
 SECOND = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINSaiT6Jh2BDitVd3uTDGvraGen0iOLyYXUWjCh+xI3L"

@@ -10,7 +10,7 @@ import pytest
 from playrunner.hostside.module import Failed
 from playrunner.hostside.perform import perform
 from playrunner.modules.host.blockinfile import Blockinfile
-from tests.modules.host.editing import Host, assert_edited_once_and_taken_back
+from tests.support.host.editing import Host, assert_edited_once_and_taken_back
 
 ALPHA = "alpha=1\nbeta=2\ngamma=3\nbeta=4\n"
 BEGIN, END = "# BEGIN ANSIBLE MANAGED BLOCK\n", "# END ANSIBLE MANAGED BLOCK\n"

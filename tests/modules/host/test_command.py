@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from playrunner.modules.host.command import Command
-from tests.modules.host.performing import done, failure
+from tests.support.host.performing import done, failure
 
 
 def test_it_says_what_was_run_and_what_came_out() -> None:

@@ -13,7 +13,7 @@ import pytest
 from playrunner.hostside.module import Failed
 from playrunner.hostside.perform import perform
 from playrunner.modules.host.copy import Copy
-from tests.modules.host.contract import keeps_its_promise, tree_of
+from tests.support.host.contract import keeps_its_promise, tree_of
 
 Host = Callable[..., Any]
 

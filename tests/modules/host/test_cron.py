@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from playrunner.modules.host.cron import Cron
-from tests.modules.host.performing import done, failure, undone
+from tests.support.host.performing import done, failure, undone
 
 
 @pytest.fixture

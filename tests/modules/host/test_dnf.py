@@ -9,7 +9,7 @@ import pytest
 
 from playrunner.modules.host.dnf import Dnf
 from playrunner.modules.host.yum import Yum
-from tests.modules.host.performing import done, failure, undone
+from tests.support.host.performing import done, failure, undone
 
 RPM = """#!/bin/sh
 for name; do :; done

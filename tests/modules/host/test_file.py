@@ -12,7 +12,7 @@ import pytest
 from playrunner.hostside.module import Failed
 from playrunner.hostside.perform import perform, restore
 from playrunner.modules.host.file import File
-from tests.modules.host.contract import keeps_its_promise, tree_of
+from tests.support.host.contract import keeps_its_promise, tree_of
 
 Host = Callable[..., Any]
 

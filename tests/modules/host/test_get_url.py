@@ -12,8 +12,8 @@ import pytest
 from playrunner.hostside.module import Failed
 from playrunner.hostside.perform import perform, restore
 from playrunner.modules.host.get_url import GetUrl
-from tests.modules.host.contract import keeps_its_promise, tree_of
-from tests.modules.host.web import HELLO, serving
+from tests.support.host.contract import keeps_its_promise, tree_of
+from tests.support.host.web import HELLO, serving
 
 
 @pytest.fixture(scope="module")

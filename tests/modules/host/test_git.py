@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from playrunner.modules.host.git import Git
-from tests.modules.host.performing import done, failure, undone
+from tests.support.host.performing import done, failure, undone
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed here")
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from playrunner.modules.host.group import Group
-from tests.modules.host.performing import done, undone
+from tests.support.host.performing import done, undone
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("groupadd", path="/usr/sbin:/sbin:/usr/bin"),
                                 reason="making groups needs root and the shadow tools")

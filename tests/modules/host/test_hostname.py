@@ -9,7 +9,7 @@ import pytest
 
 from playrunner.modules.host import hostname
 from playrunner.modules.host.hostname import Hostname
-from tests.modules.host.performing import done, undone
+from tests.support.host.performing import done, undone
 
 
 @pytest.fixture

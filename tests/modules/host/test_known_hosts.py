@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from playrunner.modules.host.known_hosts import KnownHosts
-from tests.modules.host.performing import done, failure
+from tests.support.host.performing import done, failure
 
 FIRST = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKbPmKnFY9MbgdMpEZHDDRqpFricj14+zX3f8WG2Ymrs"
 SECOND = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINSaiT6Jh2BDitVd3uTDGvraGen0iOLyYXUWjCh+xI3L"

@@ -8,7 +8,7 @@ import pytest
 
 from playrunner.modules.host import modprobe
 from playrunner.modules.host.modprobe import Modprobe
-from tests.modules.host.performing import done
+from tests.support.host.performing import done
 
 
 def loaded() -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from playrunner.modules.host.mount import Mount
-from tests.modules.host.performing import done, failure, undone
+from tests.support.host.performing import done, failure, undone
 
 
 @pytest.fixture

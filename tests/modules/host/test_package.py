@@ -7,7 +7,7 @@ import pytest
 from playrunner.modules.host.dnf import Dnf
 from playrunner.modules.host.package import Package
 from playrunner.modules.host.yum import Yum
-from tests.modules.host.performing import failure
+from tests.support.host.performing import failure
 
 
 def test_the_manager_can_be_named() -> None:

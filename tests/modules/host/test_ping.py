@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from playrunner.modules.host.ping import Ping
-from tests.modules.host.performing import done, failure
+from tests.support.host.performing import done, failure
 
 
 def test_it_answers() -> None:

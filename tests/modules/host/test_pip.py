@@ -11,7 +11,7 @@ import pytest
 
 from playrunner.modules.host import _requirements
 from playrunner.modules.host.pip import Pip
-from tests.modules.host.performing import done, failure, undone
+from tests.support.host.performing import done, failure, undone
 
 
 @pytest.fixture(scope="module")

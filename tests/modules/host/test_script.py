@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from playrunner.modules.host.script import Script, arguments_of
-from tests.modules.host.performing import done, failure
+from tests.support.host.performing import done, failure
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import pytest
 from playrunner.modules.host import service
 from playrunner.modules.host.service import Service
 from playrunner.modules.host.systemd import Systemd
-from tests.modules.host.performing import done, failure
+from tests.support.host.performing import done, failure
 
 SCRIPT = """#!/bin/sh
 run={run}

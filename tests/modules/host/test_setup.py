@@ -19,7 +19,7 @@ from playrunner.hostside.perform import perform
 from playrunner.modules.host import _facts_distribution, _facts_system
 from playrunner.modules.host._facts_hardware import readable
 from playrunner.modules.host.setup import Setup, chosen_groups
-from tests.modules.host.performing import context, done
+from tests.support.host.performing import context, done
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="read from /proc")
 

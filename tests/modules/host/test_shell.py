@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from playrunner.modules.host.shell import Shell
-from tests.modules.host.performing import done, failure
+from tests.support.host.performing import done, failure
 
 
 def test_pipes_and_variables_work() -> None:

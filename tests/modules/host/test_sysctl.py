@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from playrunner.modules.host.sysctl import Sysctl
-from tests.modules.host.performing import done, failure, undone
+from tests.support.host.performing import done, failure, undone
 
 SETTING = "vm.swappiness"
 

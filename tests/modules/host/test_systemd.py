@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from playrunner.modules.host.systemd import Systemd
-from tests.modules.host.performing import done, failure
+from tests.support.host.performing import done, failure
 
 SYSTEMCTL = """#!/bin/sh
 cd {folder}

@@ -8,7 +8,7 @@ from typing import Any
 
 from playrunner.hostside.perform import perform
 from playrunner.modules.host.template import Template
-from tests.modules.host.contract import keeps_its_promise, tree_of
+from tests.support.host.contract import keeps_its_promise, tree_of
 
 
 def test_rendered_text_is_written_mended_and_taken_back(host: Callable[..., Any], folder: Path) -> None:

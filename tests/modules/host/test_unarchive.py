@@ -15,7 +15,7 @@ import pytest
 from playrunner.hostside.module import Failed
 from playrunner.hostside.perform import perform
 from playrunner.modules.host.unarchive import Unarchive
-from tests.modules.host.contract import keeps_its_promise, tree_of
+from tests.support.host.contract import keeps_its_promise, tree_of
 
 
 @pytest.fixture

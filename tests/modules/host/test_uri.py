@@ -12,7 +12,7 @@ import pytest
 from playrunner.hostside.module import Failed
 from playrunner.hostside.perform import perform
 from playrunner.modules.host.uri import Uri
-from tests.modules.host.web import HELLO, serving
+from tests.support.host.web import HELLO, serving
 
 
 @pytest.fixture(scope="module")

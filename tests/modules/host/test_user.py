@@ -14,7 +14,7 @@ import pytest
 from playrunner.hostside.perform import perform
 from playrunner.modules.host._accounts import shadow_hash
 from playrunner.modules.host.user import User
-from tests.modules.host.performing import context, done, failure
+from tests.support.host.performing import context, done, failure
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin"),
                                 reason="making accounts needs root and the shadow tools")

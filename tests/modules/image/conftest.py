@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("oras", reason="registries need oras: pip install playrunner[images]")
 
 from playrunner.sandbox.registry import Registry
-from tests.images.stage import Stage, real_registry, required, storage
+from tests.support.images.image_stage import Stage, real_registry, required, storage
 
 
 @pytest.fixture(scope="session")

@@ -21,8 +21,8 @@ from playrunner.images.context import sources_of
 from playrunner.images.logins import Login
 from playrunner.images.settings import settings_of
 from playrunner.sandbox.kube.process import process
-from tests.images.stage import Stage
-from tests.modules.k8s.stage import Api
+from tests.support.images.image_stage import Stage
+from tests.support.kube.module_stage import Api
 
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 LONG_SECONDS = 120

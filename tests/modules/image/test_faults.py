@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.images.stage import Stage
-from tests.modules.image.cutting import CuttingProxy
+from tests.support.images.cutting import CuttingProxy
+from tests.support.images.image_stage import Stage
 
 LAYER_BYTES = 3_000_000
 

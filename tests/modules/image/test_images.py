@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.images.stage import Stage
+from tests.support.images.image_stage import Stage
 
 
 def test_an_image_is_built_and_pushed_once(stage: Stage) -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.images.stage import Stage
+from tests.support.images.image_stage import Stage
 
 if TYPE_CHECKING:
-    from tests.sshd import NodeSet
+    from tests.support.sshd import NodeSet
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.images.recipes import recipes
-from tests.images.stage import Stage
-from tests.runner import Outcome, invoke
+from tests.support.images.image_stage import Stage
+from tests.support.images.recipes import recipes
+from tests.support.runner import Outcome, invoke
 
 
 class Operator:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from playrunner.sandbox.kube.process import process
-from tests.modules.k8s.stage import Api, Stage
+from tests.support.kube.module_stage import Api, Stage
 
 
 @pytest.fixture(scope="session")

@@ -15,9 +15,9 @@ import yaml
 from playrunner.errors import BadInput
 from playrunner.kube.client import config as kube_config
 from playrunner.kube.client.config import KubeSettings, access
-from tests.modules.k8s.stage import Stage
 from tests.modules.k8s.test_manifest import config, path, step
-from tests.sshd import NodeSet
+from tests.support.kube.module_stage import Stage
+from tests.support.sshd import NodeSet
 
 
 def kubeconfig(file: Path, current: str = "one", **users: Any) -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.modules.k8s.stage import Run, Stage
+from tests.support.kube.module_stage import Run, Stage
 
 GOOD = """\
 apiVersion: v1

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.modules.k8s.stage import Api, Stage
-from tests.sandbox.kube.local import LocalRuntime, served
+from tests.support.kube.local import LocalRuntime, served
+from tests.support.kube.module_stage import Api, Stage
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.modules.k8s.stage import Stage
+from tests.support.kube.module_stage import Stage
 
 STEP = [{"name": "holdings", "k8s.holdings": {}}]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.modules.k8s.stage import Stage
+from tests.support.kube.module_stage import Stage
 
 
 def config(name: str, **data: str) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from playrunner.kube.nodes.drain import moves
-from tests.modules.k8s.stage import Stage
 from tests.modules.k8s.test_ready import later
+from tests.support.kube.module_stage import Stage
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from tests.modules.k8s.gate import Gate
-from tests.modules.k8s.stage import Stage
 from tests.modules.k8s.test_manifest import config, path, step
 from tests.modules.k8s.test_ready import apps, deployment, later, pods, ready
+from tests.support.kube.module_stage import Stage
+from tests.support.kube.request_gate import Gate
 
 
 @pytest.fixture

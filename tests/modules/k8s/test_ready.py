@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.modules.k8s.stage import Stage
+from tests.support.kube.module_stage import Stage
 
 LABELS = {"app": "web"}
 

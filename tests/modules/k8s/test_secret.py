@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from tests.modules.k8s.stage import Stage
+from tests.support.kube.module_stage import Stage
 
 
 def secret(stage: Stage, **arguments: Any) -> dict[str, Any]:

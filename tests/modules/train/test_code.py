@@ -7,7 +7,7 @@ import os
 import tarfile
 from pathlib import Path
 
-from tests.runner import Stage
+from tests.support.runner import Stage
 
 
 def archive(path: Path, **files: str) -> Path:

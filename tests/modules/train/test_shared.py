@@ -8,7 +8,7 @@ import pytest
 
 from playrunner.training.modules.train import shared
 from playrunner.training.modules.train.shared import Shared
-from tests.modules.host.performing import done, failure
+from tests.support.host.performing import done, failure
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ import pytest
 
 from playrunner.training.modules.train import _processes, vitals
 from playrunner.training.modules.train.vitals import Vitals
-from tests.modules.host.performing import done
+from tests.support.host.performing import done
 
 MARK = "micro-1/node1"
 SLEEPS = "import sys; print('up', flush=True); sys.stdin.read()"

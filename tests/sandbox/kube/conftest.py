@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from playrunner.sandbox.kube.process import process, real
-from tests.sandbox.kube.client import Client
-from tests.sandbox.kube.moving import cluster, either, pretend_moving, real_moving  # noqa: F401
-from tests.sandbox.kube.operators_stage import operated, place  # noqa: F401
+from tests.support.kube.client import Client
+from tests.support.kube.moving import cluster, either, pretend_moving, real_moving  # noqa: F401
+from tests.support.kube.operators_stage import operated, place  # noqa: F401
 
 
 @pytest.fixture(scope="session")

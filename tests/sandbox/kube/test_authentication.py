@@ -31,8 +31,8 @@ from playrunner.sandbox.kube.http.cloud_tokens import CloudTokens
 from playrunner.sandbox.kube.operators.listener import Listener
 from playrunner.sandbox.kube.process import process
 from playrunner.sandbox.kube.wire import certificates
-from tests.sandbox.aws import PretendAws
-from tests.sandbox.kube.client import Client
+from tests.support.aws.sandbox import PretendAws
+from tests.support.kube.client import Client
 
 NODES = "/api/v1/nodes"
 ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from playrunner.sandbox.kube.process import process
-from tests.sandbox.kube.client import Client
 from tests.sandbox.kube.conformance import Behaviour, Stage, load
+from tests.support.kube.client import Client
 
 BEHAVIOURS = load()
 

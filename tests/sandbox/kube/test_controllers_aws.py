@@ -12,10 +12,10 @@ import pytest
 from playrunner.aws.eks_token import token
 from playrunner.sandbox.aws.api import process as aws_process
 from playrunner.sandbox.kube.process import process
-from tests.sandbox.aws import PretendAws
-from tests.sandbox.aws import until as aws_until
-from tests.sandbox.kube.client import Client
-from tests.sandbox.kube.moving import Cluster, Object, placed, raised, until
+from tests.support.aws.sandbox import PretendAws
+from tests.support.aws.sandbox import until as aws_until
+from tests.support.kube.client import Client
+from tests.support.kube.moving import Cluster, Object, placed, raised, until
 
 PLAIN = {"kube-node-1", "kube-node-2"}
 

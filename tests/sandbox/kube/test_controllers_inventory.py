@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runner import REPOSITORY, invoke
+from tests.support.runner import REPOSITORY, invoke
 
 PLAY = """
 - hosts: localhost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sandbox.kube.moving import Cluster, Object, until
+from tests.support.kube.moving import Cluster, Object, until
 
 MOUNT = {"volumeMounts": [{"name": "v", "mountPath": "/data"}]}
 

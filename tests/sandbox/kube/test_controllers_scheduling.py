@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from playrunner.kube.watch import reasons
-from tests.sandbox.kube.moving import Cluster, Object, until
+from tests.support.kube.moving import Cluster, Object, until
 
 FOR_EVER = ("sleep", "100000")
 PLUGIN = "nvcr.io/nvidia/k8s-device-plugin:v0.14.1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.sandbox.kube.moving import Cluster, Object, until
+from tests.support.kube.moving import Cluster, Object, until
 
 DRIVER = "efs.csi.aws.com"
 

@@ -12,8 +12,8 @@ import pytest
 from playrunner.sandbox import state
 from playrunner.sandbox.kube.controllers.framework import process as controllers
 from playrunner.sandbox.kube.process import process
-from tests.sandbox.kube.client import Client
-from tests.sandbox.kube.moving import Cluster, Object, placed, raised, until
+from tests.support.kube.client import Client
+from tests.support.kube.moving import Cluster, Object, placed, raised, until
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from typing import Any
 
 from playrunner.kube.watch import readiness
 from playrunner.sandbox import state
-from tests.sandbox.kube.moving import Cluster, Object, until
+from tests.support.kube.moving import Cluster, Object, until
 
 FOR_EVER = ["sleep", "100000"]
 

@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from playrunner.sandbox.kube.process import process
-from tests.sandbox.kube.client import Client
 from tests.sandbox.kube.conformance import config, deployment
+from tests.support.kube.client import Client
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl")
 

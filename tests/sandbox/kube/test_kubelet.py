@@ -12,7 +12,7 @@ import pytest
 
 from playrunner.sandbox import state
 from playrunner.sandbox.kube.process import process
-from tests.sandbox.kube.moving import Cluster, Object, until
+from tests.support.kube.moving import Cluster, Object, until
 
 needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from playrunner.sandbox.kube.controllers.kubelet import mount_namespace
-from tests.sandbox.kube.moving import Cluster, placed, raised, until
+from tests.support.kube.moving import Cluster, placed, raised, until
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from playrunner.sandbox.kube.operators.installed import TRAINING_OPERATOR, VOLCANO_ADMISSION
-from tests.sandbox.kube.client import Answer
-from tests.sandbox.kube.operator_jobs import Object, pytorch_job, volcano_job
-from tests.sandbox.kube.operators_stage import Cluster
+from tests.support.kube.client import Answer
+from tests.support.kube.operator_jobs import Object, pytorch_job, volcano_job
+from tests.support.kube.operators_stage import Cluster
 
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 

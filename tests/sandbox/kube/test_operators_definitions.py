@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from playrunner.sandbox.kube.controllers.framework.resources import Resource
-from tests.sandbox.kube.operator_jobs import Object, elastic_job, pytorch_job, volcano_job
-from tests.sandbox.kube.operators_stage import cluster_with
+from tests.support.kube.operator_jobs import Object, elastic_job, pytorch_job, volcano_job
+from tests.support.kube.operators_stage import cluster_with
 
 FOLDER = Path(__file__).parents[4] / "shared" / "data" / "crds"
 

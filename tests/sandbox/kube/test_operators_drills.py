@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from playrunner.sandbox.kube.controllers.steering import steer
-from tests.sandbox.kube.operator_jobs import Object, elastic_job, pytorch_job, volcano_job
-from tests.sandbox.kube.operators_stage import Cluster
+from tests.support.kube.operator_jobs import Object, elastic_job, pytorch_job, volcano_job
+from tests.support.kube.operators_stage import Cluster
 
 LONG = "trap 'exit 0' TERM; sleep 600 & wait"
 RESTART = [{"events": ["PodEvicted", "PodFailed"], "action": "RestartJob"}]

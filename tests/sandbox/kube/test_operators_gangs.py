@@ -7,8 +7,8 @@ from typing import Any
 
 from playrunner.sandbox.kube.operators.installed import TRAINING_OPERATOR
 from playrunner.sandbox.kube.schema.quantities import value_of
-from tests.sandbox.kube.operator_jobs import Object, pytorch_job, volcano_job
-from tests.sandbox.kube.operators_stage import IMAGES, Cluster
+from tests.support.kube.operator_jobs import Object, pytorch_job, volcano_job
+from tests.support.kube.operators_stage import IMAGES, Cluster
 
 LONG = "trap 'exit 0' TERM; sleep 600 & wait"
 SCHEDULING = "scheduling.volcano.sh/v1beta1"

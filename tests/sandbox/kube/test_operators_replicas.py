@@ -12,7 +12,7 @@ from playrunner.sandbox.kube.operators import elastic, kubeflow
 from playrunner.sandbox.kube.operators.objects import stamp
 from playrunner.sandbox.kube.operators.replicated.progress import Move, Seen, next_move
 from playrunner.sandbox.kube.operators.replicated.spec import Dialect
-from tests.sandbox.kube.operator_jobs import Object, elastic_job, pod_now, pytorch_job, variables
+from tests.support.kube.operator_jobs import Object, elastic_job, pod_now, pytorch_job, variables
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from playrunner.sandbox.kube.operators.installed import TRAINING_OPERATOR
-from tests.sandbox.kube.client import MERGE_PATCH
-from tests.sandbox.kube.operator_jobs import elastic_job, pytorch_job
-from tests.sandbox.kube.operators_stage import Cluster
+from tests.support.kube.client import MERGE_PATCH
+from tests.support.kube.operator_jobs import elastic_job, pytorch_job
+from tests.support.kube.operators_stage import Cluster
 
 PYTORCH = ("kubeflow.org/v1", "pytorchjobs")
 ELASTIC = ("elastic.pytorch.org/v1alpha1", "elasticjobs")

@@ -11,7 +11,7 @@ import pytest
 from playrunner.sandbox.kube.operators.volcano import plugins, pods, policies
 from playrunner.sandbox.kube.operators.volcano.progress import Move, next_move
 from playrunner.sandbox.kube.operators.volcano.spec import read
-from tests.sandbox.kube.operator_jobs import Object, pod_now, variables, volcano_job
+from tests.support.kube.operator_jobs import Object, pod_now, variables, volcano_job
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 RESTART = {"policies": [{"event": "PodEvicted", "action": "RestartJob"}, {"event": "PodFailed", "action": "RestartJob"}]}

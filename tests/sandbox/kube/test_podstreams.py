@@ -16,9 +16,9 @@ import pytest
 
 from playrunner.sandbox.kube.http.kubelet import Kubelet
 from playrunner.sandbox.kube.process import process
-from tests.sandbox.kube.client import MERGE_PATCH, Client
 from tests.sandbox.kube.conformance import pod
-from tests.sandbox.kube.local import LocalRuntime, served
+from tests.support.kube.client import MERGE_PATCH, Client
+from tests.support.kube.local import LocalRuntime, served
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import pytest
 
 from playrunner.sandbox import state
 from playrunner.sandbox.kube.process import process
-from tests.sandbox.kube.client import Client
+from tests.support.kube.client import Client
 
 REPOSITORY = Path(__file__).parents[3]
 

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from tests.sandbox.kube.client import Client
 from tests.sandbox.kube.conformance import config, pod
 from tests.sandbox.kube.conformance.custom import definition
+from tests.support.kube.client import Client
 
 CONFIGS = "/api/v1/namespaces/default/configmaps"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import urllib3
 import yaml
 
-from tests.modules.k8s.stage import Api
-from tests.runner import invoke
+from tests.support.kube.module_stage import Api
+from tests.support.runner import invoke
 
 
 def test_the_stage_has_a_cluster_unless_told_otherwise(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tests.sandbox.kube.client import APPLY_PATCH, Answer, Client
+from tests.support.kube.client import APPLY_PATCH, Answer, Client
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.sandbox.kube.client import MERGE_PATCH
 from tests.sandbox.kube.conformance import Stage, behaviour, config, refused
-from tests.sandbox.kube.webhook import Webhook
+from tests.support.kube.client import MERGE_PATCH
+from tests.support.kube.webhook import Webhook
 
 
 @contextmanager

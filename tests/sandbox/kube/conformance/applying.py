@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.sandbox.kube.client import APPLY_PATCH, MERGE_PATCH
 from tests.sandbox.kube.conformance import Stage, behaviour, config, deployment, refused
+from tests.support.kube.client import APPLY_PATCH, MERGE_PATCH
 
 
 def owners(one: dict[str, Any]) -> dict[str, dict[str, Any]]:

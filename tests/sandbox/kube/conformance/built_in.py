@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 
-from tests.sandbox.kube.client import MERGE_PATCH
 from tests.sandbox.kube.conformance import Stage, behaviour, config, pod, refused
+from tests.support.kube.client import MERGE_PATCH
 
 
 @behaviour("a service is given an address that stays")

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tests.sandbox.kube.client import MERGE_PATCH
 from tests.sandbox.kube.conformance import Stage, behaviour, refused
+from tests.support.kube.client import MERGE_PATCH
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _SPEC: dict[str, Any] = {

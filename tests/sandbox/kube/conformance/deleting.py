@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.sandbox.kube.client import MERGE_PATCH
 from tests.sandbox.kube.conformance import Stage, behaviour, config, deployment, refused
+from tests.support.kube.client import MERGE_PATCH
 
 
 @behaviour("what is deleted is gone, and the answer says so")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.sandbox.kube.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from tests.sandbox.kube.conformance import Stage, behaviour, deployment, refused
+from tests.support.kube.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 
 
 @behaviour("a JSON patch tests, adds, replaces and removes, all or nothing")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.sandbox.kube.client import MERGE_PATCH
 from tests.sandbox.kube.conformance import Stage, behaviour, config, refused
+from tests.support.kube.client import MERGE_PATCH
 
 
 @behaviour("a watch tells what happens after the version it starts from")

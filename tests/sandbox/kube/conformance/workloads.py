@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.sandbox.kube.client import MERGE_PATCH
 from tests.sandbox.kube.conformance import Stage, behaviour, deployment, job, pod, refused
+from tests.support.kube.client import MERGE_PATCH
 
 
 @behaviour("a deployment is given its defaults")

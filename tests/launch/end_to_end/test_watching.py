@@ -1,0 +1,278 @@
+"""Looking at runs: train.why, train.watch, train.tensorboard and train.bench on nodes of the sandbox."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.launch.site import QUICK, Site
+from tests.support.runner import REPOSITORY
+
+LONG = ("train.steps=200000", "train.log.every=1", "train.checkpoint.every=1000", "train.evaluate.batches=1")
+
+
+@pytest.fixture(scope="module")
+def going_on(site: Site) -> Iterator[str]:
+    """A run on two nodes that goes on by itself until the tests are done."""
+    begun = site.launch("looked-at", "--nodes", 2, "--detach", settings=LONG)
+    assert begun.code == 0, begun.text
+    site.await_step("looked-at", 3)
+    yield "looked-at"
+    site.invoke("train.stop", "--name", "looked-at")
+
+
+def titles(site: Site, name: str) -> list[str]:
+    asked = site.invoke("train.why", "--name", name, "--json")
+    assert asked.code == 0, asked.text
+    return [cause["title"] for cause in asked.data["causes"]]
+
+
+def test_why_names_a_suspended_rank_and_how_to_wake_it(site: Site, going_on: str) -> None:
+    pid = site.rank(going_on, 1)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        asked = site.invoke("train.why", "--name", going_on)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert asked.code == 0, asked.text
+    first = asked.out.split("\n\n")[1].splitlines()
+    assert first[0].startswith("1. rank 1 on node2 is suspended")
+    assert "state T" in first[1]
+    assert first[-1] == f"   next: kill -CONT {pid} on node2"
+
+
+def test_why_tells_where_every_rank_stands(site: Site, going_on: str) -> None:
+    """A rank that is stopped has said what it was about to do, and the others say what they wait in."""
+    pid = site.rank(going_on, 1)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        waiting = site.folder(going_on) / "nodes" / "node1" / "rank-0"
+        site.await_that(lambda: '"number"' in waiting.read_text(), "rank 0 to tell what it waits in", seconds=30)
+        asked = site.invoke("train.why", "--name", going_on, "--json").data
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    pulses = {process["rank"]: process["pulse"] for said in asked["nodes"].values() for process in said["processes"]
+              if process["rank"] is not None}
+    assert pulses[1]["step"] <= pulses[0]["step"]
+    assert pulses[1]["phase"] in ("data", "count", "forward", "backward", "optimizer", "log", "save")
+    assert pulses[0]["seconds"] > 3 and pulses[0]["open"][0]["number"] > 0
+    evidence = "\n".join(asked["causes"][0]["evidence"])
+    assert re.search(r"rank 1 on node2: .*; step \d+, (in|at) ", evidence), evidence
+    assert re.search(r"rank 0 on node1: step \d+, in \w+ #\d+ \(\w+\) for \d+ s", evidence), evidence
+    site.await_that(lambda: _got_on(site, going_on, pulses[0]["step"]), "more steps", seconds=60)
+
+
+def test_why_sees_the_processes_of_every_node(site: Site, going_on: str) -> None:
+    asked = site.invoke("train.why", "--name", going_on, "--json").data
+    assert asked["state"] == "running"
+    ranks = {process["rank"]: (host, process) for host, said in asked["nodes"].items() for process in said["processes"]
+             if process["rank"] is not None}
+    assert {rank: host for rank, (host, _) in ranks.items()} == {0: "node1", 1: "node2"}
+    assert ranks[0][1]["pid"] == site.rank(going_on, 0)
+    assert all(process["rss_mib"] > 50 and process["sockets"] > 0 for _, process in ranks.values())
+    # Whatever else this machine does meanwhile, a run that takes steps is neither hung nor failed.
+    assert not [cause for cause in asked["causes"] if cause["score"] >= 80]
+
+
+def test_why_tells_a_kill_from_an_error(site: Site) -> None:
+    running = site.begin("shot", "--nodes", 2, settings=LONG)
+    site.await_step("shot", 1, running)
+    os.kill(site.rank("shot", 1), signal.SIGKILL)
+    running.communicate(timeout=120)
+    assert running.returncode == 100
+    assert titles(site, "shot")[0].startswith("a process on node2 was killed from outside")
+
+
+def test_why_tells_refused_input_in_the_trainers_words(site: Site) -> None:
+    settings = (*QUICK, "train.data.source=text", "train.data.path=/nowhere/at/all.txt")
+    refused = site.launch("refused-input", "--nodes", 1, settings=settings)
+    assert refused.code == 100, refused.text
+    asked = site.invoke("train.why", "--name", "refused-input", "--json")
+    first = asked.data["causes"][0]
+    assert first["title"] == "the trainer refused what it was given"
+    assert "/nowhere/at/all.txt" in first["evidence"][0]
+
+
+def test_why_says_that_a_finished_run_is_fine(site: Site) -> None:
+    assert site.launch("fine", "--nodes", 1).code == 0
+    assert titles(site, "fine") == ["nothing is wrong: it finished at step 12"]
+
+
+def test_why_of_a_run_that_never_was_asks_preflight_or_does_not_know_it(site: Site) -> None:
+    assert titles(site, "gpt2-micro-smoke") == ["it was never launched on these nodes, and nothing stands in its way"]
+    unknown = site.invoke("train.why", "--name", "no-such-run")
+    assert unknown.code == 102
+    assert 'there is no run "no-such-run"' in unknown.err
+
+
+def test_watch_prints_one_page_where_there_is_no_terminal(site: Site, going_on: str) -> None:
+    page = site.invoke("train.watch")
+    assert page.code == 0, page.text
+    assert going_on in page.out and "running" in page.out
+    assert "└" in page.out and "step" in page.out
+    seen = {run["name"]: run for run in site.invoke("train.watch", "--json").data["runs"]}
+    assert seen[going_on]["state"] == "running" and seen[going_on]["step"] >= 3
+    assert site.invoke("train.watch", "--interval", 0).code == 5
+
+
+@pytest.mark.parametrize("way", ["q", "\x03"])
+def test_watch_is_live_on_a_terminal_until_q_or_ctrl_c(site: Site, going_on: str, way: str) -> None:
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "invoke", "train.watch", "--interval", "0.2"], cwd=REPOSITORY, stdin=slave, stdout=slave,
+        stderr=slave, start_new_session=True, preexec_fn=_take_terminal,
+        env={**os.environ, "PLAYRUNNER_STATE_HOME": str(site.state), "TERM": "xterm", "COLUMNS": "100", "LINES": "40"})
+    os.close(slave)
+    seen = _read_until(master, "q ends")
+    assert going_on in seen
+    later = _read_until(master, "q ends")  # drawn again by itself
+    os.write(master, way.encode())
+    left = _read_to_end(master)
+    assert process.wait(30) == 0, left
+    assert "\x1b[?1049l" in later + left, "the screen is given back"
+    os.close(master)
+
+
+def test_tensorboard_serves_a_run_without_event_files_and_leaves_nothing(site: Site, going_on: str) -> None:
+    with site.start("train.tensorboard", "--name", going_on, "--port", 0, "--json") as process:
+        assert process.stdout
+        said = json.loads("".join(iter(process.stdout.readline, "}\n")) + "}")
+        assert said["made"] and said["host"] == "node1"
+        tags = _await_tags(said["url"])
+        assert {"train/loss", "train/lr"} <= set(tags)
+        assert _boards(site)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+        errors = process.stderr.read() if process.stderr else ""
+        assert "Traceback" not in errors, errors
+    site.await_that(lambda: not _boards(site), "the end of tensorboard on the node", seconds=30)
+    assert not Path(said["folder"]).exists()
+
+
+def test_tensorboard_uses_the_event_files_of_a_run_that_wrote_them(site: Site) -> None:
+    assert site.launch("drawn", "--nodes", 1, settings=(*QUICK, "train.log.tensorboard=true")).code == 0
+    with site.start("train.tensorboard", "--name", "drawn", "--port", 0, "--json") as process:
+        assert process.stdout
+        said = json.loads("".join(iter(process.stdout.readline, "}\n")) + "}")
+        assert said["folder"].endswith("/runs/drawn/output/tensorboard") and not said["made"]
+        assert "train/loss" in _await_tags(said["url"])
+        process.kill()  # as hard as it gets: the node sees its connection end
+    site.await_that(lambda: not _boards(site), "the end of tensorboard on the node", seconds=30)
+    assert list((site.folder("drawn") / "output" / "tensorboard").iterdir())
+
+
+def test_tensorboard_says_in_one_line_what_stands_in_the_way(site: Site, going_on: str) -> None:
+    assert site.invoke("train.tensorboard", "--name", "no-such-run").code == 102
+    taken = site.invoke("train.tensorboard", "--name", going_on, "--port", 99999)
+    assert taken.code == 5 and "--port 99999" in taken.err
+    site.await_that(lambda: not _boards(site), "the end of tensorboard on the node", seconds=30)
+
+
+def test_bench_measures_the_network_and_leaves_nothing(site: Site) -> None:
+    shown = site.invoke("train.bench", "--nodes", 3)
+    assert shown.code == 0, shown.text
+    assert shown.out.startswith("3 nodes, 3 ranks, gloo")
+    assert "16 MiB" in shown.out and "pairs: Gbit/s above the diagonal" in shown.out
+    assert "3 nodes answer" in shown.out.splitlines()[-1]
+    assert not _processes_with(site, b"trainer.netcheck.gate")
+
+
+def test_bench_fails_when_the_network_is_not_what_the_inventory_expects(site: Site, tmp_path: Path) -> None:
+    inventory = tmp_path / "expecting.yaml"
+    inventory.write_text((REPOSITORY / "inventories" / "local.yaml").read_text() + "    train_expected_gbps: 1000000\n")
+    judged = site.invoke("train.bench", "--nodes", 2, "--inventory", inventory, "--json")
+    assert judged.code == 6, judged.text
+    assert not judged.data["verdict"]["ok"]
+    assert judged.data["result"]["world_size"] == 2
+    assert "expected 1000000.0 Gbit/s" in judged.data["verdict"]["lines"][0]
+
+
+def test_bench_interrupted_leaves_nothing(site: Site) -> None:
+    with site.start("train.bench", "--nodes", 2) as process:
+        site.await_that(lambda: len(_processes_with(site, b"trainer.netcheck.gate")) == 2, "the gate's processes", process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+    site.await_that(lambda: not _processes_with(site, b"trainer.netcheck.gate"), "the end of the gate's processes", seconds=20)
+
+
+def test_bench_refuses_more_nodes_than_there_are(site: Site) -> None:
+    limited = site.invoke("train.bench", "--nodes", 2, "--limit", "node1")
+    assert limited.code == 5
+    assert "2 nodes are wanted" in limited.err
+
+
+def _got_on(site: Site, name: str, step: int) -> bool:
+    return max(site.losses(name)) > step
+
+
+def _take_terminal() -> None:
+    import fcntl
+    import termios
+
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # Ctrl-C then means this program, as it does for a user
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # which tests in a shell's background would be deaf to
+
+
+def _read_until(master: int, text: str, seconds: float = 60.0) -> str:
+    found, deadline = "", time.monotonic() + seconds
+    while text not in found:
+        ready, _, _ = select.select([master], [], [], max(0.0, deadline - time.monotonic()))
+        assert ready, f"{text!r} did not appear in {found!r}"
+        found += os.read(master, 65536).decode(errors="replace")
+    return found
+
+
+def _read_to_end(master: int, seconds: float = 60.0) -> str:
+    found, deadline = "", time.monotonic() + seconds
+    while True:
+        ready, _, _ = select.select([master], [], [], max(0.0, deadline - time.monotonic()))
+        assert ready and time.monotonic() < deadline, f"it did not end: {found[-500:]!r}"
+        try:
+            data = os.read(master, 65536)
+        except OSError:  # how a pseudo terminal tells that the other side is closed
+            return found
+        if not data:
+            return found
+        found += data.decode(errors="replace")
+
+
+def _await_tags(url: str, seconds: float = 60.0) -> dict[str, Any]:
+    """What can be drawn; tensorboard reads its files some time after it serves."""
+    deadline = time.monotonic() + seconds
+    while True:
+        with urllib.request.urlopen(f"{url}data/plugin/scalars/tags", timeout=30) as answer:
+            found: dict[str, dict[str, Any]] = json.load(answer)
+        if found:
+            return next(iter(found.values()))
+        assert time.monotonic() < deadline, "tensorboard shows nothing"
+        time.sleep(0.3)
+
+
+def _boards(site: Site) -> list[int]:
+    return _processes_with(site, b"trainer.node.tensorboard_server")
+
+
+def _processes_with(site: Site, word: bytes) -> list[int]:
+    """Processes of this site's nodes that have this word in their command line."""
+    mark, found = f"PLAYRUNNER_SANDBOX_NODE={site.state}/".encode(), []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if word in words and words[0].rpartition(b"/")[2].startswith(b"python") and mark in (folder / "environ").read_bytes():
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found

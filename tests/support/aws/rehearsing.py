@@ -1,0 +1,118 @@
+"""A process that plays roles again and again, each time in a child of its own, and can have a child killed at any event.
+
+Everything is loaded once; a child costs a fork. Commands come as JSON lines on stdin, answers go to stdout.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[3]
+
+
+class Rehearsal:
+    """The process, seen from a test."""
+
+    def __init__(self, inventories: Sequence[str], roles: Sequence[str], state: Path) -> None:
+        environment = {**os.environ, "PLAYRUNNER_STATE_HOME": str(state), "PYTHONPATH": str(ROOT)}
+        self._process = subprocess.Popen([sys.executable, "-m", "tests.support.aws.rehearsing", *roles], cwd=ROOT, text=True,
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        self._inventories = list(inventories)
+
+    def create(self, kill_at: int = 0, **extra: Any) -> dict[str, Any]:
+        """`code` (minus the signal that ended it), `events` written, `changed` steps, `text` of what was said."""
+        return self._ask(verb="create", kill_at=kill_at, extra=extra)
+
+    def teardown(self, kill_at: int = 0, **extra: Any) -> dict[str, Any]:
+        return self._ask(verb="teardown", kill_at=kill_at, extra=extra)
+
+    def close(self) -> None:
+        assert self._process.stdin
+        self._process.stdin.close()
+        self._process.wait(10)
+
+    def _ask(self, **command: Any) -> dict[str, Any]:
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(json.dumps({**command, "inventories": self._inventories}) + "\n")
+        self._process.stdin.flush()
+        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return answer
+
+
+def main() -> None:
+    import boto3  # noqa: F401
+    import botocore.session  # noqa: F401  loaded before the forks, like all that follows
+    import playrunner.run.run.execute
+
+    import playrunner.lifecycle.teardown  # noqa: F401
+    from playrunner.playbook.playbook import roles_play
+
+    roles_play(sys.argv[1:])
+    for line in sys.stdin:
+        sys.stdout.write(json.dumps(_in_child(json.loads(line), sys.argv[1:])) + "\n")
+        sys.stdout.flush()
+
+
+def _in_child(command: dict[str, Any], roles: list[str]) -> dict[str, Any]:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        os.dup2(writing, 1)
+        os.dup2(writing, 2)
+        code = 70
+        try:
+            code = _play(command, roles)
+        except BaseException:  # the child ends here, whatever happens; its parent shows what it said
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        text = pipe.read()
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return {"code": status, "text": text, "events": text.count("\x1e"), "changed": _changed(text)}
+
+
+def _play(command: dict[str, Any], roles: list[str]) -> int:
+    from playrunner.run.run.run import run_plays
+
+    from playrunner.lifecycle.teardown import tear_down
+    from playrunner.options import Options
+    from playrunner.playbook.playbook import roles_play
+    from playrunner.record.ledger import Ledger
+
+    numbers, told = itertools.count(1), Ledger.event
+
+    def event(ledger: Ledger, kind: str, **facts: Any) -> None:
+        told(ledger, kind, **facts)
+        os.write(1, b"\x1e")
+        if next(numbers) == command["kill_at"]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    Ledger.event = event  # type: ignore[method-assign]
+    extra = tuple(f"{name}={value}" for name, value in command["extra"].items())
+    options = Options(inventory=tuple(command["inventories"]), extra_vars=extra, yes=True)
+    if command["verb"] == "teardown":
+        return tear_down(options, with_kept=True)
+    return run_plays([roles_play(roles)], options, "create")
+
+
+def _changed(text: str) -> list[str]:
+    lines = text.replace("\x1e", "").splitlines()
+    return [line for line in lines if line.startswith("changed ")]
+
+
+if __name__ == "__main__":
+    main()
