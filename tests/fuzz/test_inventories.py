@@ -40,7 +40,7 @@ ansible_ssh_common_args=-o ServerAliveInterval=5 -o ConnectTimeout=9 -J jump -i 
 [outer:children]
 gpu
 """
-SAMPLES = REPOSITORY / "tests" / "inventories"
+SAMPLES = REPOSITORY / "tests" / "engine" / "inventories"
 YAML_SEEDS = [CONNECTED_YAML, (SAMPLES / "cluster.yaml").read_text(), (SAMPLES / "mixed" / "10-base.yaml").read_text(),
               *(path.read_text() for path in sorted((REPOSITORY / "inventories").glob("*.yaml")))]
 INI_SEEDS = [CONNECTED_INI, (SAMPLES / "cluster.ini").read_text(), (SAMPLES / "mixed" / "20-more.ini").read_text()]

@@ -30,7 +30,7 @@ SHARES = {
     "profiles": 6, "overrides": 4, "kubeconfigs": 6, "ssh_configs": 6, "known_hosts": 5, "ledgers": 4, "agent_replies": 4,
     "link_messages": 3, "api_answers": 4}
 
-REGRESSIONS = Path(__file__).parent / "regressions"
+REGRESSIONS = Path(__file__).parents[2] / "fuzz" / "regressions"
 FAILURES = Path(__file__).parents[3] / ".fuzz"
 Test = Callable[[str], None]
 
