@@ -4,7 +4,9 @@ import gc
 import sys
 
 gc.disable()  # nothing is worth collecting while the program loads; a run turns it on again
-sys.dont_write_bytecode = sys.flags.dont_write_bytecode == 1  # Invoke keeps none: each start would compile all of us anew
+sys.dont_write_bytecode = (
+    sys.flags.dont_write_bytecode == 1
+)  # Invoke keeps none: each start would compile all of us anew
 
 from pathlib import Path  # noqa: E402
 

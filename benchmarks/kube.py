@@ -1,8 +1,10 @@
-"""`python -m benchmarks.kube`: 200 objects applied, and applied again with nothing to do, by kubectl and by us.
+"""`python -m benchmarks.kube`: 200 objects applied, and applied again with nothing to do, by
+kubectl and by us.
 
-The same file on the same API server (a real kube-apiserver where its programs are found, otherwise the sandbox's own), each time
-in a namespace of its own; rounds alternate, numbers are medians. What is timed is the whole command, start-up included: `kubectl
-apply --server-side`, and `invoke play` with one step. Afterwards the objects of both are compared.
+The same file on the same API server (a real kube-apiserver where its programs are found, otherwise
+the sandbox's own), each time in a namespace of its own; rounds alternate, numbers are medians. What
+is timed is the whole command, start-up included: `kubectl apply --server-side`, and `invoke play`
+with one step. Afterwards the objects of both are compared.
 """
 
 from __future__ import annotations
@@ -45,12 +47,20 @@ class Arena:
         self.folder = folder
         up = process.up(folder / "sandbox", pretend=pretend)
         self.flavour, self.kubeconfig = up.flavour, up.kubeconfig
-        self.environment = {**os.environ, "KUBECONFIG": up.kubeconfig, "PLAYRUNNER_STATE_HOME": str(folder / "state"),
-                            "HOME": str(folder)}
+        self.environment = {
+            **os.environ,
+            "KUBECONFIG": up.kubeconfig,
+            "PLAYRUNNER_STATE_HOME": str(folder / "state"),
+            "HOME": str(folder),
+        }
         self.file = folder / "objects.yaml"
         self.file.write_text(yaml.safe_dump_all(objects(OBJECTS)))
         self.inventory = folder / "inventory.yaml"
-        self.inventory.write_text(yaml.safe_dump({"all": {"vars": {"cluster_name": "bench", "kubeconfig": up.kubeconfig}}}))
+        self.inventory.write_text(
+            yaml.safe_dump(
+                {"all": {"vars": {"cluster_name": "bench", "kubeconfig": up.kubeconfig}}}
+            )
+        )
 
     def down(self) -> None:
         from playrunner.sandbox.kube.process import process
@@ -58,14 +68,20 @@ class Arena:
         process.down(self.folder / "sandbox")
 
     def kubectl(self, namespace: str) -> float:
-        return self._timed("kubectl", "apply", "--server-side", "-n", namespace, "-f", str(self.file))
+        return self._timed(
+            "kubectl", "apply", "--server-side", "-n", namespace, "-f", str(self.file)
+        )
 
     def ours(self, namespace: str) -> float:
         wanted = {"name": namespace, "src": str(self.file), "namespace": namespace, "wait": False}
         step = {"name": "objects", "k8s.manifest": wanted}
         play = self.folder / f"{namespace}.yaml"
-        play.write_text(yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "tasks": [step]}]))
-        return self._timed(sys.executable, "-m", "invoke", "play", str(play), "--inventory", str(self.inventory))
+        play.write_text(
+            yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "tasks": [step]}])
+        )
+        return self._timed(
+            sys.executable, "-m", "invoke", "play", str(play), "--inventory", str(self.inventory)
+        )
 
     def namespace(self, name: str) -> str:
         self._run("kubectl", "create", "namespace", name)
@@ -75,7 +91,11 @@ class Arena:
         """Everything of the file's kinds, but the record of ours and what every namespace has."""
         kinds = "configmaps,services,deployments,serviceaccounts"
         told = json.loads(self._run("kubectl", "get", kinds, "-n", namespace, "-o", "json"))
-        return {(one["kind"], one["metadata"]["name"]) for one in told["items"] if one["metadata"]["name"].startswith("bench-")}
+        return {
+            (one["kind"], one["metadata"]["name"])
+            for one in told["items"]
+            if one["metadata"]["name"].startswith("bench-")
+        }
 
     def _timed(self, *words: str) -> float:
         started = time.monotonic()
@@ -83,9 +103,14 @@ class Arena:
         return time.monotonic() - started
 
     def _run(self, *words: str) -> str:
-        ran = subprocess.run(words, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)
+        ran = subprocess.run(
+            words, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False
+        )
         if ran.returncode:
-            sys.exit(f"{' '.join(words)} ended with {ran.returncode}\n{ran.stdout[-2000:]}{ran.stderr[-2000:]}")
+            sys.exit(
+                f"{' '.join(words)} ended with"
+                f" {ran.returncode}\n{ran.stdout[-2000:]}{ran.stderr[-2000:]}"
+            )
         return ran.stdout
 
 
@@ -95,11 +120,20 @@ def objects(count: int) -> list[dict[str, Any]]:
 
 
 def _config(name: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"settings": f"name: {name}\nsize: 3\n"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name},
+        "data": {"settings": f"name: {name}\nsize: 3\n"},
+    }
 
 
 def _account(name: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "labels": {"app": name}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": name, "labels": {"app": name}},
+    }
 
 
 def _service(name: str) -> dict[str, Any]:
@@ -109,12 +143,27 @@ def _service(name: str) -> dict[str, Any]:
 
 
 def _deployment(name: str) -> dict[str, Any]:
-    container = {"name": "main", "image": "registry.example.com/app:1.2.3", "args": ["--verbose"],
-                 "env": [{"name": "NAME", "value": name}], "ports": [{"containerPort": 8080}],
-                 "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": {
-        "replicas": 2, "selector": {"matchLabels": {"app": name}},
-        "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}}}
+    container = {
+        "name": "main",
+        "image": "registry.example.com/app:1.2.3",
+        "args": ["--verbose"],
+        "env": [{"name": "NAME", "value": name}],
+        "ports": [{"containerPort": 8080}],
+        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [container]},
+            },
+        },
+    }
 
 
 _KINDS: tuple[Callable[[str], dict[str, Any]], ...] = (_config, _account, _service, _deployment)
@@ -131,14 +180,23 @@ def measured(arena: Arena, rounds: int) -> dict[str, Times]:
             times[name].again.append(do(place))
             seen.append(arena.there(place))
         if len(seen[0]) != OBJECTS or seen[0] != seen[1]:
-            sys.exit(f"round {number}: kubectl made {len(seen[0])} objects and we {len(seen[1])}, of {OBJECTS}")
+            sys.exit(
+                f"round {number}: kubectl made {len(seen[0])} objects and we {len(seen[1])}, of"
+                f" {OBJECTS}"
+            )
     return times
 
 
 def main() -> int:
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     asked.add_argument("--rounds", type=int, default=ROUNDS)
-    asked.add_argument("--pretend", action="store_true", help="the sandbox's own API server even where there is a real one")
+    asked.add_argument(
+        "--pretend",
+        action="store_true",
+        help="the sandbox's own API server even where there is a real one",
+    )
     given = asked.parse_args()
     if shutil.which("kubectl") is None:
         sys.exit("there is no kubectl to compare with; make kube-assets brings one")
@@ -148,15 +206,32 @@ def main() -> int:
             times = measured(arena, given.rounds)
         finally:
             arena.down()
-    print(f"{OBJECTS} objects, {arena.flavour} API server, {given.rounds} rounds, {os.cpu_count()} cores; seconds are medians\n")
+    print(
+        f"{OBJECTS} objects, {arena.flavour} API server, {given.rounds} rounds, {os.cpu_count()}"
+        " cores; seconds are medians\n"
+    )
     print(f"{'':<16}{'kubectl':>9}{'ours':>9}{'ratio':>8}")
     verdicts = []
-    for title, which, goal in (("first", "first", GOAL_FIRST), ("nothing to do", "again", GOAL_AGAIN)):
-        theirs, own = (statistics.median(getattr(times[name], which)) for name in ("kubectl", "ours"))
+    for title, which, goal in (
+        ("first", "first", GOAL_FIRST),
+        ("nothing to do", "again", GOAL_AGAIN),
+    ):
+        theirs, own = (
+            statistics.median(getattr(times[name], which)) for name in ("kubectl", "ours")
+        )
         verdicts.append(own / theirs <= goal)
-        print(f"{title:<16}{theirs:>9.2f}{own:>9.2f}{own / theirs:>8.2f}   goal {goal}x: {'pass' if verdicts[-1] else 'miss'}")
-    making, again = statistics.median(times["kubectl"].first), statistics.median(times["ours"].again)
-    print(f"\nour nothing to do against kubectl's first: {again / making:.2f}x (no goal: above, kubectl has nothing to do, too)")
+        print(
+            f"{title:<16}{theirs:>9.2f}{own:>9.2f}{own / theirs:>8.2f}   goal {goal}x:"
+            f" {'pass' if verdicts[-1] else 'miss'}"
+        )
+    making, again = (
+        statistics.median(times["kubectl"].first),
+        statistics.median(times["ours"].again),
+    )
+    print(
+        f"\nour nothing to do against kubectl's first: {again / making:.2f}x (no goal: above,"
+        " kubectl has nothing to do, too)"
+    )
     return 0 if all(verdicts) else 1
 
 

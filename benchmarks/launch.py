@@ -1,8 +1,10 @@
-"""`python -m benchmarks.launch`: from the command to the first training step, ours against the same ranks started by hand.
+"""`python -m benchmarks.launch`: from the command to the first training step, ours against the same
+ranks started by hand.
 
-By hand: one `ssh` per node with the rank's place in its environment, all at once, as a careful operator would script it. Both
-train gpt2-micro-smoke on two nodes of the sandbox; the time is until the first line of metrics. Then what a launch does before
-anything starts (preflight, staging) on fifty nodes.
+By hand: one `ssh` per node with the rank's place in its environment, all at once, as a careful
+operator would script it. Both train gpt2-micro-smoke on two nodes of the sandbox; the time is until
+the first line of metrics. Then what a launch does before anything starts (preflight, staging) on
+fifty nodes.
 """
 
 from __future__ import annotations
@@ -19,7 +21,12 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SETTINGS = ["train.steps=20", "train.log.every=1", "train.checkpoint.every=0", "train.evaluate.batches=1"]
+SETTINGS = [
+    "train.steps=20",
+    "train.log.every=1",
+    "train.checkpoint.every=0",
+    "train.evaluate.batches=1",
+]
 GOAL_RATIO, GOAL_SECONDS, MANY = 1.25, 5.0, 50
 PATIENCE_SECONDS = 180.0
 
@@ -33,7 +40,11 @@ def main() -> int:
         bench = Bench(Path(folder), asked.strategy)
         try:
             bench.invoke("sandbox.up", "--nodes", "2")
-            rows: dict[str, list[float]] = {"by hand, over ssh": [], "train.launch": [], "train.launch --no-gate": []}
+            rows: dict[str, list[float]] = {
+                "by hand, over ssh": [],
+                "train.launch": [],
+                "train.launch --no-gate": [],
+            }
             for number in range(asked.repeat):
                 rows["by hand, over ssh"].append(bench.by_hand(f"hand-{number}"))
                 rows["train.launch"].append(bench.ours(f"ours-{number}"))
@@ -41,12 +52,20 @@ def main() -> int:
             base = statistics.median(rows["by hand, over ssh"])
             print("| start | seconds to the first step | x by hand |\n| --- | --- | --- |")
             for name, times in rows.items():
-                print(f"| {name} | {statistics.median(times):.2f} | {statistics.median(times) / base:.2f} |")
+                print(
+                    f"| {name} | {statistics.median(times):.2f} |"
+                    f" {statistics.median(times) / base:.2f} |"
+                )
             ratio = statistics.median(rows["train.launch"]) / base
-            print(f"\ngoal: at most {GOAL_RATIO}x by hand: {'pass' if ratio <= GOAL_RATIO else 'missed'} ({ratio:.2f}x)")
+            print(
+                f"\ngoal: at most {GOAL_RATIO}x by hand:"
+                f" {'pass' if ratio <= GOAL_RATIO else 'missed'} ({ratio:.2f}x)"
+            )
             seconds = bench.many()
-            print(f"goal: preflight and staging on {MANY} nodes in at most {GOAL_SECONDS:g} s:"
-                  f" {'pass' if seconds <= GOAL_SECONDS else 'missed'} ({seconds:.2f} s)")
+            print(
+                f"goal: preflight and staging on {MANY} nodes in at most {GOAL_SECONDS:g} s:"
+                f" {'pass' if seconds <= GOAL_SECONDS else 'missed'} ({seconds:.2f} s)"
+            )
         finally:
             bench.invoke("sandbox.down")
     return 0
@@ -59,32 +78,74 @@ class Bench:
         self.environment = {**os.environ, "PLAYRUNNER_STATE_HOME": str(folder)}
 
     def invoke(self, *words: str) -> None:
-        subprocess.run([sys.executable, "-m", "invoke", *words], cwd=ROOT, env=self.environment, check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, "-m", "invoke", *words],
+            cwd=ROOT,
+            env=self.environment,
+            check=True,
+            capture_output=True,
+        )
 
     def ours(self, name: str, *more: str) -> float:
-        words = ["train.launch", "--profile", "gpt2-micro-smoke", "--nodes", "2", "--name", name, *self._settings(), *more]
+        words = [
+            "train.launch",
+            "--profile",
+            "gpt2-micro-smoke",
+            "--nodes",
+            "2",
+            "--name",
+            name,
+            *self._settings(),
+            *more,
+        ]
         metrics = self.folder / "sandbox" / "shared" / "runs" / name / "output" / "metrics.jsonl"
         began = time.perf_counter()
-        process = subprocess.Popen([sys.executable, "-m", "invoke", *words], cwd=ROOT, env=self.environment,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "invoke", *words],
+            cwd=ROOT,
+            env=self.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         return self._first_step(metrics, began, [process])
 
     def by_hand(self, name: str) -> float:
         record = json.loads((self.folder / "sandbox" / "nodes.json").read_text())
         output = self.folder / name
         nodes = list(record["nodes"].values())
-        place = f"WORLD_SIZE=2 LOCAL_WORLD_SIZE=1 LOCAL_RANK=0 MASTER_ADDR={nodes[0]['address']} MASTER_PORT=29400"
+        place = (
+            f"WORLD_SIZE=2 LOCAL_WORLD_SIZE=1 LOCAL_RANK=0 MASTER_ADDR={nodes[0]['address']}"
+            " MASTER_PORT=29400"
+        )
         began = time.perf_counter()
         ranks = []
         for rank, node in enumerate(nodes):
-            ssh = ["ssh", "-F", "none", "-i", record["key_file"], "-p", str(node["port"]), "-l", record["user"],
-                   "-o", f"UserKnownHostsFile={self.folder}/sandbox/known_hosts", node["address"]]
+            ssh = [
+                "ssh",
+                "-F",
+                "none",
+                "-i",
+                record["key_file"],
+                "-p",
+                str(node["port"]),
+                "-l",
+                record["user"],
+                "-o",
+                f"UserKnownHostsFile={self.folder}/sandbox/known_hosts",
+                node["address"],
+            ]
             settings = " ".join(self._settings())
             # The same environment as a launch compiles: only the launching is compared.
-            command = (f"cd {ROOT} && RANK={rank} {place} GLOO_SOCKET_IFNAME=lo OMP_NUM_THREADS=1 DS_ACCELERATOR=cpu"
-                       " RES_OPTIONS='timeout:1 attempts:2' exec"
-                       f" {sys.executable} -m trainer --profile gpt2-micro-smoke --output {output} {settings}")
-            ranks.append(subprocess.Popen([*ssh, command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+            command = (
+                f"cd {ROOT} && RANK={rank} {place} GLOO_SOCKET_IFNAME=lo OMP_NUM_THREADS=1"
+                f" DS_ACCELERATOR=cpu RES_OPTIONS='timeout:1 attempts:2' exec {sys.executable} -m"
+                f" trainer --profile gpt2-micro-smoke --output {output} {settings}"
+            )
+            ranks.append(
+                subprocess.Popen(
+                    [*ssh, command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                )
+            )
         return self._first_step(output / "metrics.jsonl", began, ranks)
 
     def many(self) -> float:
@@ -92,16 +153,32 @@ class Bench:
         self.invoke("sandbox.up", "--nodes", str(MANY))
         shutil.rmtree(self.folder / "sandbox" / "shared", ignore_errors=True)
         began = time.perf_counter()
-        self.invoke("train.launch", "--profile", "gpt2-micro-smoke", "--nodes", str(MANY), "--stage-only", "--name", "many",
-                    "--set", f"train.batch_size={MANY}", "--set", "train.device_batch_size=1")
+        self.invoke(
+            "train.launch",
+            "--profile",
+            "gpt2-micro-smoke",
+            "--nodes",
+            str(MANY),
+            "--stage-only",
+            "--name",
+            "many",
+            "--set",
+            f"train.batch_size={MANY}",
+            "--set",
+            "train.device_batch_size=1",
+        )
         return time.perf_counter() - began
 
     def _settings(self) -> list[str]:
         return [word for setting in self.settings for word in ("--set", setting)]
 
-    def _first_step(self, metrics: Path, began: float, processes: list[subprocess.Popen[bytes]]) -> float:
+    def _first_step(
+        self, metrics: Path, began: float, processes: list[subprocess.Popen[bytes]]
+    ) -> float:
         while not (metrics.exists() and metrics.stat().st_size):
-            if time.perf_counter() - began > PATIENCE_SECONDS or all(each.poll() is not None for each in processes):
+            if time.perf_counter() - began > PATIENCE_SECONDS or all(
+                each.poll() is not None for each in processes
+            ):
                 raise SystemExit(f"no first step: {metrics}")
             time.sleep(0.01)
         seconds = time.perf_counter() - began

@@ -1,7 +1,9 @@
-"""Training on a CPU against the least a person could write: `python benchmarks/trainer_cpu.py [--rounds 5]`.
+"""Training on a CPU against the least a person could write: `python benchmarks/trainer_cpu.py
+[--rounds 5]`.
 
-Three ratios, each taken in turns in one run: time from process start to the first step, steady tokens per second on
-gpt2-micro's shape, and how many times faster data comes than the model takes it.
+Three ratios, each taken in turns in one run: time from process start to the first step, steady
+tokens per second on gpt2-micro's shape, and how many times faster data comes than the model takes
+it.
 """
 
 from __future__ import annotations
@@ -44,13 +46,31 @@ for layer in model[2:]:
 functional.cross_entropy((h @ tokens.weight.t()).flatten(0, 1), x[:, 1:].flatten()).backward()
 optimizer.step()
 """
-ONE_STEP = ["train.steps=1", "train.schedule.warmup_steps=0", "train.checkpoint.every=0", "train.data.validation_fraction=0",
-            "train.log.every=1"]
-MICRO = ["train.device=cpu", "train.precision=fp32", "train.strategy.name=ddp", "train.model.dropout=0.0",
-         "train.model.upcast_attention=false",
-         "train.batch_size=2", "train.device_batch_size=2", "train.data.source=synthetic", "train.data.validation_fraction=0",
-         "train.checkpoint.schedule=[]", "train.checkpoint.every=0", "train.checkpoint.at_start=false",
-         "train.log.every=4", "train.steps=12", "train.schedule.warmup_steps=2", "train.log.style=plain"]
+ONE_STEP = [
+    "train.steps=1",
+    "train.schedule.warmup_steps=0",
+    "train.checkpoint.every=0",
+    "train.data.validation_fraction=0",
+    "train.log.every=1",
+]
+MICRO = [
+    "train.device=cpu",
+    "train.precision=fp32",
+    "train.strategy.name=ddp",
+    "train.model.dropout=0.0",
+    "train.model.upcast_attention=false",
+    "train.batch_size=2",
+    "train.device_batch_size=2",
+    "train.data.source=synthetic",
+    "train.data.validation_fraction=0",
+    "train.checkpoint.schedule=[]",
+    "train.checkpoint.every=0",
+    "train.checkpoint.at_start=false",
+    "train.log.every=4",
+    "train.steps=12",
+    "train.schedule.warmup_steps=2",
+    "train.log.style=plain",
+]
 
 
 def main() -> None:
@@ -66,26 +86,49 @@ def main() -> None:
 
 
 def start_up(rounds: int) -> None:
-    """Wall and CPU seconds to the first step; CPU seconds stay comparable on a machine that others use too."""
+    """Wall and CPU seconds to the first step; CPU seconds stay comparable on a machine that others
+    use too."""
     ours: list[tuple[float, float]] = []
     by_hand: list[tuple[float, float]] = []
     for _ in range(rounds):
         by_hand.append(_spent([sys.executable, "-c", BY_HAND]))
         with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, "-m", "trainer", "--profile", "gpt2-micro-smoke", "--output", folder]
+            command = [
+                sys.executable,
+                "-m",
+                "trainer",
+                "--profile",
+                "gpt2-micro-smoke",
+                "--output",
+                folder,
+            ]
             for setting in ONE_STEP:
                 command += ["--set", setting]
             ours.append(_spent(command, until="step 1/1"))
     for number, what in enumerate(("wall", "cpu")):
-        mine, theirs = (statistics.median(each[number] for each in taken) for taken in (ours, by_hand))
-        print(f"to the first step, {what}: ours {mine:.2f} s, by hand {theirs:.2f} s, ratio {mine / theirs:.2f}", flush=True)
+        mine, theirs = (
+            statistics.median(each[number] for each in taken) for taken in (ours, by_hand)
+        )
+        print(
+            f"to the first step, {what}: ours {mine:.2f} s, by hand {theirs:.2f} s, ratio"
+            f" {mine / theirs:.2f}",
+            flush=True,
+        )
 
 
 def _spent(command: list[str], until: str = "") -> tuple[float, float]:
-    """Seconds until the process prints `until`, or ends; CPU seconds are those of the whole process."""
+    """Seconds until the process prints `until`, or ends; CPU seconds are those of the whole
+    process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
-    process = subprocess.Popen(command, cwd=ROOT, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     seconds = 0.0
     assert process.stdout
     for line in process.stdout:
@@ -100,7 +143,8 @@ def _spent(command: list[str], until: str = "") -> tuple[float, float]:
 
 
 def _steady() -> None:
-    """gpt2-micro's own shape: our loop, then the same model stepped by hand, then the data alone; in CPU seconds."""
+    """gpt2-micro's own shape: our loop, then the same model stepped by hand, then the data alone;
+    in CPU seconds."""
     import numpy as np
     import torch
 
@@ -139,7 +183,10 @@ def _steady() -> None:
             step()
             rates[name].append(tokens / (time.process_time() - began))
     mine, theirs = statistics.median(rates["ours"]), statistics.median(rates["by hand"])
-    print(f"gpt2-micro, tokens per CPU second: ours {mine:,.0f}, by hand {theirs:,.0f}, ratio {mine / theirs:.2f}")
+    print(
+        f"gpt2-micro, tokens per CPU second: ours {mine:,.0f}, by hand {theirs:,.0f}, ratio"
+        f" {mine / theirs:.2f}"
+    )
     began = time.process_time()
     for start in range(0, 400, 2):
         samples.take(np.arange(start, start + 2))

@@ -1,8 +1,10 @@
-"""Training speed on one GPU, side by side in one run: `python benchmarks/trainer_gpu.py [--only NAME ...] [--json FILE]`.
+"""Training speed on one GPU, side by side in one run: `python benchmarks/trainer_gpu.py [--only
+NAME ...] [--json FILE]`.
 
-Each row is a process of its own, so that none inherits another's memory. Rows on GPT-2's 124M shape (batch 64 x 1024, bf16,
-random tokens): a plain compiled model with nanoGPT's choices, Hugging Face's Trainer with and without compile, and
-`python -m trainer` as a user runs it. On a 1.3B Llama shape: the compiled Hugging Face model, and ours.
+Each row is a process of its own, so that none inherits another's memory. Rows on GPT-2's 124M shape
+(batch 64 x 1024, bf16, random tokens): a plain compiled model with nanoGPT's choices, Hugging
+Face's Trainer with and without compile, and `python -m trainer` as a user runs it. On a 1.3B Llama
+shape: the compiled Hugging Face model, and ours.
 """
 
 from __future__ import annotations
@@ -46,12 +48,14 @@ OURS = _words("""
     train.data.source=tokens train.data.validation_fraction=0 train.log.every=20
     train.log.style=plain train.schedule.warmup_steps=10
 """)
-OURS_LLAMA = OURS + _words("""
+OURS_LLAMA = OURS + _words(
+    """
     train.log.every=10 train.batch_size={batch} train.device_batch_size={batch} train.model.layers={layers}
     train.model.heads={heads} train.model.width={width} train.model.mlp_width={mlp} train.model.context={length}
     train.model.vocab_size={vocab} train.strategy.activation_checkpointing=false train.strategy.activation_offload=false
     train.data.stream=false train.evaluate.every=0
-""".format(**LLAMA))
+""".format(**LLAMA)
+)
 
 
 def main() -> None:
@@ -66,10 +70,18 @@ def main() -> None:
         return
     rows = {}
     for name in options.only:
-        command = [sys.executable, __file__, "--row", name, *(part for each in options.set for part in ("--set", each))]
+        command = [
+            sys.executable,
+            __file__,
+            "--row",
+            name,
+            *(part for each in options.set for part in ("--set", each)),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         found = [line for line in done.stdout.splitlines() if line.startswith("ROW ")]
-        rows[name] = json.loads(found[0][4:]) if found else {"error": (done.stdout + done.stderr)[-1500:]}
+        rows[name] = (
+            json.loads(found[0][4:]) if found else {"error": (done.stdout + done.stderr)[-1500:]}
+        )
         _show(name, rows)
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
@@ -81,10 +93,14 @@ def _show(name: str, rows: dict[str, Any]) -> None:
         print(f"{name:24s} {row}", flush=True)
         return
     rate = rows.get("matmul", {}).get("flops")
-    mfu = f"{100 * row['tokens_per_second'] * row['flops_per_token'] / rate:5.1f} %" if rate else "    ?"
+    mfu = (
+        f"{100 * row['tokens_per_second'] * row['flops_per_token'] / rate:5.1f} %"
+        if rate
+        else "    ?"
+    )
     print(
-        f"{name:24s} {row['tokens_per_second']:>10,.0f} tokens/s  {mfu} of matmul  {row['memory_gb']:6.1f} GB"
-        f"  loss {row['loss']:.4f}",
+        f"{name:24s} {row['tokens_per_second']:>10,.0f} tokens/s  {mfu} of matmul "
+        f" {row['memory_gb']:6.1f} GB  loss {row['loss']:.4f}",
         flush=True,
     )
 
@@ -97,16 +113,18 @@ def ours(settings: list[str]) -> dict[str, Any]:
 
 def ours_without_biases(settings: list[str]) -> dict[str, Any]:
     """The same shape as the plain row, which has no biases either."""
-    return _ours("gpt2-small", [*OURS, "train.model.bias=false", *settings], LENGTH, VOCAB, BATCH) | {
-        "flops_per_token": flops_per_token(124_337_664, 12, 768, LENGTH)
-    }
+    return _ours(
+        "gpt2-small", [*OURS, "train.model.bias=false", *settings], LENGTH, VOCAB, BATCH
+    ) | {"flops_per_token": flops_per_token(124_337_664, 12, 768, LENGTH)}
 
 
 def ours_llama(settings: list[str]) -> dict[str, Any]:
     count = 2 * LLAMA["vocab"] * LLAMA["width"] + LLAMA["layers"] * (
         4 * LLAMA["width"] ** 2 + 3 * LLAMA["width"] * LLAMA["mlp"]
     )
-    return _ours("llama2-7b", [*OURS_LLAMA, *settings], LLAMA["length"], LLAMA["vocab"], LLAMA["batch"]) | {
+    return _ours(
+        "llama2-7b", [*OURS_LLAMA, *settings], LLAMA["length"], LLAMA["vocab"], LLAMA["batch"]
+    ) | {
         "flops_per_token": flops_per_token(count, LLAMA["layers"], LLAMA["width"], LLAMA["length"])
     }
 
@@ -133,14 +151,22 @@ def _ours(profile: str, settings: list[str], length: int, vocab: int, batch: int
 
 
 def correctness(settings: list[str]) -> dict[str, Any]:
-    """The fast path beside plain fp32 for 100 steps of 64 x 1024 tokens of Python's own library, as gpt2-small warms up.
+    """The fast path beside plain fp32 for 100 steps of 64 x 1024 tokens of Python's own library, as
+    gpt2-small warms up.
 
-    Plain bf16 autocast beside the same says how much of the difference is bf16's own: where the loss falls steeply, as on
-    made-up data under a short warm-up, any rounding shifts the curve by several per cent.
+    Plain bf16 autocast beside the same says how much of the difference is bf16's own: where the
+    loss falls steeply, as on made-up data under a short warm-up, any rounding shifts the curve by
+    several per cent.
     """
-    plain_path = _words("""train.fast.compile=off train.fast.cuda_graphs=false train.fast.padded_vocab=1
-        train.fast.fused_loss=false train.fast.fused_optimizer=false""")
-    rows = {"fast": [], "autocast": [*plain_path, "train.precision=bf16"], "exact": [*plain_path, "train.precision=fp32"]}
+    plain_path = _words(
+        """train.fast.compile=off train.fast.cuda_graphs=false train.fast.padded_vocab=1
+        train.fast.fused_loss=false train.fast.fused_optimizer=false"""
+    )
+    rows = {
+        "fast": [],
+        "autocast": [*plain_path, "train.precision=bf16"],
+        "exact": [*plain_path, "train.precision=fp32"],
+    }
     curves = {}
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "library.txt"
@@ -151,12 +177,17 @@ def correctness(settings: list[str]) -> dict[str, Any]:
             if isinstance(curves[name], str):
                 return {"error": curves[name]}
     exact: Any = curves["exact"]
-    return {name: _difference(curves[name], exact) for name in ("fast", "autocast")} | {"first": exact[0], "last": exact[-1]}
+    return {name: _difference(curves[name], exact) for name in ("fast", "autocast")} | {
+        "first": exact[0],
+        "last": exact[-1],
+    }
 
 
 def _losses(settings: list[str]) -> list[float] | str:
-    learnable = _words("""train.steps=100 train.log.every=1 train.data.source=text train.data.tokenizer=trained
-        train.schedule.warmup_steps=4000 train.schedule.decay_steps=400000""")
+    learnable = _words(
+        """train.steps=100 train.log.every=1 train.data.source=text train.data.tokenizer=trained
+        train.schedule.warmup_steps=4000 train.schedule.decay_steps=400000"""
+    )
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "trainer", "--profile", "gpt2-small", "--output", folder]
         for setting in [*OURS, *learnable, *settings]:
@@ -164,7 +195,9 @@ def _losses(settings: list[str]) -> list[float] | str:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode:
             return (done.stdout + done.stderr)[-3000:]
-        records = [json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text().splitlines()]
+        records = [
+            json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text().splitlines()
+        ]
     return [each["loss"] for each in records if "loss" in each]
 
 
@@ -172,7 +205,12 @@ def _difference(losses: Any, exact: list[float]) -> dict[str, float]:
     relative = [abs(one - other) / other for one, other in zip(losses, exact, strict=True)]
     worst = max(relative)
     place = relative.index(worst)
-    return {"largest": worst, "at_step": place + 1, "where_loss_is": exact[place], "mean": statistics.mean(relative)}
+    return {
+        "largest": worst,
+        "at_step": place + 1,
+        "where_loss_is": exact[place],
+        "mean": statistics.mean(relative),
+    }
 
 
 def _random_store(folder: Path, vocab: int, length: int, rows: int) -> Path:

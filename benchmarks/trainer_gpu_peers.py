@@ -1,4 +1,5 @@
-"""What the trainer is measured against on a GPU: the chip, a plain compiled model, Hugging Face's Trainer and Llama."""
+"""What the trainer is measured against on a GPU: the chip, a plain compiled model, Hugging Face's
+Trainer and Llama."""
 
 from __future__ import annotations
 
@@ -7,8 +8,19 @@ import time
 from typing import Any
 
 BATCH, LENGTH, VOCAB = 64, 1024, 50257
-LLAMA = {"layers": 24, "width": 2048, "heads": 16, "mlp": 5504, "vocab": 32000, "length": 2048, "batch": 8}
-WARMUP, TIMED = 40, 60  # the steps that are timed in our rows too: a chip that has grown warm is a little slower
+LLAMA = {
+    "layers": 24,
+    "width": 2048,
+    "heads": 16,
+    "mlp": 5504,
+    "vocab": 32000,
+    "length": 2048,
+    "batch": 8,
+}
+WARMUP, TIMED = (
+    40,
+    60,
+)  # the steps that are timed in our rows too: a chip that has grown warm is a little slower
 
 
 def matmul(settings: list[str]) -> dict[str, Any]:
@@ -42,7 +54,8 @@ def plain(settings: list[str]) -> dict[str, Any]:
         def forward(self, x: Any) -> Any:
             rows, length, width = x.shape
             query, key, value = (
-                each.view(rows, length, 12, 64).transpose(1, 2) for each in self.qkv(self.norm1(x)).split(width, dim=2)
+                each.view(rows, length, 12, 64).transpose(1, 2)
+                for each in self.qkv(self.norm1(x)).split(width, dim=2)
             )
             mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
             x = x + self.out(mixed.transpose(1, 2).contiguous().view(rows, length, width))
@@ -52,11 +65,16 @@ def plain(settings: list[str]) -> dict[str, Any]:
         def __init__(self) -> None:
             super().__init__()
             self.tokens, self.places = nn.Embedding(50304, 768), nn.Embedding(LENGTH, 768)
-            self.blocks, self.norm = nn.ModuleList(Block() for _ in range(12)), nn.LayerNorm(768, bias=False)
+            self.blocks, self.norm = (
+                nn.ModuleList(Block() for _ in range(12)),
+                nn.LayerNorm(768, bias=False),
+            )
             self.head = nn.Linear(768, 50304, bias=False)
             self.head.weight = self.tokens.weight
             for parameter in self.parameters():
-                nn.init.normal_(parameter, 0.0, 0.02) if parameter.dim() > 1 else nn.init.ones_(parameter)
+                nn.init.normal_(parameter, 0.0, 0.02) if parameter.dim() > 1 else nn.init.ones_(
+                    parameter
+                )
 
         def forward(self, x: Any, y: Any) -> Any:
             hidden = self.tokens(x) + self.places(torch.arange(x.shape[1], device=x.device))
@@ -67,7 +85,9 @@ def plain(settings: list[str]) -> dict[str, Any]:
 
     torch.set_float32_matmul_precision("high")
     model = Gpt().cuda()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True
+    )
     called = torch.compile(model)
 
     def step(tokens: Any) -> Any:
@@ -79,12 +99,20 @@ def plain(settings: list[str]) -> dict[str, Any]:
         optimizer.zero_grad(set_to_none=True)
         return loss
 
-    return _timed(step, BATCH, LENGTH, VOCAB) | {"flops_per_token": flops_per_token(124_337_664, 12, 768, LENGTH)}
+    return _timed(step, BATCH, LENGTH, VOCAB) | {
+        "flops_per_token": flops_per_token(124_337_664, 12, 768, LENGTH)
+    }
 
 
 def hf_trainer(settings: list[str], compiled: bool = False) -> dict[str, Any]:
     import torch
-    from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments
+    from transformers import (
+        GPT2Config,
+        GPT2LMHeadModel,
+        Trainer,
+        TrainerCallback,
+        TrainingArguments,
+    )
 
     config = GPT2Config(resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False)
     model = GPT2LMHeadModel._from_config(config, attn_implementation="sdpa")
@@ -123,7 +151,8 @@ def hf_trainer(settings: list[str], compiled: bool = False) -> dict[str, Any]:
 
 
 def hf_llama(settings: list[str]) -> dict[str, Any]:
-    """The compiled Hugging Face model in a plain loop: fp32 weights, bf16 autocast, fused AdamW, clipping."""
+    """The compiled Hugging Face model in a plain loop: fp32 weights, bf16 autocast, fused AdamW,
+    clipping."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -139,7 +168,9 @@ def hf_llama(settings: list[str]) -> dict[str, Any]:
     )
     model = LlamaForCausalLM._from_config(config, attn_implementation="sdpa").cuda()
     count = sum(each.numel() for each in model.parameters())
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.2, fused=True)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.2, fused=True
+    )
     called = torch.compile(model)
 
     def step(tokens: Any) -> Any:
@@ -153,7 +184,9 @@ def hf_llama(settings: list[str]) -> dict[str, Any]:
         return loss
 
     timed = _timed(step, LLAMA["batch"], LLAMA["length"], LLAMA["vocab"])
-    return timed | {"flops_per_token": flops_per_token(count, LLAMA["layers"], LLAMA["width"], LLAMA["length"])}
+    return timed | {
+        "flops_per_token": flops_per_token(count, LLAMA["layers"], LLAMA["width"], LLAMA["length"])
+    }
 
 
 def _timed(step: Any, batch: int, length: int, vocab: int) -> dict[str, Any]:

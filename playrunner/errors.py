@@ -24,7 +24,8 @@ class PlayrunnerError(Exception):
 
 
 class NotWritten(PlayrunnerError):
-    """This machine could not write what the work says or records: its disk is full, or may not be written."""
+    """This machine could not write what the work says or records: its disk is full, or may not be
+    written."""
 
     exit_code = 8
 
@@ -40,18 +41,23 @@ class BadInput(PlayrunnerError):
 
 
 def _in_one_line(text: str) -> str:
-    """What is refused may be part of the message: line ends and what a terminal would obey are shown as escapes."""
+    """What is refused may be part of the message: line ends and what a terminal would obey are
+    shown as escapes."""
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 class BadSetting(BadInput):
-    """A connection setting that can never be used, whatever steps do before: refused before the first one."""
+    """A connection setting that can never be used, whatever steps do before: refused before the
+    first one."""
 
     def __init__(self, message: str, place: Place | None = None) -> None:
         # What a terminal would obey is shown: such text may be part of what is refused.
-        super().__init__("".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in message), place)
+        super().__init__(
+            "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in message),
+            place,
+        )
 
 
 class StepFailed(PlayrunnerError):
@@ -94,7 +100,12 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE}
 
 
 def of_a_full_machine(error: BaseException) -> NotWritten | None:
-    """A full or read-only disk, or too many open files, as what to say of it; None for any other error."""
+    """A full or read-only disk, or too many open files, as what to say of it; None for any other
+    error."""
     if not isinstance(error, OSError) or error.errno not in _FULL:
         return None
-    return NotWritten(f"{error.filename}: {error.strerror}" if error.filename else f"on this machine: {error.strerror}")
+    return NotWritten(
+        f"{error.filename}: {error.strerror}"
+        if error.filename
+        else f"on this machine: {error.strerror}"
+    )

@@ -10,7 +10,9 @@ from typing import Any
 from playrunner.errors import Place
 from playrunner.text.written import TemplateText, is_template
 
-Position = tuple[int, ...]  # where a step stands in its play; steps of an include get positions below the include's
+Position = tuple[
+    int, ...
+]  # where a step stands in its play; steps of an include get positions below the include's
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ class Role:
 
 @dataclass(frozen=True)
 class Keywords:
-    """What a play or block hands down to its steps; a step's own words win, `when`, tags and variables add up."""
+    """What a play or block hands down to its steps; a step's own words win, `when`, tags and
+    variables add up."""
 
     when: tuple[Any, ...] = ()
     tags: frozenset[str] = frozenset()
@@ -56,12 +59,18 @@ class Keywords:
 
     def under(self, outer: Keywords) -> Keywords:
         """These keywords as they hold inside `outer`."""
-        merged = {name: getattr(outer, name) for name, value in self.__dict__.items() if value is None}
+        merged = {
+            name: getattr(outer, name) for name, value in self.__dict__.items() if value is None
+        }
         return replace(
-            self, **merged,
-            when=outer.when + self.when, tags=outer.tags | self.tags, vars=outer.vars + self.vars,
+            self,
+            **merged,
+            when=outer.when + self.when,
+            tags=outer.tags | self.tags,
+            vars=outer.vars + self.vars,
             environment=outer.environment + self.environment,
-            module_defaults=outer.module_defaults + self.module_defaults)
+            module_defaults=outer.module_defaults + self.module_defaults,
+        )
 
 
 NONE = Keywords()
@@ -104,7 +113,9 @@ class Step:
     async_seconds: Any = None
     poll: Any = 15
     directory: Path = Path()  # of the file it is written in
-    outer: Keywords | None = None  # what an include hands down: its surroundings' keywords, not its own
+    outer: Keywords | None = (
+        None  # what an include hands down: its surroundings' keywords, not its own
+    )
     params: Mapping[str, Any] = field(default_factory=dict)  # and its own variables
     keep: Any = None  # stays when everything is torn down, unless asked for
     implicit: bool = False  # the runner's own (gathering facts)
@@ -115,7 +126,11 @@ class Step:
         text = self.name or self.module.rpartition(".")[2]
         if not self.role:
             return text
-        return TemplateText(f"{self.role.name} : {text}") if is_template(text) else f"{self.role.name} : {text}"
+        return (
+            TemplateText(f"{self.role.name} : {text}")
+            if is_template(text)
+            else f"{self.role.name} : {text}"
+        )
 
 
 @dataclass(frozen=True)
@@ -142,11 +157,15 @@ class Play:
     place: Place
     directory: Path
     keywords: Keywords
-    sections: tuple[tuple[Node, ...], ...]  # pre_tasks, roles, tasks, post_tasks: handlers run after each pair
+    sections: tuple[
+        tuple[Node, ...], ...
+    ]  # pre_tasks, roles, tasks, post_tasks: handlers run after each pair
     handlers: tuple[Node, ...]
     roles: tuple[Role, ...]
     vars: Mapping[str, Any]
-    mentions: tuple[tuple[Any, ...], ...] = ()  # the roles it names, each with its parameters and keywords
+    mentions: tuple[
+        tuple[Any, ...], ...
+    ] = ()  # the roles it names, each with its parameters and keywords
     vars_files: tuple[Any, ...] = ()
     vars_prompt: tuple[Mapping[str, Any], ...] = ()
     gather_facts: Any = True

@@ -74,7 +74,9 @@ class Recap:
         self.touch(result.host)
         for name, number in result.counts().items():
             self.hosts[result.host][name] += number
-        self.slowest = sorted([*self.slowest, (result.seconds, result.host, result.step)], reverse=True)[:5]
+        self.slowest = sorted(
+            [*self.slowest, (result.seconds, result.host, result.step)], reverse=True
+        )[:5]
 
     def touch(self, host: str) -> None:
         self.hosts.setdefault(host, dict.fromkeys(COUNTS, 0))

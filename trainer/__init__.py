@@ -1,4 +1,5 @@
-"""The training program that launched processes run: `python -m trainer --profile gpt2-micro-smoke --output runs/one`.
+"""The training program that launched processes run: `python -m trainer --profile gpt2-micro-smoke
+--output runs/one`.
 
 config.py      every setting, its default and why       profile.py    YAML profiles: inheritance, overrides, complaints
 data/          samples by number, in a seeded order     models/       GPT-2, Llama, BERT, an MLP: Hugging Face's names

@@ -1,4 +1,5 @@
-"""`python -m trainer --profile FILE-or-name [--set train.steps=100] [--output DIR]`: train what a profile describes."""
+"""`python -m trainer --profile FILE-or-name [--set train.steps=100] [--output DIR]`: train what a
+profile describes."""
 
 from __future__ import annotations
 
@@ -27,9 +28,21 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("trainer", description=__doc__)
-    parser.add_argument("--profile", required=True, metavar="FILE-or-name", help="a YAML file, or a name from trainer/profiles")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="as train.steps=100")
-    parser.add_argument("--output", default="runs/default", metavar="DIR", help="metrics.jsonl and checkpoints/ go there")
+    parser.add_argument(
+        "--profile",
+        required=True,
+        metavar="FILE-or-name",
+        help="a YAML file, or a name from trainer/profiles",
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="as train.steps=100"
+    )
+    parser.add_argument(
+        "--output",
+        default="runs/default",
+        metavar="DIR",
+        help="metrics.jsonl and checkpoints/ go there",
+    )
     # DeepSpeed's launcher adds it to every command line; the environment says the same.
     parser.add_argument("--local_rank", "--local-rank", type=int, help=argparse.SUPPRESS)
     return parser
@@ -44,9 +57,14 @@ def _check(profile: object, output: Path) -> None:
     try:
         world_size = int(os.environ.get("WORLD_SIZE") or 1)
     except ValueError:
-        raise BadInput(f"the environment's WORLD_SIZE is {os.environ['WORLD_SIZE']!r}, not a number") from None
+        raise BadInput(
+            f"the environment's WORLD_SIZE is {os.environ['WORLD_SIZE']!r}, not a number"
+        ) from None
     check(profile, world_size)
-    stores = {"checkpoint.upload": profile.train.checkpoint.upload, "checkpoint.resume": profile.train.checkpoint.resume}
+    stores = {
+        "checkpoint.upload": profile.train.checkpoint.upload,
+        "checkpoint.resume": profile.train.checkpoint.resume,
+    }
     if any("://" in address for address in stores.values()):
         from trainer.checkpoint.store_upload import check_store
 
@@ -54,7 +72,10 @@ def _check(profile: object, output: Path) -> None:
             check_store(setting, address)
     existing = next(each for each in (output, *output.absolute().parents) if each.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK):
-        raise BadInput(f"--output {output}: cannot be written; {existing} is {'not writable' if existing.is_dir() else 'a file'}")
+        raise BadInput(
+            f"--output {output}: cannot be written; {existing} is"
+            f" {'not writable' if existing.is_dir() else 'a file'}"
+        )
 
 
 def _train(profile: object, output: Path) -> int:
@@ -80,14 +101,19 @@ def _train(profile: object, output: Path) -> int:
         if made and place.first and not _began(output):
             import shutil
 
-            shutil.rmtree(output, ignore_errors=True)  # nothing of a run that never began is left behind
+            shutil.rmtree(
+                output, ignore_errors=True
+            )  # nothing of a run that never began is left behind
         raise
 
 
 def _began(output: Path) -> bool:
-    """Whether there is anything to lose: data may turn out bad after days of training on what came before it."""
+    """Whether there is anything to lose: data may turn out bad after days of training on what came
+    before it."""
     metrics = output / "metrics.jsonl"
-    return any((output / "checkpoints").glob("step-*")) or (metrics.exists() and metrics.stat().st_size > 0)
+    return any((output / "checkpoints").glob("step-*")) or (
+        metrics.exists() and metrics.stat().st_size > 0
+    )
 
 
 if __name__ == "__main__":

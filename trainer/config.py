@@ -1,7 +1,8 @@
 """Every setting of a run, its default and why.
 
-A profile has two halves: `launch` says where the processes come from and is read by whoever starts them,
-`train` says what they do. The classes below are the schema: a key that is no field here is an error.
+A profile has two halves: `launch` says where the processes come from and is read by whoever starts
+them, `train` says what they do. The classes below are the schema: a key that is no field here is an
+error.
 """
 
 from __future__ import annotations
@@ -17,17 +18,22 @@ class Launch:
     nodes: int = 1  # machines
     processes_per_node: int = 1  # one per accelerator, or per pair of cores on CPU machines
     # direct: one process after another, told their place by environment variables
-    launcher: Literal["direct", "torchrun", "deepspeed", "elastic", "volcano", "pytorchjob"] = "direct"
+    launcher: Literal["direct", "torchrun", "deepspeed", "elastic", "volcano", "pytorchjob"] = (
+        "direct"
+    )
     min_nodes: int = 0  # elastic runs go on with this many; 0 is not elastic
     max_nodes: int = 0  # and grow to this many
     max_restarts: int = 3  # fewer and one unlucky node ends an elastic run
-    resources: dict[str, Any] = field(default_factory=dict)  # per node, in the cluster's own words: nvidia.com/gpu: 8
+    resources: dict[str, Any] = field(
+        default_factory=dict
+    )  # per node, in the cluster's own words: nvidia.com/gpu: 8
     environment: dict[str, str] = field(default_factory=dict)  # extra variables for every process
 
 
 @dataclass(frozen=True)
 class Model:
-    """The network's shape, in one vocabulary for all families; export translates it to Hugging Face's names."""
+    """The network's shape, in one vocabulary for all families; export translates it to Hugging
+    Face's names."""
 
     kind: Literal["gpt2", "llama", "bert", "mlp"] = "gpt2"  # which family
     layers: int = 12  # blocks
@@ -43,7 +49,8 @@ class Model:
     tied_embeddings: bool = True  # the output projection is the token embedding (Llama: not)
     bias: bool = True  # GPT-2 without biases is a little faster; exported with zeros
     rope_base: float = 10000.0  # Llama's rotary base
-    upcast_attention: bool = False  # scores in fp32, scaled by layer number too: steadier in fp16, without flash attention
+    # Scores in fp32, scaled by layer number too: steadier in fp16, without flash attention
+    upcast_attention: bool = False
     inputs: int = 784  # mlp: a 28 x 28 picture
     classes: int = 10  # mlp: digits
     initial_weights: str = ""  # a folder in Hugging Face format to start from; "" is fresh
@@ -54,7 +61,9 @@ class Model:
 class Distill:
     """Learning from a teacher: alpha_ce * T^2 * KL + alpha_clm * cross-entropy + alpha_mse * MSE."""
 
-    teacher: str = ""  # a folder in Hugging Face format, `fresh` for an untrained one, "" for no teacher
+    teacher: str = (
+        ""  # a folder in Hugging Face format, `fresh` for an untrained one, "" for no teacher
+    )
     teacher_layers: int = 12  # only for `fresh`
     teacher_heads: int = 12
     teacher_width: int = 768
@@ -68,33 +77,50 @@ class Distill:
 class Data:
     """Where samples come from. Their order is a function of (seed, epoch, number) alone."""
 
-    source: Literal["synthetic", "text", "folder", "tokens", "hdf5", "mnist", "hf"] = "synthetic"  # runs offline
+    source: Literal["synthetic", "text", "folder", "tokens", "hdf5", "mnist", "hf"] = (
+        "synthetic"  # runs offline
+    )
     path: str = ""  # the file or folder, for every source but synthetic and hf
-    validation_path: str = ""  # the same kind of thing, for evaluation; "" takes validation_fraction
+    validation_path: str = (
+        ""  # the same kind of thing, for evaluation; "" takes validation_fraction
+    )
     validation_fraction: float = 0.0005  # held back from the end, as the openwebtext recipe does
-    tokenizer: str = "bytes"  # 256 values and an end mark; or trained: byte-level BPE made on the spot; or a folder or hub name
+    # 256 values and an end mark; or trained: byte-level BPE made on the spot; or a folder or hub
+    # name
+    tokenizer: str = "bytes"
     tokenizer_size: int = 8192  # entries of a trained one
-    layout: Literal["packed", "documents"] = "packed"  # one token stream cut to length, or one text per row, padded
+    layout: Literal["packed", "documents"] = (
+        "packed"  # one token stream cut to length, or one text per row, padded
+    )
     group_by_size: bool = False  # documents of like length share a batch, so little is padding
     shuffle: bool = True  # off keeps file order
-    shuffle_rows: int = 1024  # streams: rows held in memory and shuffled among one another; resuming reads that many again
+    # Streams: rows held in memory and shuffled among one another; resuming reads that many again
+    shuffle_rows: int = 1024
     sequence: int = 0  # tokens per row; 0 is the model's context
     cache: str = ""  # where token shards are kept; "" is <output>/data
-    shard_tokens: int = 67_108_864  # per shard: 128 MiB of 16-bit tokens, small enough to copy, large enough to be few
+    # Per shard: 128 MiB of 16-bit tokens, small enough to copy, large enough to be few
+    shard_tokens: int = 67_108_864
     workers: int = 2  # threads that tokenise
     prefetch: int = 4  # batches made ready ahead of the model
     samples: int = 4096  # synthetic: how many different ones
     dataset: str = ""  # hf: the hub's name, as allenai/c4
     dataset_config: str = ""  # hf: as en or wikitext-103-raw-v1
     split: str = "train"  # hf
-    stream: bool = False  # hf, folder, text: read while training instead of tokenising to disk first
+    stream: bool = (
+        False  # hf, folder, text: read while training instead of tokenising to disk first
+    )
 
 
 @dataclass(frozen=True)
 class Optimizer:
-    name: Literal["adamw", "lamb", "sgd"] = "adamw"  # lamb: for batches of tens of thousands, as BERT's
+    name: Literal["adamw", "lamb", "sgd"] = (
+        "adamw"  # lamb: for batches of tens of thousands, as BERT's
+    )
     lr: float = 6e-4  # the peak; the schedule scales it
-    betas: tuple[float, float] = (0.9, 0.95)  # adamw and lamb; 0.95 forgets faster than 0.999, which large batches like
+    betas: tuple[float, float] = (
+        0.9,
+        0.95,
+    )  # adamw and lamb; 0.95 forgets faster than 0.999, which large batches like
     eps: float = 1e-8
     weight_decay: float = 0.1  # not on biases and norms
     grad_clip: float = 1.0  # by global norm, after the gradients of all ranks are summed; 0 is off
@@ -113,13 +139,21 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Strategy:
-    name: Literal["ddp", "fsdp", "deepspeed", "neuron"] = "ddp"  # ddp on one process is plain training
-    sharding: Literal["full", "hybrid"] = "full"  # fsdp; hybrid shards inside a node and replicates across
+    name: Literal["ddp", "fsdp", "deepspeed", "neuron"] = (
+        "ddp"  # ddp on one process is plain training
+    )
+    sharding: Literal["full", "hybrid"] = (
+        "full"  # fsdp; hybrid shards inside a node and replicates across
+    )
     cpu_offload: bool = False  # fsdp: parameters and optimizer rest in host memory
-    activation_checkpointing: bool = False  # recompute blocks in the backward pass: a third more work, far less memory
+    activation_checkpointing: bool = (
+        False  # recompute blocks in the backward pass: a third more work, far less memory
+    )
     activation_offload: bool = False  # keep saved activations in host memory
     zero_stage: Literal[1, 2, 3] = 1  # deepspeed
-    zero_offload: Literal["none", "optimizer", "parameters"] = "none"  # deepspeed; parameters needs stage 3
+    zero_offload: Literal["none", "optimizer", "parameters"] = (
+        "none"  # deepspeed; parameters needs stage 3
+    )
     bucket_size: int = 200_000_000  # deepspeed, elements per reduction
 
 
@@ -127,10 +161,15 @@ class Strategy:
 class Fast:
     """Levers of the fast path, each on its own switch; the defaults are right on a CPU."""
 
-    compile: Literal["off", "blocks", "model"] = "off"  # torch.compile costs a minute at start, then gains most on GPUs
-    cuda_graphs: bool = False  # replay the step without launching kernels one by one; needs dropout 0 and one process
+    compile: Literal["off", "blocks", "model"] = (
+        "off"  # torch.compile costs a minute at start, then gains most on GPUs
+    )
+    # Replay the step without launching kernels one by one; needs dropout 0 and one process
+    cuda_graphs: bool = False
     padded_vocab: int = 1  # round the vocabulary up to a multiple of this; 128 suits tensor cores
-    fused_loss: bool = False  # head and cross-entropy in chunks, gradients at once: full logits are never held
+    fused_loss: bool = (
+        False  # head and cross-entropy in chunks, gradients at once: full logits are never held
+    )
     loss_chunk: int = 16384  # tokens per chunk of the fused loss
     fused_optimizer: bool = True  # one kernel for all of AdamW
 
@@ -143,14 +182,15 @@ class Checkpoint:
     at_start: bool = False  # also before the first step
     asynchronous: bool = True  # training goes on while files are written
     verify: bool = True  # compare checksums before loading
-    # load also what is more than tensors, as the libraries would: whoever could write such a checkpoint can run code here
+    # load also what is more than tensors, as the libraries would: whoever could write such a
+    # checkpoint can run code here
     trust: bool = False
-    # auto: the newest complete one here, else in the store of `upload`, if any; never; or a checkpoint's folder, or the
-    # address of one or of a run's in a store, as s3://bucket/run
+    # auto: the newest complete one here, else in the store of `upload`, if any; never; or a
+    # checkpoint's folder, or the address of one or of a run's in a store, as s3://bucket/run
     resume: str = "auto"
     grace_seconds: float = 25.0  # after SIGTERM; launchers usually kill at 30
-    # s3://bucket/run or gs://...: copied there in the background, marker last, and never removed there; credentials come
-    # from the environment or the machine's role
+    # s3://bucket/run or gs://...: copied there in the background, marker last, and never removed
+    # there; credentials come from the environment or the machine's role
     upload: str = ""
 
 
@@ -158,7 +198,9 @@ class Checkpoint:
 class Log:
     every: int = 50  # steps
     first_step: bool = True  # the first loss says whether initialisation is sane
-    style: Literal["plain", "fsdp", "bert", "mistral", "elastic", "cpu"] = "plain"  # the guides' own lines, for their parsers
+    style: Literal["plain", "fsdp", "bert", "mistral", "elastic", "cpu"] = (
+        "plain"  # the guides' own lines, for their parsers
+    )
     tensorboard: bool = False  # event files in <output>/tensorboard; importing it takes a second
     activations: bool = False  # GPT-2 attention score extremes; an extra pass on logged steps
     progress: bool = True  # a bar, when standard error is a terminal
@@ -167,8 +209,12 @@ class Log:
 @dataclass(frozen=True)
 class Guard:
     stop_on_nan: bool = True  # exit code 6 with the step and where its batch came from
-    spike_factor: float = 0.0  # skip a step whose loss exceeds this many times the recent mean; 0 is off
-    spike_window: int = 50  # steps in the recent mean; checking reads the loss every step, which a GPU feels
+    spike_factor: float = (
+        0.0  # skip a step whose loss exceeds this many times the recent mean; 0 is off
+    )
+    spike_window: int = (
+        50  # steps in the recent mean; checking reads the loss every step, which a GPU feels
+    )
 
 
 @dataclass(frozen=True)

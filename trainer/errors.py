@@ -15,8 +15,11 @@ class BadInput(TrainerError):
     exit_code = 5
 
     def __init__(self, message: str) -> None:
-        # What is refused may be part of the message: line ends and control characters are shown as escapes.
-        super().__init__("".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in message))
+        # What is refused may be part of the message: line ends and control characters are shown as
+        # escapes.
+        super().__init__(
+            "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in message)
+        )
 
 
 class Unhealthy(TrainerError):

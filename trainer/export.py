@@ -1,4 +1,5 @@
-"""`python -m trainer.export RUN-or-CHECKPOINT DIR`: a checkpoint as a folder that `from_pretrained` loads."""
+"""`python -m trainer.export RUN-or-CHECKPOINT DIR`: a checkpoint as a folder that `from_pretrained`
+loads."""
 
 from __future__ import annotations
 
@@ -17,9 +18,15 @@ from trainer.profile import from_plain
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser("trainer.export", description=__doc__)
-    parser.add_argument("source", help="a run's --output folder (its newest checkpoint), or one checkpoint")
+    parser.add_argument(
+        "source", help="a run's --output folder (its newest checkpoint), or one checkpoint"
+    )
     parser.add_argument("target", help="the folder to write")
-    parser.add_argument("--trust", action="store_true", help="also what could run code here: only if you trust whoever wrote it")
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="also what could run code here: only if you trust whoever wrote it",
+    )
     options = parser.parse_args(arguments)
     try:
         checkpoint = find_checkpoint(Path(options.source))
@@ -64,7 +71,10 @@ def read_tensors(checkpoint: Path, profile: Profile, trust: bool = False) -> dic
         check_files(sorted((checkpoint / "deepspeed").rglob("*.pt")), trust)
         with tensors_only(trust):
             found = dict(get_fp32_state_dict_from_zero_checkpoint(str(checkpoint), tag="deepspeed"))
-        return {name.removeprefix("module.").removeprefix("student."): value for name, value in found.items()}
+        return {
+            name.removeprefix("module.").removeprefix("student."): value
+            for name, value in found.items()
+        }
     import torch.distributed.checkpoint as sharded
 
     from trainer.models import build
@@ -76,38 +86,80 @@ def read_tensors(checkpoint: Path, profile: Profile, trust: bool = False) -> dic
     check_metadata(checkpoint, trust)
     with quietly():
         sharded.load(held, storage_reader=reader(checkpoint, trust), no_dist=True)
-    return {name.removeprefix("model.").removeprefix("student."): value for name, value in held.items()}
+    return {
+        name.removeprefix("model.").removeprefix("student."): value for name, value in held.items()
+    }
 
 
 def _unpadded(tensors: dict[str, Any], vocab_size: int) -> dict[str, Any]:
     rows = ("wte.weight", "embed_tokens.weight", "lm_head.weight")
-    return {name: value[:vocab_size].clone() if name.endswith(rows) else value for name, value in tensors.items()}
+    return {
+        name: value[:vocab_size].clone() if name.endswith(rows) else value
+        for name, value in tensors.items()
+    }
 
 
 def _transformers_model(model: Model) -> Any:
-    from transformers import BertConfig, BertForPreTraining, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+    from transformers import (
+        BertConfig,
+        BertForPreTraining,
+        GPT2Config,
+        GPT2LMHeadModel,
+        LlamaConfig,
+        LlamaForCausalLM,
+    )
 
     if model.kind == "gpt2":
         config = GPT2Config(
-            vocab_size=model.vocab_size, n_positions=model.context, n_embd=model.width, n_layer=model.layers,
-            bos_token_id=model.vocab_size - 1, eos_token_id=model.vocab_size - 1, n_head=model.heads,
-            n_inner=model.mlp_width or None, resid_pdrop=model.dropout, embd_pdrop=model.dropout, attn_pdrop=model.dropout,
-            layer_norm_epsilon=model.norm_eps, initializer_range=model.initializer_range,
-            reorder_and_upcast_attn=model.upcast_attention, scale_attn_by_inverse_layer_idx=model.upcast_attention)
+            vocab_size=model.vocab_size,
+            n_positions=model.context,
+            n_embd=model.width,
+            n_layer=model.layers,
+            bos_token_id=model.vocab_size - 1,
+            eos_token_id=model.vocab_size - 1,
+            n_head=model.heads,
+            n_inner=model.mlp_width or None,
+            resid_pdrop=model.dropout,
+            embd_pdrop=model.dropout,
+            attn_pdrop=model.dropout,
+            layer_norm_epsilon=model.norm_eps,
+            initializer_range=model.initializer_range,
+            reorder_and_upcast_attn=model.upcast_attention,
+            scale_attn_by_inverse_layer_idx=model.upcast_attention,
+        )
         found = GPT2LMHeadModel(config)
         _zero_biases(found)
         return found
     if model.kind == "llama":
-        return LlamaForCausalLM(LlamaConfig(
-            vocab_size=model.vocab_size, hidden_size=model.width, intermediate_size=model.mlp_width or 4 * model.width,
-            num_hidden_layers=model.layers, num_attention_heads=model.heads, num_key_value_heads=model.kv_heads or model.heads,
-            max_position_embeddings=model.context, rms_norm_eps=model.norm_eps, initializer_range=model.initializer_range,
-            tie_word_embeddings=model.tied_embeddings, rope_theta=model.rope_base))
-    return BertForPreTraining(BertConfig(
-        vocab_size=model.vocab_size, hidden_size=model.width, num_hidden_layers=model.layers, num_attention_heads=model.heads,
-        intermediate_size=model.mlp_width or 4 * model.width, max_position_embeddings=model.context,
-        layer_norm_eps=model.norm_eps, hidden_dropout_prob=model.dropout, attention_probs_dropout_prob=model.dropout,
-        initializer_range=model.initializer_range))
+        return LlamaForCausalLM(
+            LlamaConfig(
+                vocab_size=model.vocab_size,
+                hidden_size=model.width,
+                intermediate_size=model.mlp_width or 4 * model.width,
+                num_hidden_layers=model.layers,
+                num_attention_heads=model.heads,
+                num_key_value_heads=model.kv_heads or model.heads,
+                max_position_embeddings=model.context,
+                rms_norm_eps=model.norm_eps,
+                initializer_range=model.initializer_range,
+                tie_word_embeddings=model.tied_embeddings,
+                rope_theta=model.rope_base,
+            )
+        )
+    return BertForPreTraining(
+        BertConfig(
+            vocab_size=model.vocab_size,
+            hidden_size=model.width,
+            num_hidden_layers=model.layers,
+            num_attention_heads=model.heads,
+            intermediate_size=model.mlp_width or 4 * model.width,
+            max_position_embeddings=model.context,
+            layer_norm_eps=model.norm_eps,
+            hidden_dropout_prob=model.dropout,
+            attention_probs_dropout_prob=model.dropout,
+            initializer_range=model.initializer_range,
+        )
+    )
 
 
 def _zero_biases(model: Any) -> None:

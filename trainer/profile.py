@@ -47,14 +47,22 @@ def _find(name: str, beside: Path | None = None, place: str = "") -> Path:
             if path.is_file():
                 return path
     except (OSError, ValueError) as error:  # a name that no file can have
-        raise BadInput(f"{place}no profile can be named {shown(name)}: {getattr(error, 'strerror', None) or error}") from None
-    raise BadInput(f'{place}no profile "{name[:100]}"' + nearest(name[:100], [path.stem for path in BUNDLED.glob("*.yaml")]))
+        raise BadInput(
+            f"{place}no profile can be named {shown(name)}:"
+            f" {getattr(error, 'strerror', None) or error}"
+        ) from None
+    raise BadInput(
+        f'{place}no profile "{name[:100]}"'
+        + nearest(name[:100], [path.stem for path in BUNDLED.glob("*.yaml")])
+    )
 
 
 def _inherited(path: Path, children: tuple[Path, ...], read: list[Path]) -> Located:
     real = path.resolve()
     if real in children:
-        raise BadInput(f"{path}: inherits from itself through {' -> '.join(child.name for child in children)}")
+        raise BadInput(
+            f"{path}: inherits from itself through {' -> '.join(child.name for child in children)}"
+        )
     read.append(path)
     if len(read) > MOST_FILES:
         raise BadInput(f"{path}: more than {MOST_FILES} profiles are inherited from")
@@ -71,13 +79,21 @@ def _parents(own: Located) -> list[str]:
     given = own.get("inherit", [])
     named = [given] if isinstance(given, str) else given
     if not isinstance(named, list) or not all(isinstance(one, str) and one for one in named):
-        raise BadInput(f"{own.place('inherit')}: inherit is the name of a profile, or a list of names, not {shown(given)}")
+        raise BadInput(
+            f"{own.place('inherit')}: inherit is the name of a profile, or a list of names, not"
+            f" {shown(given)}"
+        )
     return named
 
 
 def _placed(values: dict[str, Any]) -> Located:
-    return Located(((key, _placed(value) if isinstance(value, dict) else value) for key, value in values.items()),
-                   dict.fromkeys(values, "the checkpoint's profile"))
+    return Located(
+        (
+            (key, _placed(value) if isinstance(value, dict) else value)
+            for key, value in values.items()
+        ),
+        dict.fromkeys(values, "the checkpoint's profile"),
+    )
 
 
 def _override(text: str) -> Located:
@@ -100,7 +116,11 @@ def _merge(under: Located, over: Located) -> Located:
     merged = Located(under, {**under.places, **over.places})
     for key, value in over.items():
         below = under.get(key)
-        merged[key] = _merge(below, value) if isinstance(below, Located) and isinstance(value, Located) else value
+        merged[key] = (
+            _merge(below, value)
+            if isinstance(below, Located) and isinstance(value, Located)
+            else value
+        )
     return merged
 
 
@@ -111,7 +131,9 @@ def _build(kind: type, values: Located, path: str) -> Any:
     for key, value in values.items():
         if key not in fields:
             what = f'"{path}{key}"' if path else f'"{key}"'
-            raise BadInput(f"{values.place(key)}: there is no setting {what}{nearest(key, sorted(fields))}")
+            raise BadInput(
+                f"{values.place(key)}: there is no setting {what}{nearest(key, sorted(fields))}"
+            )
         try:
             given[key] = _convert(hints[key], value, f"{path}{key}.")
         except (TypeError, ValueError) as error:
@@ -130,7 +152,9 @@ def _convert(hint: Any, value: Any, path: str) -> Any:
     if origin is tuple:
         return _sequence(typing.get_args(hint), value, path)
     if origin is dict:
-        if value is None:  # `resources: null` forgets what was inherited; an empty mapping would only add nothing
+        if (
+            value is None
+        ):  # `resources: null` forgets what was inherited; an empty mapping would only add nothing
             return {}
         if not isinstance(value, dict):
             raise TypeError(f"is a mapping, not {shown(value)}")

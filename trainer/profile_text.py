@@ -1,4 +1,5 @@
-"""The text of a profile, read within limits: whatever is in the file, it ends in values or in one complaint with its line."""
+"""The text of a profile, read within limits: whatever is in the file, it ends in values or in one
+complaint with its line."""
 
 from __future__ import annotations
 
@@ -11,9 +12,12 @@ import yaml
 from trainer.errors import BadInput
 
 MOST_BYTES = 1_000_000  # the largest profiles have a few kB
-MOST_NESTED = 20  # settings have four levels; the C parser builds values by recursion, and has no limit of its own
+# Settings have four levels; the C parser builds values by recursion, and has no limit of its own
+MOST_NESTED = 20
 MOST_VALUES = 20_000  # with every alias counted as often as it is used
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")  # and halves of characters, which nothing can write
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]"
+)  # and halves of characters, which nothing can write
 _SHOWN = 80  # characters of a value, in a complaint
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -80,14 +84,18 @@ def shown(value: Any) -> str:
 def _refuse_excess(text: str, file: str) -> None:
     """Nesting, and aliases of aliases, which make a short text into a huge value."""
     sizes: dict[str, int] = {}
-    inside: list[tuple[str, int]] = []  # the anchor of each collection that is open, and how much was counted before it
+    inside: list[
+        tuple[str, int]
+    ] = []  # the anchor of each collection that is open, and how much was counted before it
     counted = 0
     for event in yaml.parse(text, Loader=_Loader):
         line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in sizes:
-                raise BadInput(f"{file}:{line}: not valid YAML: *{shown(event.anchor)[1:-1]} stands inside of what it names,"
-                               " or names nothing")
+                raise BadInput(
+                    f"{file}:{line}: not valid YAML: *{shown(event.anchor)[1:-1]} stands inside of"
+                    " what it names, or names nothing"
+                )
             counted += sizes[event.anchor]
         elif isinstance(event, yaml.CollectionStartEvent):
             inside.append((event.anchor or "", counted))
@@ -110,7 +118,10 @@ def _value(node: yaml.Node, loader: Any, file: str) -> Any:
         found = Located()
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
-                raise BadInput(f"{file}:{key_node.start_mark.line + 1}: the name of a setting is a word, not a list or mapping")
+                raise BadInput(
+                    f"{file}:{key_node.start_mark.line + 1}: the name of a setting is a word, not a"
+                    " list or mapping"
+                )
             key = str(_plain(key_node, loader, file))
             found.places[key] = f"{file}:{key_node.start_mark.line + 1}"
             found[key] = _value(value_node, loader, file)
@@ -126,7 +137,9 @@ def _plain(node: yaml.ScalarNode, loader: Any, file: str) -> Any:
     line = node.start_mark.line + 1
     try:
         found = loader.construct_object(node, deep=True)
-        shown_well = isinstance(found, (str, int, float, type(None))) and (not isinstance(found, int) or abs(found) < 2**63)
+        shown_well = isinstance(found, (str, int, float, type(None))) and (
+            not isinstance(found, int) or abs(found) < 2**63
+        )
     except (ValueError, TypeError, OverflowError, LookupError, AttributeError) as error:
         raise BadInput(f"{file}:{line}: not valid YAML: {shown(str(error))[1:-1]}") from None
     if isinstance(found, str) and _CONTROL.search(found):

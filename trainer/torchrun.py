@@ -1,7 +1,9 @@
-"""`python -m trainer.torchrun FLAGS... -m trainer ...`: torchrun, with its store on this node's address alone.
+"""`python -m trainer.torchrun FLAGS... -m trainer ...`: torchrun, with its store on this node's
+address alone.
 
-By itself torchrun has the store listen on all addresses and unpickles whatever is put there. Here only the classes of its own
-meeting can come out of it. The name under which nodes meet comes from the run's token, so that it is on no command line.
+By itself torchrun has the store listen on all addresses and unpickles whatever is put there. Here
+only the classes of its own meeting can come out of it. The name under which nodes meet comes from
+the run's token, so that it is on no command line.
 """
 
 from __future__ import annotations
@@ -17,8 +19,16 @@ from trainer.distributed.token import run_token
 from trainer.node.seal import mac
 
 _STATE = "torch.distributed.elastic.rendezvous.dynamic_rendezvous"
-_ALLOWED = {(_STATE, "_RendezvousState"), (_STATE, "_NodeDesc"), ("datetime", "datetime"), ("datetime", "timedelta"),
-            ("datetime", "timezone"), ("builtins", "set"), ("copyreg", "_reconstructor"), ("builtins", "object")}
+_ALLOWED = {
+    (_STATE, "_RendezvousState"),
+    (_STATE, "_NodeDesc"),
+    ("datetime", "datetime"),
+    ("datetime", "timedelta"),
+    ("datetime", "timezone"),
+    ("builtins", "set"),
+    ("copyreg", "_reconstructor"),
+    ("builtins", "object"),
+}
 
 
 class MeetingState:
@@ -34,12 +44,23 @@ class MeetingState:
 
 def main(words: list[str]) -> None:
     from torch.distributed import run
-    from torch.distributed.elastic.rendezvous import c10d_rendezvous_backend, dynamic_rendezvous, static_tcp_rendezvous
+    from torch.distributed.elastic.rendezvous import (
+        c10d_rendezvous_backend,
+        dynamic_rendezvous,
+        static_tcp_rendezvous,
+    )
 
-    for module, name, ours in ((c10d_rendezvous_backend, "TCPStore", store_at), (static_tcp_rendezvous, "TCPStore", store_at),
-                               (dynamic_rendezvous, "pickle", MeetingState)):
+    for module, name, ours in (
+        (c10d_rendezvous_backend, "TCPStore", store_at),
+        (static_tcp_rendezvous, "TCPStore", store_at),
+        (dynamic_rendezvous, "pickle", MeetingState),
+    ):
         if not hasattr(module, name):  # another torch than those this was made for
-            print(f"torchrun: {module.__name__} has no {name} here: its store listens on all addresses", file=sys.stderr)
+            print(
+                f"torchrun: {module.__name__} has no {name} here: its store listens on all"
+                " addresses",
+                file=sys.stderr,
+            )
         setattr(module, name, ours)
     run.main([*_meeting_name(), *words])
 

@@ -11,9 +11,10 @@ def accumulation(train: Train, world_size: int) -> int:
     together = train.device_batch_size * world_size
     if together < 1 or train.batch_size < together or train.batch_size % together:
         raise BadInput(
-            f"batch_size {train.batch_size} is not a multiple of device_batch_size {train.device_batch_size}"
-            f" x {world_size} processes = {together}; set train.batch_size to {_suggestion(train.batch_size, together)}"
-            f" or change train.device_batch_size"
+            f"batch_size {train.batch_size} is not a multiple of device_batch_size"
+            f" {train.device_batch_size} x {world_size} processes = {together}; set"
+            f" train.batch_size to {_suggestion(train.batch_size, together)} or change"
+            " train.device_batch_size"
         )
     return train.batch_size // together
 
@@ -44,10 +45,17 @@ def _suggestion(given: int, together: int) -> int:
 def _check_sizes(profile: Profile) -> None:
     """Sizes that nothing can be divided by or made of."""
     train, model, launch = profile.train, profile.train.model, profile.launch
-    sizes = {"launch.nodes": launch.nodes, "launch.processes_per_node": launch.processes_per_node,
-             "train.batch_size": train.batch_size, "train.device_batch_size": train.device_batch_size,
-             "train.model.layers": model.layers, "train.model.heads": model.heads, "train.model.width": model.width,
-             "train.model.context": model.context, "train.model.vocab_size": model.vocab_size}
+    sizes = {
+        "launch.nodes": launch.nodes,
+        "launch.processes_per_node": launch.processes_per_node,
+        "train.batch_size": train.batch_size,
+        "train.device_batch_size": train.device_batch_size,
+        "train.model.layers": model.layers,
+        "train.model.heads": model.heads,
+        "train.model.width": model.width,
+        "train.model.context": model.context,
+        "train.model.vocab_size": model.vocab_size,
+    }
     for name, size in sizes.items():
         if size < 1:
             raise BadInput(f"{name} {size}: must be 1 or more")
@@ -65,40 +73,60 @@ def _check_model(train: Train) -> None:
     if model.heads % kv_heads:
         raise BadInput(f"model.heads {model.heads} is not a multiple of model.kv_heads {kv_heads}")
     if sequence_length(train) > model.context:
-        raise BadInput(f"data.sequence {train.data.sequence} is longer than model.context {model.context}")
+        raise BadInput(
+            f"data.sequence {train.data.sequence} is longer than model.context {model.context}"
+        )
     if train.distill.teacher and model.kind != "gpt2":
         raise BadInput(f"distill.teacher needs model.kind gpt2, not {model.kind}")
     if train.fast.cuda_graphs and model.dropout:
-        raise BadInput(f"fast.cuda_graphs needs model.dropout 0, not {model.dropout}: a replayed step would drop the same units")
+        raise BadInput(
+            f"fast.cuda_graphs needs model.dropout 0, not {model.dropout}: a replayed step would"
+            " drop the same units"
+        )
 
 
 def _check_schedules(train: Train) -> None:
     untils = [until for _, until in train.checkpoint.schedule]
     if untils != sorted(set(untils)):
-        raise BadInput(f"checkpoint.schedule: each `until` must be larger than the one before, not {untils}")
+        raise BadInput(
+            f"checkpoint.schedule: each `until` must be larger than the one before, not {untils}"
+        )
     if any(every < 1 for every, _ in train.checkpoint.schedule):
         raise BadInput("checkpoint.schedule: each `every` must be 1 or more")
     if train.steps < 1:
         raise BadInput(f"steps {train.steps}: must be 1 or more")
     if train.schedule.warmup_steps > (train.schedule.decay_steps or train.steps):
-        raise BadInput(f"schedule.warmup_steps {train.schedule.warmup_steps} is more than the steps to decay over"
-                       f" {train.schedule.decay_steps or train.steps}")
+        raise BadInput(
+            f"schedule.warmup_steps {train.schedule.warmup_steps} is more than the steps to decay"
+            f" over {train.schedule.decay_steps or train.steps}"
+        )
 
 
 def _check_strategy(train: Train, world_size: int) -> None:
     strategy = train.strategy
     if strategy.zero_offload == "parameters" and strategy.zero_stage != 3:
-        raise BadInput(f"strategy.zero_offload parameters needs zero_stage 3, not {strategy.zero_stage}")
+        raise BadInput(
+            f"strategy.zero_offload parameters needs zero_stage 3, not {strategy.zero_stage}"
+        )
     if train.precision == "bf16-master" and strategy.name != "ddp":
-        raise BadInput(f"precision bf16-master is for ddp; {strategy.name} keeps its own master weights: use bf16")
+        raise BadInput(
+            f"precision bf16-master is for ddp; {strategy.name} keeps its own master weights: use"
+            " bf16"
+        )
     if train.precision == "bf16-master" and train.optimizer.name != "adamw":
-        raise BadInput(f"precision bf16-master is for optimizer adamw, not {train.optimizer.name}: use bf16 with it")
+        raise BadInput(
+            f"precision bf16-master is for optimizer adamw, not {train.optimizer.name}: use bf16"
+            " with it"
+        )
     if strategy.name == "deepspeed":
         _check_deepspeed(train)
     if train.precision == "fp16" and strategy.name == "fsdp":
         raise BadInput("precision fp16 with fsdp is not supported; use bf16")
     if train.fast.cuda_graphs and (world_size > 1 or strategy.name != "ddp"):
-        raise BadInput(f"fast.cuda_graphs is for one process with strategy ddp, not {world_size} with {strategy.name}")
+        raise BadInput(
+            f"fast.cuda_graphs is for one process with strategy ddp, not {world_size} with"
+            f" {strategy.name}"
+        )
     if train.model.kind == "mlp" and strategy.name != "ddp":
         raise BadInput(f"model.kind mlp trains with strategy ddp, not {strategy.name}")
 
@@ -106,10 +134,18 @@ def _check_strategy(train: Train, world_size: int) -> None:
 def _check_deepspeed(train: Train) -> None:
     """What ZeRO's engine cannot do; each would otherwise be left out in silence."""
     if train.guard.spike_factor:
-        raise BadInput(f"guard.spike_factor {train.guard.spike_factor} is for ddp, fsdp and neuron: deepspeed's engine moves the"
-                       f" weights before a loss can be turned down; set guard.spike_factor=0 or use strategy fsdp")
+        raise BadInput(
+            f"guard.spike_factor {train.guard.spike_factor} is for ddp, fsdp and neuron:"
+            " deepspeed's engine moves the weights before a loss can be turned down; set"
+            " guard.spike_factor=0 or use strategy fsdp"
+        )
     if train.optimizer.name == "lamb":
-        raise BadInput("optimizer lamb is for ddp, fsdp and neuron: ZeRO lays all tensors end to end, and LAMB needs the size of"
-                       " each; use strategy fsdp, or optimizer adamw")
+        raise BadInput(
+            "optimizer lamb is for ddp, fsdp and neuron: ZeRO lays all tensors end to end, and LAMB"
+            " needs the size of each; use strategy fsdp, or optimizer adamw"
+        )
     if train.optimizer.name != "adamw":
-        raise BadInput(f"strategy deepspeed trains with optimizer adamw, not {train.optimizer.name}; use strategy ddp or fsdp")
+        raise BadInput(
+            f"strategy deepspeed trains with optimizer adamw, not {train.optimizer.name}; use"
+            " strategy ddp or fsdp"
+        )

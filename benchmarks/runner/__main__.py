@@ -59,13 +59,21 @@ def _repeats(chosen: list[Tool], asked: int | None) -> dict[str, int]:
 def _arguments() -> argparse.Namespace:
     every = list(tools())
     parser = argparse.ArgumentParser(prog="python -m benchmarks.runner", description=__doc__)
-    parser.add_argument("--hosts", type=_numbers, default=[1, 10, 50], help="numbers of hosts (default: 1,10,50)")
-    parser.add_argument("--tools", type=_names, default=_available(every), help=f"some of {','.join(every)}")
     parser.add_argument(
-        "--repeat", type=int, help=f"rounds (default: {SLOW_REPEATS} for slow tools, else {QUICK_REPEATS})"
+        "--hosts", type=_numbers, default=[1, 10, 50], help="numbers of hosts (default: 1,10,50)"
+    )
+    parser.add_argument(
+        "--tools", type=_names, default=_available(every), help=f"some of {','.join(every)}"
+    )
+    parser.add_argument(
+        "--repeat",
+        type=int,
+        help=f"rounds (default: {SLOW_REPEATS} for slow tools, else {QUICK_REPEATS})",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every measurement there")
-    parser.add_argument("--scaling", action="store_true", help="our growth with hosts and steps instead")
+    parser.add_argument(
+        "--scaling", action="store_true", help="our growth with hosts and steps instead"
+    )
     return parser.parse_args()
 
 

@@ -1,7 +1,9 @@
-"""The floor: the twenty steps by hand. One agent program per host over paramiko, all steps in one message, no more.
+"""The floor: the twenty steps by hand. One agent program per host over paramiko, all steps in one
+message, no more.
 
-`python floor.py STAGE.json [--check]`. Nothing is loaded, templated or recorded; the files' texts are put together
-with plain string formatting. A runner that reads playbooks cannot be much faster, and should not be much slower.
+`python floor.py STAGE.json [--check]`. Nothing is loaded, templated or recorded; the files' texts
+are put together with plain string formatting. A runner that reads playbooks cannot be much faster,
+and should not be much slower.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ def main() -> int:
 
     def run(host: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         steps = twenty_steps(host["name"], host["scratch"], len(payload), digest)
-        transport = connect(host, stage["user"], key, host_keys[f"[{host['address']}]:{host['port']}"])
+        transport = connect(
+            host, stage["user"], key, host_keys[f"[{host['address']}]:{host['port']}"]
+        )
         try:
             return host["name"], converse(transport, {"check": check, "steps": steps}, payload)
         finally:
@@ -51,7 +55,9 @@ def known_hosts(file: Path) -> dict[str, str]:
     return {name: key for name, _, key in lines}
 
 
-def connect(host: dict[str, Any], user: str, key: paramiko.PKey, host_key: str) -> paramiko.Transport:
+def connect(
+    host: dict[str, Any], user: str, key: paramiko.PKey, host_key: str
+) -> paramiko.Transport:
     sock = socket.create_connection((host["address"], host["port"]))
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     transport = paramiko.Transport(sock)
@@ -62,7 +68,9 @@ def connect(host: dict[str, Any], user: str, key: paramiko.PKey, host_key: str) 
     return transport
 
 
-def converse(transport: paramiko.Transport, request: dict[str, Any], payload: bytes) -> dict[str, Any]:
+def converse(
+    transport: paramiko.Transport, request: dict[str, Any], payload: bytes
+) -> dict[str, Any]:
     channel = transport.open_session()
     channel.exec_command(f"exec python3 -IS -c {shlex.quote(START)}")
     channel.sendall(AGENT + json.dumps(request).encode() + b"\n")
@@ -88,7 +96,13 @@ def twenty_steps(name: str, scratch: str, size: int, digest: str) -> list[dict[s
         mode = 0o600 if path.endswith(".env") else None if path.endswith(".sh") else 0o644
         steps.append({"do": "content", "path": f"{app}/{path}", "text": text, "mode": mode})
     steps += [
-        {"do": "payload", "path": f"{release}/payload.bin", "size": size, "sha1": digest, "mode": 0o644},
+        {
+            "do": "payload",
+            "path": f"{release}/payload.bin",
+            "size": size,
+            "sha1": digest,
+            "mode": 0o644,
+        },
         {"do": "mode", "path": f"{release}/start.sh", "mode": 0o750},
         {"do": "line", "path": limits, "start": "workers = ", "line": "workers = 8"},
         {"do": "line", "path": limits, "start": "open_files = ", "line": "open_files = 4096"},
@@ -111,9 +125,15 @@ def twenty_steps(name: str, scratch: str, size: int, digest: str) -> list[dict[s
 
 def texts(name: str, app: str) -> dict[str, str]:
     """What the eight templates come to on this host; the agent fills in @facts@."""
-    peers = [f"peer {number}: {peer}.{SERVICE}.internal:{PORT + number}\n" for number, peer in enumerate(PEERS, 1)]
+    peers = [
+        f"peer {number}: {peer}.{SERVICE}.internal:{PORT + number}\n"
+        for number, peer in enumerate(PEERS, 1)
+    ]
     channels = [f"channel.{number} = {SERVICE}/{name}/{number}\n" for number in range(1, 41)]
-    server = f"[server]\nname = {name}\nlisten = 0.0.0.0:{PORT}\nroot = {app}\nworkers = 8\ntracing = off\n"
+    server = (
+        f"[server]\nname = {name}\nlisten = 0.0.0.0:{PORT}\nroot = {app}\nworkers = 8\ntracing ="
+        " off\n"
+    )
     unit = f"[Unit]\nDescription=Gateway on {name}\n\n[Service]\nExecStart={app}/current/start.sh\n"
     return {
         "conf/main.conf": f"# {SERVICE} on {name}\n{server}",
@@ -123,7 +143,9 @@ def texts(name: str, app: str) -> dict[str, str]:
         "conf/logging.conf": "[GATEWAY]\nlevel = info\n" + "".join(channels),
         "conf/service.env": f"SERVICE={SERVICE}\nHOST={name}\nPEERS={','.join(PEERS)}\nCACHE=yes\n",
         "conf/service.unit": f"{unit}EnvironmentFile={app}/conf/service.env\n",
-        "release-1/start.sh": f"#!/bin/sh\nexec {SERVICE} --config {app}/conf/main.conf --port {PORT}\n",
+        "release-1/start.sh": (
+            f"#!/bin/sh\nexec {SERVICE} --config {app}/conf/main.conf --port {PORT}\n"
+        ),
     }
 
 

@@ -1,7 +1,9 @@
-"""The floor's half on the host: reads one JSON list of steps, brings each about, answers with one JSON list.
+"""The floor's half on the host: reads one JSON list of steps, brings each about, answers with one
+JSON list.
 
-It does what the playbook does and nothing more: no module system, no variables, no diffs, no recovery. Its source is
-sent as it stands; what only some runs need is imported where it is needed, since an import is felt at this scale.
+It does what the playbook does and nothing more: no module system, no variables, no diffs, no
+recovery. Its source is sent as it stands; what only some runs need is imported where it is needed,
+since an import is felt at this scale.
 """
 
 import json
@@ -112,7 +114,11 @@ def line(step, check, known):
         before = file.read().splitlines()
         mode = os.fstat(file.fileno()).st_mode & 0o7777
     after = list(before)
-    matching = [number for number, text in enumerate(before) if step["start"] and text.startswith(step["start"])]
+    matching = [
+        number
+        for number, text in enumerate(before)
+        if step["start"] and text.startswith(step["start"])
+    ]
     if matching:
         after[matching[-1]] = step["line"]
     elif step["line"] not in before:
@@ -130,7 +136,13 @@ def command(step, check, known):
     if not check:
         import subprocess
 
-        subprocess.run(step["command"], cwd=step["folder"], check=True, stdin=subprocess.DEVNULL, capture_output=True)
+        subprocess.run(
+            step["command"],
+            cwd=step["folder"],
+            check=True,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+        )
     return True
 
 

@@ -34,7 +34,9 @@ def verdicts(scores: list[Score]) -> Iterator[Verdict]:
         for mode in ("first", "second"):
             own = ours.wall(mode)
             if own is None:
-                yield Verdict(f"{hosts} hosts, {mode} run", ours.wrong or "not measured", kept=False)
+                yield Verdict(
+                    f"{hosts} hosts, {mode} run", ours.wrong or "not measured", kept=False
+                )
                 continue
             for other, factor in AT_LEAST.get(hosts, {}).items():
                 theirs = by_place[hosts, other].wall(mode) if (hosts, other) in by_place else None

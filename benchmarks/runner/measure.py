@@ -1,4 +1,5 @@
-"""One process from start to end: wall time, CPU with its children, memory of its largest part, what it said."""
+"""One process from start to end: wall time, CPU with its children, memory of its largest part, what
+it said."""
 
 from __future__ import annotations
 
@@ -26,11 +27,17 @@ class Measured:
 
 
 def measure(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> Measured:
-    """Run the command; CPU counts it and every child that it waited for, memory its largest single process."""
+    """Run the command; CPU counts it and every child that it waited for, memory its largest single
+    process."""
     with tempfile.TemporaryFile("w+") as output:
         began = time.perf_counter()
         process = subprocess.Popen(
-            command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+            command,
+            env=environment,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
         )
         try:
             _, status, usage = os.wait4(process.pid, 0)
@@ -38,7 +45,9 @@ def measure(command: Sequence[str], environment: Mapping[str, str], folder: Path
             process.kill()
             raise
         wall = time.perf_counter() - began
-        process.returncode = os.waitstatus_to_exitcode(status)  # Popen must not wait for it a second time
+        process.returncode = os.waitstatus_to_exitcode(
+            status
+        )  # Popen must not wait for it a second time
         output.seek(0)
         said = output.read()
     peak = usage.ru_maxrss * KIB_PER_RSS_UNIT / 1024

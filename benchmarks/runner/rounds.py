@@ -1,4 +1,5 @@
-"""Rounds: each tool from fresh hosts to a second run and a check, believed only when hosts and counts are right."""
+"""Rounds: each tool from fresh hosts to a second run and a check, believed only when hosts and
+counts are right."""
 
 from __future__ import annotations
 
@@ -40,12 +41,22 @@ class Score:
     def as_json(self) -> dict[str, object]:
         rounds = {
             mode: [
-                {"wall_seconds": each.wall_seconds, "cpu_seconds": each.cpu_seconds, "peak_mib": each.peak_mib}
+                {
+                    "wall_seconds": each.wall_seconds,
+                    "cpu_seconds": each.cpu_seconds,
+                    "peak_mib": each.peak_mib,
+                }
                 for each in measured
             ]
             for mode, measured in self.rounds.items()
         }
-        return {"tool": self.tool, "title": self.title, "hosts": self.hosts, "wrong": self.wrong, "rounds": rounds}
+        return {
+            "tool": self.tool,
+            "title": self.title,
+            "hosts": self.hosts,
+            "wrong": self.wrong,
+            "rounds": rounds,
+        }
 
 
 class Mistake(Exception):
@@ -53,7 +64,8 @@ class Mistake(Exception):
 
 
 def play_rounds(stage: Stage, chosen: Iterable[Tool], repeats: dict[str, int]) -> list[Score]:
-    """Every tool on these hosts, one round of each after the other, so that a slow minute hurts all alike."""
+    """Every tool on these hosts, one round of each after the other, so that a slow minute hurts all
+    alike."""
     expected = _expected_trees(stage)
     scores = {tool.name: Score(tool.name, tool.title, stage.size) for tool in chosen}
     waiting = [(number, tool) for tool in chosen for number in range(repeats[tool.name])]
@@ -65,7 +77,10 @@ def play_rounds(stage: Stage, chosen: Iterable[Tool], repeats: dict[str, int]) -
             _play_round(stage, tool, score, expected)
         except Mistake as mistake:
             score.wrong = str(mistake)
-        print(f"{stage.size} hosts, {tool.title}, round {number + 1}: {_brief(score)}", file=sys.stderr)
+        print(
+            f"{stage.size} hosts, {tool.title}, round {number + 1}: {_brief(score)}",
+            file=sys.stderr,
+        )
     return list(scores.values())
 
 
@@ -80,7 +95,10 @@ def _play_round(stage: Stage, tool: Tool, score: Score, expected: dict[str, Tree
     for mode in ("second", "check"):
         changes = tool.changes(measured[mode].output)
         if changes:
-            raise Mistake(f"{mode} run: " + ("no count of changes" if changes < 0 else f"{changes} changes, not 0"))
+            raise Mistake(
+                f"{mode} run: "
+                + ("no count of changes" if changes < 0 else f"{changes} changes, not 0")
+            )
     for mode, each in measured.items():
         score.rounds[mode].append(each)
 
@@ -109,7 +127,10 @@ def _difference(expected: dict[str, Tree], found: dict[str, Tree]) -> str | None
     for host, wanted in expected.items():
         for path in sorted(wanted.keys() | found[host].keys()):
             if wanted.get(path) != found[host].get(path):
-                return f"{host}: {path} is {found[host].get(path, 'missing')}, not {wanted.get(path, 'missing')}"
+                return (
+                    f"{host}: {path} is {found[host].get(path, 'missing')}, not"
+                    f" {wanted.get(path, 'missing')}"
+                )
     return None
 
 

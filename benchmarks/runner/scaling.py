@@ -1,4 +1,5 @@
-"""Our own growth: more hosts, more steps, and what `invoke --list` costs. Straight lines are the goal."""
+"""Our own growth: more hosts, more steps, and what `invoke --list` costs. Straight lines are the
+goal."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ def list_ratio() -> float:
     with tempfile.TemporaryDirectory() as empty:
         (Path(empty) / "tasks.py").write_text("")
         pairs = [
-            [_wall([program, "--list"], folder) for folder in (REPOSITORY, Path(empty))] for _ in range(LIST_REPEATS)
+            [_wall([program, "--list"], folder) for folder in (REPOSITORY, Path(empty))]
+            for _ in range(LIST_REPEATS)
         ]
     return median(ours for ours, _ in pairs) / median(bare for _, bare in pairs)
 
@@ -74,11 +76,17 @@ def _measured(stage: Stage, tool: Tool, steps: int, repeats: int) -> Growth:
     for _ in range(repeats):
         stage.reset()
         for mode, found in walls.items():
-            command = [str(playbook) if part.endswith("play.yaml") else part for part in tool.command(stage, False)]
+            command = [
+                str(playbook) if part.endswith("play.yaml") else part
+                for part in tool.command(stage, False)
+            ]
             ran = measure(command, tool.environment(stage), REPOSITORY)
             changes = tool.changes(ran.output)
             if ran.code or changes != (steps * stage.size if mode == "first" else 0):
-                raise SystemExit(f"{stage.size} hosts, {steps} steps, {mode} run: code {ran.code}, {changes} changes")
+                raise SystemExit(
+                    f"{stage.size} hosts, {steps} steps, {mode} run: code {ran.code}, {changes}"
+                    " changes"
+                )
             found.append(ran.wall_seconds)
     print(f"{stage.size} hosts, {steps} steps: {walls}", file=sys.stderr)
     return Growth(stage.size, steps, median(walls["first"]), median(walls["second"]))
@@ -89,12 +97,18 @@ def _with_margins(sizes: list[Growth], along: str) -> list[Growth]:
     for before, here in itertools.pairwise(sizes):
         more = getattr(here, along) - getattr(before, along)
         first, second = here.first - before.first, here.second - before.second
-        found.append(replace(here, first_ms_each=1000 * first / more, second_ms_each=1000 * second / more))
+        found.append(
+            replace(here, first_ms_each=1000 * first / more, second_ms_each=1000 * second / more)
+        )
     return found
 
 
 def _wall(command: list[str], folder: Path) -> float:
     ran = measure(command, os.environ, folder)
-    if ran.code and "No tasks found" not in ran.output:  # which is what an empty tasks.py gets to hear
-        raise SystemExit(f"{' '.join(command)} in {folder} ended with {ran.code}: {ran.output[-300:]}")
+    if (
+        ran.code and "No tasks found" not in ran.output
+    ):  # which is what an empty tasks.py gets to hear
+        raise SystemExit(
+            f"{' '.join(command)} in {folder} ended with {ran.code}: {ran.output[-300:]}"
+        )
     return ran.wall_seconds

@@ -1,4 +1,5 @@
-"""The hosts of a benchmark run: private SSH nodes, their scratch folders, and what is in them afterwards."""
+"""The hosts of a benchmark run: private SSH nodes, their scratch folders, and what is in them
+afterwards."""
 
 from __future__ import annotations
 
@@ -98,5 +99,7 @@ def _tree(top: Path) -> Tree:
         elif path.is_dir():
             found[str(path.relative_to(top))] = f"folder {mode}"
         else:
-            found[str(path.relative_to(top))] = f"file {mode} {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}"
+            found[str(path.relative_to(top))] = (
+                f"file {mode} {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}"
+            )
     return found

@@ -10,7 +10,8 @@ from benchmarks.runner.scaling import Growth
 
 
 def score_table(scores: list[Score]) -> str:
-    """One row per tool and number of hosts; ratios are of the same mode, `x ours` above 1 means slower than us."""
+    """One row per tool and number of hosts; ratios are of the same mode, `x ours` above 1 means
+    slower than us."""
     head = ["hosts", "tool"]
     for mode in MODES:
         head += [f"{mode} s", "CPU s", "x ours", "x floor"]
@@ -28,7 +29,9 @@ def growth_table(growth: list[Growth]) -> str:
     rows = []
     for each in growth:
         marginal = [_number(value, 1) for value in (each.first_ms_each, each.second_ms_each)]
-        rows.append([str(each.hosts), str(each.steps), _number(each.first), _number(each.second), *marginal])
+        rows.append(
+            [str(each.hosts), str(each.steps), _number(each.first), _number(each.second), *marginal]
+        )
     return _table(head, rows)
 
 

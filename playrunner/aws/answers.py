@@ -1,6 +1,8 @@
-"""What AWS answers, held against botocore's own description of each call: types are those, and what is missing is said so.
+"""What AWS answers, held against botocore's own description of each call: types are those, and what
+is missing is said so.
 
-botocore reads an answer leniently: a page of a proxy becomes an empty mapping, and a field of another type stays as it came.
+botocore reads an answer leniently: a page of a proxy becomes an empty mapping, and a field of
+another type stays as it came.
 """
 
 from __future__ import annotations
@@ -12,8 +14,15 @@ from playrunner.text import answers
 from playrunner.text.answers import Answer, BadAnswer
 
 _TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,), "character": (str,), "integer": (int,), "long": (int,), "float": (int, float), "double": (int, float),
-    "boolean": (bool,), "timestamp": (datetime,)}
+    "string": (str,),
+    "character": (str,),
+    "integer": (int,),
+    "long": (int,),
+    "float": (int, float),
+    "double": (int, float),
+    "boolean": (bool,),
+    "timestamp": (datetime,),
+}
 _HINT = "is there a proxy between, or another server at aws_endpoint_url?"
 
 
@@ -25,7 +34,12 @@ def checked(client: Any, operation: str, answer: Any, *, reads: bool) -> Any:
     if shape is None or not isinstance(answer, dict):
         return answer
     # S3 says of a bucket without settings nothing at all.
-    if reads and shape.members and not answer.keys() & shape.members.keys() and model.service_name != "s3":
+    if (
+        reads
+        and shape.members
+        and not answer.keys() & shape.members.keys()
+        and model.service_name != "s3"
+    ):
         raise BadAnswer(f"{source} answered nothing of what was asked for; {_HINT}")
     return _structure(answer, shape, source, "")
 
@@ -33,7 +47,9 @@ def checked(client: Any, operation: str, answer: Any, *, reads: bool) -> Any:
 def unreadable(service: str, operation: str, error: Exception) -> BadAnswer:
     """botocore could make nothing of an answer."""
     said = " ".join(str(error).split())[:160]
-    return BadAnswer(f"AWS ({service}.{operation}) answered what cannot be read: {ascii(said)[1:-1]}; {_HINT}")
+    return BadAnswer(
+        f"AWS ({service}.{operation}) answered what cannot be read: {ascii(said)[1:-1]}; {_HINT}"
+    )
 
 
 def bounded(client: Any) -> Any:
@@ -64,8 +80,17 @@ def _structure(value: Any, shape: Any, source: str, path: str) -> Answer:
         raise _misfit(source, path, value, "a mapping")
     members = shape.members
     # Of a field that no page has, botocore's paginators say None.
-    made = Answer((name, one if one is None or name not in members else
-                   _value(one, members[name], source, f"{path}.{name}".lstrip("."))) for name, one in value.items())
+    made = Answer(
+        (
+            name,
+            (
+                one
+                if one is None or name not in members
+                else _value(one, members[name], source, f"{path}.{name}".lstrip("."))
+            ),
+        )
+        for name, one in value.items()
+    )
     made.source = source
     return made
 
@@ -77,18 +102,28 @@ def _value(value: Any, shape: Any, source: str, path: str) -> Any:
     if kind == "list":
         if not isinstance(value, list):
             raise _misfit(source, path, value, "a list")
-        return [_value(one, shape.member, source, f"{path}[{index}]") for index, one in enumerate(value)]
+        return [
+            _value(one, shape.member, source, f"{path}[{index}]") for index, one in enumerate(value)
+        ]
     if kind == "map":
         if not isinstance(value, dict):
             raise _misfit(source, path, value, "a mapping")
-        return {name: _value(one, shape.value, source, f"{path}.{name}") for name, one in value.items()}
+        return {
+            name: _value(one, shape.value, source, f"{path}.{name}") for name, one in value.items()
+        }
     wanted = _TYPES.get(kind)
     # Policies, which AWS keeps as text, botocore gives back as mappings.
-    if wanted and not isinstance(value, wanted) and not (kind == "string" and isinstance(value, dict)):
+    if (
+        wanted
+        and not isinstance(value, wanted)
+        and not (kind == "string" and isinstance(value, dict))
+    ):
         raise _misfit(source, path, value, f"a {kind}")
     return value
 
 
 def _misfit(source: str, path: str, value: Any, wanted: str) -> BadAnswer:
-    return BadAnswer(f"{source} answered something else than was asked for: {path or 'it'} is a {type(value).__name__},"
-                     f" not {wanted}; {_HINT}")
+    return BadAnswer(
+        f"{source} answered something else than was asked for: {path or 'it'} is a"
+        f" {type(value).__name__}, not {wanted}; {_HINT}"
+    )

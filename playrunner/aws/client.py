@@ -1,7 +1,9 @@
-"""AWS as modules use it: reads that are shared, changes that are never done twice by accident, errors in plain words.
+"""AWS as modules use it: reads that are shared, changes that are never done twice by accident,
+errors in plain words.
 
-boto3 is loaded with the first call. Its own retries are off, because only this file knows what may be repeated: a throttled
-call always, a read always, a change whose answer was lost only when it carries a token by which the service knows it again.
+boto3 is loaded with the first call. Its own retries are off, because only this file knows what may
+be repeated: a throttled call always, a read always, a change whose answer was lost only when it
+carries a token by which the service knows it again.
 """
 
 from __future__ import annotations
@@ -23,15 +25,47 @@ from playrunner.errors import BadInput, HostUnreachable, PlayrunnerError
 ATTEMPTS = 9
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.1, 10.0
 
-_THROTTLED = ("Throttl", "TooManyRequests", "RequestLimitExceeded", "SlowDown", "PriorRequestNotComplete", "BandwidthLimit")
-# A role or instance profile that was made seconds ago is not known everywhere yet; the call has done nothing.
+_THROTTLED = (
+    "Throttl",
+    "TooManyRequests",
+    "RequestLimitExceeded",
+    "SlowDown",
+    "PriorRequestNotComplete",
+    "BandwidthLimit",
+)
+# A role or instance profile that was made seconds ago is not known everywhere yet; the call has
+# done nothing.
 _NOT_YET = ("could not be assumed", "cannot be assumed", "Invalid IAM Instance Profile")
-_ALREADY = ("AlreadyExists", "Duplicate", "AlreadyOwnedByYou", "MountTargetConflict", "ResourceInUse", "AlreadyAssociated")
-_IN_USE = ("DependencyViolation", "InUse", "DeleteConflict", "ResourceConflict", "IncorrectState", "IncorrectInstanceState",
-           "BucketNotEmpty", "HasDependency")
+_ALREADY = (
+    "AlreadyExists",
+    "Duplicate",
+    "AlreadyOwnedByYou",
+    "MountTargetConflict",
+    "ResourceInUse",
+    "AlreadyAssociated",
+)
+_IN_USE = (
+    "DependencyViolation",
+    "InUse",
+    "DeleteConflict",
+    "ResourceConflict",
+    "IncorrectState",
+    "IncorrectInstanceState",
+    "BucketNotEmpty",
+    "HasDependency",
+)
 _NOT_FOUND = ("NotFound", "NoSuch", ".Malformed")
-_DENIED = ("AccessDenied", "UnauthorizedOperation", "AuthFailure", "InvalidClientTokenId", "ExpiredToken",
-           "UnrecognizedClient", "SignatureDoesNotMatch", "InvalidSignature", "OptInRequired")
+_DENIED = (
+    "AccessDenied",
+    "UnauthorizedOperation",
+    "AuthFailure",
+    "InvalidClientTokenId",
+    "ExpiredToken",
+    "UnrecognizedClient",
+    "SignatureDoesNotMatch",
+    "InvalidSignature",
+    "OptInRequired",
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +74,9 @@ class AwsSettings:
 
     region: str = ""
     profile: str = ""
-    credentials_file: str = ""  # instead of ~/.aws/credentials; keys themselves have no place in an inventory
+    credentials_file: str = (
+        ""  # instead of ~/.aws/credentials; keys themselves have no place in an inventory
+    )
     endpoint_url: str = ""
 
 
@@ -70,10 +106,14 @@ class Account:
     def region(self) -> str:
         return str(self.client("sts").meta.region_name)
 
-    def read(self, service: str, operation: str, arguments: Mapping[str, Any], not_before: float) -> Any:
+    def read(
+        self, service: str, operation: str, arguments: Mapping[str, Any], not_before: float
+    ) -> Any:
         """The answer to a read that started after `not_before`, whoever started it."""
         key = service, operation, json.dumps(arguments, sort_keys=True, default=str)
-        return self._reads.read(key, service, not_before, lambda: self._pages(service, operation, arguments))
+        return self._reads.read(
+            key, service, not_before, lambda: self._pages(service, operation, arguments)
+        )
 
     def change(self, service: str, operation: str, arguments: Mapping[str, Any]) -> Any:
         client = self.client(service)
@@ -86,8 +126,12 @@ class Account:
     def _pages(self, service: str, operation: str, arguments: Mapping[str, Any]) -> Any:
         client = self.client(service)
         if client.can_paginate(operation):
-            return _answered(client, operation, True, lambda: client.get_paginator(operation).paginate(
-                **arguments).build_full_result())
+            return _answered(
+                client,
+                operation,
+                True,
+                lambda: client.get_paginator(operation).paginate(**arguments).build_full_result(),
+            )
         return _answered(client, operation, True, lambda: getattr(client, operation)(**arguments))
 
     def _make(self, service: str) -> Any:
@@ -99,10 +143,23 @@ class Account:
         try:
             self._session = self._session or self._open()
             if not self._session.region_name:
-                raise BadInput("no AWS region is set; give aws_region in the inventory, or AWS_REGION")
-            return bounded(self._session.client(service, endpoint_url=given.endpoint_url or None, config=Config(
-                retries={"total_max_attempts": 1, "mode": "standard"}, connect_timeout=10, read_timeout=60,
-                max_pool_connections=32, user_agent_extra="playrunner", **({"proxies": {}} if local else {}))))
+                raise BadInput(
+                    "no AWS region is set; give aws_region in the inventory, or AWS_REGION"
+                )
+            return bounded(
+                self._session.client(
+                    service,
+                    endpoint_url=given.endpoint_url or None,
+                    config=Config(
+                        retries={"total_max_attempts": 1, "mode": "standard"},
+                        connect_timeout=10,
+                        read_timeout=60,
+                        max_pool_connections=32,
+                        user_agent_extra="playrunner",
+                        **({"proxies": {}} if local else {}),
+                    ),
+                )
+            )
         except (BotoCoreError, ValueError) as error:
             raise BadInput(f"AWS cannot be used: {error}") from None
 
@@ -111,8 +168,13 @@ class Account:
             import boto3
             import botocore.session
         except ImportError:
-            raise BadInput('AWS needs boto3; install it with: pip install "playrunner[aws]"') from None
-        given, inner = self.settings, botocore.session.Session(profile=self.settings.profile or None)
+            raise BadInput(
+                'AWS needs boto3; install it with: pip install "playrunner[aws]"'
+            ) from None
+        given, inner = (
+            self.settings,
+            botocore.session.Session(profile=self.settings.profile or None),
+        )
         if given.credentials_file:
             inner.set_config_variable("credentials_file", given.credentials_file)
         return boto3.Session(botocore_session=inner, region_name=given.region or None)
@@ -121,9 +183,19 @@ class Account:
 class Aws:
     """An account as one step sees it."""
 
-    def __init__(self, account: Account, subject: str = "", journal: Journal | None = None,
-                 sleep: Callable[[float], None] = time.sleep) -> None:
-        self.account_session, self.subject, self.journal, self.sleep = account, subject, journal, sleep
+    def __init__(
+        self,
+        account: Account,
+        subject: str = "",
+        journal: Journal | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.account_session, self.subject, self.journal, self.sleep = (
+            account,
+            subject,
+            journal,
+            sleep,
+        )
         self.not_before = time.monotonic() - SHARED_SECONDS
 
     @property
@@ -148,8 +220,11 @@ class Aws:
         """From now on nothing that was read earlier will do."""
         self.not_before = time.monotonic()
 
-    def read(self, service: str, operation: str, missing: tuple[str, ...] = (), **arguments: Any) -> Any:
-        """What a describe, list or get says, all pages of it; None when it ends in one of the `missing` codes."""
+    def read(
+        self, service: str, operation: str, missing: tuple[str, ...] = (), **arguments: Any
+    ) -> Any:
+        """What a describe, list or get says, all pages of it; None when it ends in one of the
+        `missing` codes."""
         for attempt in range(ATTEMPTS):
             try:
                 return self.account_session.read(service, operation, arguments, self.not_before)
@@ -157,17 +232,23 @@ class Aws:
                 problem = _problem(error, service, operation)
                 if isinstance(problem, Refused) and problem.code in missing:
                     return None
-                if not isinstance(problem, (_Throttled, Unanswered, _NotReached)) or attempt == ATTEMPTS - 1:
+                if (
+                    not isinstance(problem, (_Throttled, Unanswered, _NotReached))
+                    or attempt == ATTEMPTS - 1
+                ):
                     raise _final(problem) from error
                 self._back_off(attempt)
         raise AssertionError("unreachable")
 
     def call(self, service: str, operation: str, token: str = "", **arguments: Any) -> Any:
-        """A change. With `token`, the argument that carries one, it may be repeated; without, a lost answer is Unanswered."""
+        """A change. With `token`, the argument that carries one, it may be repeated; without, a
+        lost answer is Unanswered."""
         call = f"{service}.{operation}"
         facts: dict[str, Any] = {"call": call, "subject": self.subject}
         if token:
-            facts["token"] = arguments[token] = self.journal.token(self.subject, call) if self.journal else _fresh()
+            facts["token"] = arguments[token] = (
+                self.journal.token(self.subject, call) if self.journal else _fresh()
+            )
         try:
             with written_down(self.journal, **facts):
                 return self._send(service, operation, arguments, repeatable=bool(token))
@@ -175,13 +256,17 @@ class Aws:
             self.account_session.changed(service)
             self.refresh()
 
-    def _send(self, service: str, operation: str, arguments: Mapping[str, Any], repeatable: bool) -> Any:
+    def _send(
+        self, service: str, operation: str, arguments: Mapping[str, Any], repeatable: bool
+    ) -> Any:
         for attempt in range(ATTEMPTS):
             try:
                 return self.account_session.change(service, operation, arguments)
             except _boto_errors() as error:
                 problem = _problem(error, service, operation)
-                may_repeat = isinstance(problem, (_Throttled, _NotReached)) or (repeatable and isinstance(problem, Unanswered))
+                may_repeat = isinstance(problem, (_Throttled, _NotReached)) or (
+                    repeatable and isinstance(problem, Unanswered)
+                )
                 if not may_repeat or attempt == ATTEMPTS - 1:
                     raise _final(problem) from error
                 self._back_off(attempt)
@@ -219,16 +304,31 @@ def _problem(error: Exception, service: str, operation: str) -> Exception:
             return Unanswered(text)
         if any(word in code for word in _DENIED):
             text += "; the permissions needed are in docs/aws-permissions.md"
-        return Refused(text, code, in_use=any(word in code for word in _IN_USE),
-                       already=any(word in code for word in _ALREADY), not_found=any(word in code for word in _NOT_FOUND))
+        return Refused(
+            text,
+            code,
+            in_use=any(word in code for word in _IN_USE),
+            already=any(word in code for word in _ALREADY),
+            not_found=any(word in code for word in _NOT_FOUND),
+        )
     if isinstance(error, (boto.EndpointConnectionError, boto.ConnectTimeoutError)):
         return _NotReached(f"{what}: AWS does not answer: {error}")
     if isinstance(error, (boto.ConnectionClosedError, boto.ReadTimeoutError, boto.HTTPClientError)):
         return Unanswered(f"{what}: no answer: {error}")
-    if isinstance(error, (boto.NoCredentialsError, boto.PartialCredentialsError, boto.TokenRetrievalError,
-                          boto.UnauthorizedSSOTokenError, boto.CredentialRetrievalError)):
-        return BadInput(f"AWS credentials are missing or expired: {error};"
-                        ' log in (for example "aws sso login") or set aws_profile in the inventory')
+    if isinstance(
+        error,
+        (
+            boto.NoCredentialsError,
+            boto.PartialCredentialsError,
+            boto.TokenRetrievalError,
+            boto.UnauthorizedSSOTokenError,
+            boto.CredentialRetrievalError,
+        ),
+    ):
+        return BadInput(
+            f"AWS credentials are missing or expired: {error};"
+            ' log in (for example "aws sso login") or set aws_profile in the inventory'
+        )
     if isinstance(error, ResponseParserError):
         return unreadable(service, operation, error)
     if isinstance(error, boto.ParamValidationError):
@@ -248,7 +348,8 @@ def _answered(client: Any, operation: str, reads: bool, call: Callable[[], Any])
 
 
 def _boto_errors() -> tuple[type[Exception], ...]:
-    """What botocore raises; looked up when something was raised, so that the library loads with the first call only."""
+    """What botocore raises; looked up when something was raised, so that the library loads with the
+    first call only."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     return BotoCoreError, ClientError

@@ -1,7 +1,9 @@
-"""A token for an EKS cluster's API server, made anew at each call: `python -m playrunner.eks_token --cluster NAME --region R`.
+"""A token for an EKS cluster's API server, made anew at each call: `python -m playrunner.eks_token
+--cluster NAME --region R`.
 
-kubectl calls it (see aws.kubeconfig). The token is a signed question to STS, "who am I?", which EKS asks in the caller's
-name; it is printed as client-go's ExecCredential, holds for some minutes and is stored nowhere.
+kubectl calls it (see aws.kubeconfig). The token is a signed question to STS, "who am I?", which EKS
+asks in the caller's name; it is printed as client-go's ExecCredential, holds for some minutes and
+is stored nowhere.
 """
 
 from __future__ import annotations
@@ -14,11 +16,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 SIGNED_SECONDS = 60  # EKS takes the signature for a quarter of an hour, whatever it says
-HOLDS = timedelta(minutes=14)  # a minute less than EKS does, so that none is used in its last moment
+HOLDS = timedelta(
+    minutes=14
+)  # a minute less than EKS does, so that none is used in its last moment
 
 
 def main(words: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m playrunner.eks_token", description="A token for an EKS cluster.")
+    parser = argparse.ArgumentParser(
+        prog="python -m playrunner.eks_token", description="A token for an EKS cluster."
+    )
     parser.add_argument("--cluster", required=True, help="the cluster's name")
     parser.add_argument("--region", required=True, help="the cluster's region")
     parser.add_argument("--profile", default=None, help="the AWS profile to use")
@@ -30,7 +36,10 @@ def main(words: list[str] | None = None) -> int:
     try:
         made = token(Session(profile=given.profile), given.cluster, given.region)
     except BotoCoreError as error:
-        print(f"no token for {given.cluster}: {error}; log in to AWS, or set AWS_PROFILE", file=sys.stderr)
+        print(
+            f"no token for {given.cluster}: {error}; log in to AWS, or set AWS_PROFILE",
+            file=sys.stderr,
+        )
         return 1
     print(json.dumps(credential(made, datetime.now(UTC))))
     return 0
@@ -41,20 +50,43 @@ def token(session: Any, cluster: str, region: str) -> str:
     from botocore.exceptions import NoCredentialsError
     from botocore.signers import RequestSigner
 
-    client, credentials = session.create_client("sts", region_name=region), session.get_credentials()
+    client, credentials = (
+        session.create_client("sts", region_name=region),
+        session.get_credentials(),
+    )
     if credentials is None:
         raise NoCredentialsError
-    signer = RequestSigner(client.meta.service_model.service_id, region, "sts", "v4", credentials,
-                           session.get_component("event_emitter"))
-    request = {"method": "GET", "url": f"{client.meta.endpoint_url.rstrip('/')}/?Action=GetCallerIdentity&Version=2011-06-15",
-               "body": {}, "headers": {"x-k8s-aws-id": cluster}, "context": {}}
-    url = signer.generate_presigned_url(request, operation_name="", expires_in=SIGNED_SECONDS, region_name=region)
+    signer = RequestSigner(
+        client.meta.service_model.service_id,
+        region,
+        "sts",
+        "v4",
+        credentials,
+        session.get_component("event_emitter"),
+    )
+    request = {
+        "method": "GET",
+        "url": (
+            f"{client.meta.endpoint_url.rstrip('/')}/?Action=GetCallerIdentity&Version=2011-06-15"
+        ),
+        "body": {},
+        "headers": {"x-k8s-aws-id": cluster},
+        "context": {},
+    }
+    url = signer.generate_presigned_url(
+        request, operation_name="", expires_in=SIGNED_SECONDS, region_name=region
+    )
     return "k8s-aws-v1." + base64.urlsafe_b64encode(url.encode()).decode().rstrip("=")
 
 
 def credential(made: str, now: datetime) -> dict[str, Any]:
     status = {"expirationTimestamp": (now + HOLDS).strftime("%Y-%m-%dT%H:%M:%SZ"), "token": made}
-    return {"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1beta1", "spec": {}, "status": status}
+    return {
+        "kind": "ExecCredential",
+        "apiVersion": "client.authentication.k8s.io/v1beta1",
+        "spec": {},
+        "status": status,
+    }
 
 
 if __name__ == "__main__":

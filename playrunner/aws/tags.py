@@ -22,7 +22,9 @@ def plain(tags: Any) -> dict[str, str]:
     return found
 
 
-def spelled(tags: Mapping[str, str], key: str = "Key", value: str = "Value") -> list[dict[str, str]]:
+def spelled(
+    tags: Mapping[str, str], key: str = "Key", value: str = "Value"
+) -> list[dict[str, str]]:
     return [{key: name, value: text} for name, text in tags.items()]
 
 
@@ -40,5 +42,8 @@ def named(items: Iterable[Mapping[str, Any]], name: str) -> dict[str, Any] | Non
     """The one whose Name tag is this."""
     found = [item for item in items if plain(item.get("Tags")).get("Name") == name]
     if len(found) > 1:
-        raise Failed(f'there are {len(found)} things with our mark and the name "{name}"; "invoke audit" shows them')
+        raise Failed(
+            f'there are {len(found)} things with our mark and the name "{name}"; "invoke audit"'
+            " shows them"
+        )
     return dict(found[0]) if found else None

@@ -1,4 +1,5 @@
-"""Sessions of the `requests` library for APIs that may answer anything: no answer without an end, none larger than real ones."""
+"""Sessions of the `requests` library for APIs that may answer anything: no answer without an end,
+none larger than real ones."""
 
 from __future__ import annotations
 
@@ -18,13 +19,22 @@ def bound(session: requests.Session, seconds: float, *, secure: bool = False) ->
     from requests.adapters import HTTPAdapter
 
     class Bounded(HTTPAdapter):
-        """Gives up on who is silent (requests by itself would wait for ever), and on who does not come to an end."""
+        """Gives up on who is silent (requests by itself would wait for ever), and on who does not
+        come to an end."""
 
-        def send(self, request: requests.PreparedRequest, *given: Any, **settings: Any) -> requests.Response:
+        def send(
+            self, request: requests.PreparedRequest, *given: Any, **settings: Any
+        ) -> requests.Response:
             url = str(request.url)
             if secure and url.startswith("http://") and "Authorization" in request.headers:
-                raise BadAnswer(f"{answers.shown(url)}: a login is asked for without TLS, and is not sent")
-            answer = super().send(request, *given, **{**settings, "timeout": settings.get("timeout") or seconds, "stream": True})
+                raise BadAnswer(
+                    f"{answers.shown(url)}: a login is asked for without TLS, and is not sent"
+                )
+            answer = super().send(
+                request,
+                *given,
+                **{**settings, "timeout": settings.get("timeout") or seconds, "stream": True},
+            )
             pieces = answer.iter_content(1 << 16)
             answer._content = answers.gathered(lambda size: next(pieces, b""), answers.shown(url))
             return answer

@@ -1,4 +1,5 @@
-"""What a plan costs: its things with their price by the hour, and the same in words: a table, one line, or data."""
+"""What a plan costs: its things with their price by the hour, and the same in words: a table, one
+line, or data."""
 
 from __future__ import annotations
 
@@ -9,7 +10,13 @@ from typing import Any
 from playrunner.cloud import prices
 
 DAY = 24
-NOT_PRICED = ("traffic", "requests", "logs", "what the cluster makes by itself (load balancers, disks of claims)", "discounts")
+NOT_PRICED = (
+    "traffic",
+    "requests",
+    "logs",
+    "what the cluster makes by itself (load balancers, disks of claims)",
+    "discounts",
+)
 
 
 @dataclass(frozen=True)
@@ -25,7 +32,13 @@ class Thing:
 
     def as_data(self) -> dict[str, Any]:
         hourly = None if self.hourly is None else round(self.hourly, 5)
-        return {"thing": self.thing, "role": self.role, "hourly": hourly, "at_most": self.at_most, "note": self.note}
+        return {
+            "thing": self.thing,
+            "role": self.role,
+            "hourly": hourly,
+            "at_most": self.at_most,
+            "note": self.note,
+        }
 
 
 def hourly(plan: Sequence[Thing]) -> float:
@@ -61,10 +74,16 @@ def as_table(plan: Sequence[Thing]) -> str:
 
 def as_data(plan: Sequence[Thing]) -> dict[str, Any]:
     total = hourly(plan)
-    return {"plan": [thing.as_data() for thing in plan], "hourly": round(total, 5), "daily": round(total * DAY, 4),
-            "monthly": round(total * prices.HOURS, 2), "at_most": is_at_most(plan),
-            "unpriced": [thing.thing for thing in unpriced(plan)],
-            "not_priced": list(NOT_PRICED), "prices": {"dated": prices.DATED, "source": prices.SOURCE}}
+    return {
+        "plan": [thing.as_data() for thing in plan],
+        "hourly": round(total, 5),
+        "daily": round(total * DAY, 4),
+        "monthly": round(total * prices.HOURS, 2),
+        "at_most": is_at_most(plan),
+        "unpriced": [thing.thing for thing in unpriced(plan)],
+        "not_priced": list(NOT_PRICED),
+        "prices": {"dated": prices.DATED, "source": prices.SOURCE},
+    }
 
 
 def dollars(amount: float) -> str:
@@ -77,8 +96,10 @@ def _line(name: str, price: float, width: int) -> str:
 
 def _total(plan: Sequence[Thing]) -> str:
     total = hourly(plan)
-    return (f"{'at most ' * is_at_most(plan)}{dollars(total)} an hour, {dollars(total * DAY)} a day,"
-            f" {dollars(total * prices.HOURS)} a month")
+    return (
+        f"{'at most ' * is_at_most(plan)}{dollars(total)} an hour, {dollars(total * DAY)} a day,"
+        f" {dollars(total * prices.HOURS)} a month"
+    )
 
 
 def _source() -> str:

@@ -1,11 +1,17 @@
-"""What machines of a cloud have: accelerators and network cards. Whoever depends on an instance type reads it here."""
+"""What machines of a cloud have: accelerators and network cards. Whoever depends on an instance
+type reads it here."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 # What Kubernetes calls them.
-GPU, NEURON, EFA, HUGE_PAGES = "nvidia.com/gpu", "aws.amazon.com/neuron", "vpc.amazonaws.com/efa", "hugepages-2Mi"
+GPU, NEURON, EFA, HUGE_PAGES = (
+    "nvidia.com/gpu",
+    "aws.amazon.com/neuron",
+    "vpc.amazonaws.com/efa",
+    "hugepages-2Mi",
+)
 
 
 @dataclass(frozen=True)
@@ -28,7 +34,14 @@ def instance(name: str) -> Instance | None:
     family = _family(name)
     rdma_read, nvlink = _FAMILIES[family]
     device = (NEURON if family.startswith(("trn", "inf")) else GPU) if accelerators else ""
-    return Instance(accelerators, efa, rdma_read and efa > 0, nvlink and accelerators > 1, device, _HUGE_PAGES_MIB.get(family, 0))
+    return Instance(
+        accelerators,
+        efa,
+        rdma_read and efa > 0,
+        nvlink and accelerators > 1,
+        device,
+        _HUGE_PAGES_MIB.get(family, 0),
+    )
 
 
 def _family(name: str) -> str:
@@ -36,7 +49,8 @@ def _family(name: str) -> str:
     return name.partition(".")[0] if "." in name else name.rpartition("-")[0]
 
 
-# (RDMA read, NVLink). The first EFA cards, up to the fifth generation of G, cannot read; P4d's were the first that can.
+# (RDMA read, NVLink). The first EFA cards, up to the fifth generation of G, cannot read; P4d's were
+# the first that can.
 _FAMILIES = {
     "g4dn": (False, False),
     "g5": (False, False),
@@ -66,8 +80,16 @@ _COUNTS = {
     **{f"g4dn.{size}": (1, 1) for size in ("8xlarge", "16xlarge")},
     "g4dn.12xlarge": (4, 1),
     "g4dn.metal": (8, 1),
-    **{f"{family}.{size}": (1, 0) for family in ("g5", "g6", "g6e") for size in ("xlarge", "2xlarge", "4xlarge")},
-    **{f"{family}.{size}": (1, 1) for family in ("g5", "g6", "g6e") for size in ("8xlarge", "16xlarge")},
+    **{
+        f"{family}.{size}": (1, 0)
+        for family in ("g5", "g6", "g6e")
+        for size in ("xlarge", "2xlarge", "4xlarge")
+    },
+    **{
+        f"{family}.{size}": (1, 1)
+        for family in ("g5", "g6", "g6e")
+        for size in ("8xlarge", "16xlarge")
+    },
     **{f"{family}.{size}": (4, 1) for family in ("g5", "g6") for size in ("12xlarge", "24xlarge")},
     **{f"{family}.48xlarge": (8, 1) for family in ("g5", "g6")},
     "g6e.12xlarge": (4, 1),

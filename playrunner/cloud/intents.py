@@ -1,4 +1,5 @@
-"""Intents: changes written to the ledger before they are asked for, with the token by which a service knows them again."""
+"""Intents: changes written to the ledger before they are asked for, with the token by which a
+service knows them again."""
 
 from __future__ import annotations
 
@@ -12,11 +13,14 @@ from playrunner.record.ledger import Ledger
 from playrunner.record.past_runs import events
 
 REMEMBERED_RUNS = 10
-REMEMBERED_SECONDS = 3600.0  # services forget tokens, too; and what was made so long ago is seen by now
+REMEMBERED_SECONDS = (
+    3600.0  # services forget tokens, too; and what was made so long ago is seen by now
+)
 
 
 class Intents:
-    """A run's journal of changes; what an earlier run asked for and never heard of is asked for with the same token."""
+    """A run's journal of changes; what an earlier run asked for and never heard of is asked for
+    with the same token."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -34,9 +38,14 @@ class Intents:
 
 
 def _unanswered(current: Path) -> dict[tuple[str, str], str]:
-    """The tokens of calls that earlier runs made and heard nothing of, unless something was heard of their subject since."""
+    """The tokens of calls that earlier runs made and heard nothing of, unless something was heard
+    of their subject since."""
     found: dict[tuple[str, str], str] = {}
-    folders = sorted(path for path in current.parent.iterdir() if path.is_dir() and not path.is_symlink() and path != current)
+    folders = sorted(
+        path
+        for path in current.parent.iterdir()
+        if path.is_dir() and not path.is_symlink() and path != current
+    )
     since = time.time() - REMEMBERED_SECONDS
     for folder in folders[-REMEMBERED_RUNS:]:
         for event in events(folder):

@@ -1,4 +1,5 @@
-"""Journal: where changes in a cloud are written down, before they are asked for and once they are answered."""
+"""Journal: where changes in a cloud are written down, before they are asked for and once they are
+answered."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ class Journal(Protocol):
 
 @contextmanager
 def written_down(journal: Journal | None, **facts: Any) -> Iterator[None]:
-    """A change between its two notes. One that gets no answer has no second note: whoever comes next must look."""
+    """A change between its two notes. One that gets no answer has no second note: whoever comes
+    next must look."""
     if journal is None:
         yield
         return

@@ -1,4 +1,5 @@
-"""Owner: the mark on everything this program makes in a cloud, so that nothing else is ever taken away."""
+"""Owner: the mark on everything this program makes in a cloud, so that nothing else is ever taken
+away."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ CLUSTER = "playrunner:cluster"  # the one that decides: whose a thing is
 RUN, WHO, EXPIRES = "playrunner:run", "playrunner:who", "playrunner:expires"
 
 _SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
-_CLUSTER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,62}")  # fits every service that takes a name made of it
+_CLUSTER_NAME = re.compile(
+    r"[A-Za-z][A-Za-z0-9-]{0,62}"
+)  # fits every service that takes a name made of it
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,13 @@ class Owner:
     expires: str = ""  # as 2026-01-31T08:00:00Z
 
     def tags(self, name: str) -> dict[str, str]:
-        marks = {"Name": name, CLUSTER: self.cluster, RUN: self.run, WHO: self.who, EXPIRES: self.expires}
+        marks = {
+            "Name": name,
+            CLUSTER: self.cluster,
+            RUN: self.run,
+            WHO: self.who,
+            EXPIRES: self.expires,
+        }
         return {key: value for key, value in marks.items() if value}
 
     def owns(self, tags: Mapping[str, str]) -> bool:
@@ -36,7 +45,10 @@ class Owner:
 
 def owner_of(cluster: str, run: str, ttl: str = "") -> Owner:
     if not _CLUSTER_NAME.fullmatch(cluster):
-        raise BadInput(f'cluster_name cannot be "{cluster}"; it is a letter, then letters, digits and dashes, 63 at most')
+        raise BadInput(
+            f'cluster_name cannot be "{cluster}"; it is a letter, then letters, digits and dashes,'
+            " 63 at most"
+        )
     return Owner(cluster, run, _who(), expiry(ttl) if ttl else "")
 
 
@@ -46,7 +58,9 @@ def expiry(ttl: str, now: float | None = None) -> str:
     if not found or not int(found[1]):
         raise BadInput(f'--ttl takes a time such as 90m, 8h or 3d, not "{ttl}"')
     seconds = int(found[1]) * _SECONDS[found[2]]
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime((now if now is not None else time.time()) + seconds))
+    return time.strftime(
+        "%Y-%m-%dT%H:%M:%SZ", time.gmtime((now if now is not None else time.time()) + seconds)
+    )
 
 
 def _who() -> str:

@@ -1,4 +1,5 @@
-"""Findings of a preflight, and how its questions are asked: all at once, none of them fatal for the others."""
+"""Findings of a preflight, and how its questions are asked: all at once, none of them fatal for the
+others."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ MOST_AT_ONCE = 16
 
 @dataclass(frozen=True)
 class Finding:
-    """Something to tell: it would fail (problem), it could not be learnt (unknown), or it is worth a thought (warning)."""
+    """Something to tell: it would fail (problem), it could not be learnt (unknown), or it is worth
+    a thought (warning)."""
 
     kind: Literal["problem", "unknown", "warning"]
     text: str
@@ -33,7 +35,8 @@ def warning(text: str) -> Finding:
 
 
 def answers(questions: Mapping[str, Callable[[], Any]]) -> tuple[dict[str, Any], list[Finding]]:
-    """What each question gave, asked side by side; one that is refused an answer is missing, and a finding says so."""
+    """What each question gave, asked side by side; one that is refused an answer is missing, and a
+    finding says so."""
     got: dict[str, Any] = {}
     refused: list[Finding] = []
     if not questions:
@@ -50,6 +53,7 @@ def answers(questions: Mapping[str, Callable[[], Any]]) -> tuple[dict[str, Any],
 
 def findings(checks: Mapping[str, Callable[[], Iterable[Finding]]]) -> list[Finding]:
     """What all checks find, in their order."""
+
     def listed(check: Callable[[], Iterable[Finding]]) -> Callable[[], list[Finding]]:
         return lambda: list(check())
 

@@ -1,7 +1,8 @@
 """Settling: bring a thing in a cloud to a target, and look until it is there.
 
-Clouds answer late, twice or never. So nothing is believed but what is seen: a call whose answer is lost, or that says the
-thing exists already, is followed by another look; only what still differs then is applied again.
+Clouds answer late, twice or never. So nothing is believed but what is seen: a call whose answer is
+lost, or that says the thing exists already, is followed by another look; only what still differs
+then is applied again.
 """
 
 from __future__ import annotations
@@ -13,9 +14,14 @@ from playrunner.cloud.resource import CloudModule, Refused, Unanswered
 from playrunner.hostside.module import Failed
 from playrunner.hostside.state import Change, State
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0  # seconds between looks; a tenth of what was waited so far, within these
+FIRST_PAUSE, LONGEST_PAUSE = (
+    0.1,
+    10.0,
+)  # seconds between looks; a tenth of what was waited so far, within these
 SURE_SECONDS = 2.0  # what was asked for without an answer may take this long to be seen
-MOST_APPLIED = 16  # lost answers, and zones without capacity to fall over to; what differs after so many attempts stays so
+# Lost answers, and zones without capacity to fall over to; what differs after so many attempts
+# stays so
+MOST_APPLIED = 16
 
 
 def settle(module: CloudModule, ctx: Any) -> dict[str, Any]:
@@ -59,7 +65,10 @@ class _Settling:
             if reason and not module.again(ctx, found or {}):
                 raise Failed(reason)
             if applied >= MOST_APPLIED:
-                raise Failed(reason or f"still not as declared after {applied} attempts: {_differing(change)}")
+                raise Failed(
+                    reason
+                    or f"still not as declared after {applied} attempts: {_differing(change)}"
+                )
             applied += 1
             self._apply(change)
             if self.held:
@@ -72,7 +81,11 @@ class _Settling:
         if found is None:
             return {"changed": False}
         if not module.ours(ctx, found):
-            return {"changed": False, "foreign": True, "msg": f"{module.label(found)} does not carry our mark: left alone"}
+            return {
+                "changed": False,
+                "foreign": True,
+                "msg": f"{module.label(found)} does not carry our mark: left alone",
+            }
         first = Change.between(found, None)
         if ctx.check:
             return self._result(first, found)
@@ -89,11 +102,14 @@ class _Settling:
 
     def _refuse_foreign(self, found: State | None) -> None:
         if found is not None and not self.module.ours(self.ctx, found):
-            raise Failed(f"{self.module.label(found) or 'it'} exists and does not carry the mark of"
-                         f' "{self.ctx.owner.cluster}"; give ours another name, or remove the other one')
+            raise Failed(
+                f"{self.module.label(found) or 'it'} exists and does not carry the mark of"
+                f' "{self.ctx.owner.cluster}"; give ours another name, or remove the other one'
+            )
 
     def _apply(self, change: Change) -> bool:
-        """Ask for it; False when it is not known to be under way, so that the asking may have to be repeated."""
+        """Ask for it; False when it is not known to be under way, so that the asking may have to be
+        repeated."""
         self.held = ""
         try:
             self.module.apply(self.ctx, change)
@@ -102,7 +118,10 @@ class _Settling:
             return False
         except Refused as refusal:
             if change.removes and refusal.in_use:
-                if self.in_use_seconds is not None and time.monotonic() - self.started > self.in_use_seconds:
+                if (
+                    self.in_use_seconds is not None
+                    and time.monotonic() - self.started > self.in_use_seconds
+                ):
                     raise StillInUse(f"still in use: {refusal}") from None
                 self.held = f"still in use: {refusal}"
                 return False
@@ -111,10 +130,15 @@ class _Settling:
         return True
 
     def _until_seen(self, asked: Change) -> State | None:
-        """The thing once something of what was asked for shows, and it stands still; what was just made may not show at once."""
+        """The thing once something of what was asked for shows, and it stands still; what was just
+        made may not show at once."""
         found = self._still(self.module.observe(self.ctx))
         sure = time.monotonic() + SURE_SECONDS
-        while self._change(found).same_as(asked) and time.monotonic() < sure and not (found and self.module.broken(found)):
+        while (
+            self._change(found).same_as(asked)
+            and time.monotonic() < sure
+            and not (found and self.module.broken(found))
+        ):
             self._rest("waiting until it is seen")
             found = self._still(self.module.observe(self.ctx))
         return found

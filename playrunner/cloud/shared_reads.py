@@ -1,4 +1,5 @@
-"""SharedReads: steps that run side by side ask a service the same things; one answer does for all of them while it is fresh."""
+"""SharedReads: steps that run side by side ask a service the same things; one answer does for all
+of them while it is fresh."""
 
 from __future__ import annotations
 
@@ -9,11 +10,14 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-SHARED_SECONDS = 1.0  # a read this old is as good as a new one for a step that has not waited for anything
+SHARED_SECONDS = (
+    1.0  # a read this old is as good as a new one for a step that has not waited for anything
+)
 
 
 class SharedReads:
-    """The reads of one run at one service. What was read of a topic before it was changed is not believed any more."""
+    """The reads of one run at one service. What was read of a topic before it was changed is not
+    believed any more."""
 
     def __init__(self) -> None:
         self._reads: dict[Hashable, _Read] = {}

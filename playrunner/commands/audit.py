@@ -1,4 +1,5 @@
-"""audit: what is left in an AWS account or a Google Cloud project, of this inventory's stack or of all."""
+"""audit: what is left in an AWS account or a Google Cloud project, of this inventory's stack or of
+all."""
 
 from __future__ import annotations
 
@@ -15,28 +16,46 @@ LEFTOVERS = 7  # the exit code when something is there
 _FLAGS = {name: RUN_FLAGS[name] for name in ("inventory", "extra-vars", "json")}
 
 
-@verb(flags=_FLAGS, help={"expired": "only what is past the expiry that --ttl wrote",
-                          "all": "every stack that left a mark there, not only the inventory's"})
+@verb(
+    flags=_FLAGS,
+    help={
+        "expired": "only what is past the expiry that --ttl wrote",
+        "all": "every stack that left a mark there, not only the inventory's",
+    },
+)
 def audit(context: Any, flags: dict[str, Any], expired: bool = False, all: bool = False) -> int:
-    """Show what is left in a cloud, by stack: age, owner, expiry and cost. Exit code 7 when something is."""
+    """Show what is left in a cloud, by stack: age, owner, expiry and cost. Exit code 7 when
+    something is."""
     import time
 
     from playrunner import leftovers
 
     clients, stack = _accounts_and_stack(flags)
     found = [one for client in clients for one in _search(client, "" if all else stack)]
-    account, region = (", ".join(getattr(client, name) for client in clients) for name in ("account", "region"))
+    account, region = (
+        ", ".join(getattr(client, name) for client in clients) for name in ("account", "region")
+    )
     now = time.time()
     if expired:
         found = leftovers.expired(found, now)
     code = LEFTOVERS if found else 0
     if flags["json"]:
-        print_json({**leftovers.as_data(found, now), "account": account, "region": region, "exit_code": code})
+        print_json(
+            {
+                **leftovers.as_data(found, now),
+                "account": account,
+                "region": region,
+                "exit_code": code,
+            }
+        )
     elif found:
         print(leftovers.as_table(found, now))
     else:
         whose = f" of {stack}" if stack and not all else ""
-        print(f"nothing {'has expired' if expired else 'is left'}{whose} in account {account}, {region}")
+        print(
+            f"nothing {'has expired' if expired else 'is left'}{whose} in account {account},"
+            f" {region}"
+        )
     return code
 
 
@@ -56,14 +75,18 @@ def _accounts_and_stack(flags: dict[str, Any]) -> tuple[list[Client], str]:
     from playrunner.variables.templating import MISSING
 
     inventory = open_inventory(Options(inventory=tuple(flags["inventory"])))
-    scope = Scope(World(inventory, templar, read_extra_vars(tuple(flags["extra_vars"])), {}), "localhost")
+    scope = Scope(
+        World(inventory, templar, read_extra_vars(tuple(flags["extra_vars"])), {}), "localhost"
+    )
 
     def value(name: str) -> str:
         found = scope.lookup(name)
         return "" if found is MISSING or found is None else str(found)
 
-    clients: list[Client] = [Gcp(Project(gcp_settings_of(value))) if name == "gcp" else Aws(Account(settings_of(value)))
-                             for name in clouds_of(scope)]
+    clients: list[Client] = [
+        Gcp(Project(gcp_settings_of(value))) if name == "gcp" else Aws(Account(settings_of(value)))
+        for name in clouds_of(scope)
+    ]
     return clients, value("cluster_name")
 
 

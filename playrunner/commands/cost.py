@@ -14,9 +14,17 @@ PREFLIGHTS = ("aws.preflight", "gcp.preflight")
 _FLAGS = {name: RUN_FLAGS[name] for name in ("inventory", "extra-vars", "json")}
 
 
-@verb(flags=_FLAGS, help={"roles": "only these roles and what they depend on, as eks,efs; by default all that make things"})
+@verb(
+    flags=_FLAGS,
+    help={
+        "roles": (
+            "only these roles and what they depend on, as eks,efs; by default all that make things"
+        )
+    },
+)
 def cost(context: Any, flags: dict[str, Any], roles: str = "") -> int:
-    """What a plan costs an hour, a day and a month, thing by thing. It asks nobody: prices are from a dated table."""
+    """What a plan costs an hour, a day and a month, thing by thing. It asks nobody: prices are from
+    a dated table."""
     from playrunner.cloud.costs import as_data, as_table
     from playrunner.errors import StepFailed
     from playrunner.hostside.module import Failed
@@ -34,7 +42,8 @@ def cost(context: Any, flags: dict[str, Any], roles: str = "") -> int:
 
 
 def planned(roles: str, flags: dict[str, Any]) -> Play:
-    """The play of these roles, or of all that make things in the inventory's cloud, with what they depend on."""
+    """The play of these roles, or of all that make things in the inventory's cloud, with what they
+    depend on."""
     from pathlib import Path
 
     from playrunner.lifecycle.clouds_of_inventory import chosen, cloud_roles
@@ -43,7 +52,9 @@ def planned(roles: str, flags: dict[str, Any]) -> Play:
 
     named = [name.strip() for name in roles.split(",") if name.strip()]
     if not named:
-        options = Options(inventory=tuple(flags["inventory"]), extra_vars=tuple(flags["extra_vars"]))
+        options = Options(
+            inventory=tuple(flags["inventory"]), extra_vars=tuple(flags["extra_vars"])
+        )
         named = cloud_roles(Path.cwd() / "roles", chosen(options))
     return roles_play(["preflight", *(name for name in named if name != "preflight")])
 
@@ -51,7 +62,9 @@ def planned(roles: str, flags: dict[str, Any]) -> Play:
 def preflight_steps(play: Play) -> list[Step]:
     from playrunner.model import steps_of
 
-    return [step for section in play.sections for step in steps_of(section) if step.module in PREFLIGHTS]
+    return [
+        step for section in play.sections for step in steps_of(section) if step.module in PREFLIGHTS
+    ]
 
 
 def _priced(play: Play, step: Step, flags: dict[str, Any]) -> list[Thing]:
@@ -68,9 +81,16 @@ def _priced(play: Play, step: Step, flags: dict[str, Any]) -> list[Thing]:
     variables = PlayVariables(play, {"ansible_play_role_names": [role.name for role in play.roles]})
     for role in play.roles:
         variables.add_role(role)
-    scope = Scope(World(inventory, templar, read_extra_vars(tuple(flags["extra_vars"])), {}), "localhost", variables, step)
+    scope = Scope(
+        World(inventory, templar, read_extra_vars(tuple(flags["extra_vars"])), {}),
+        "localhost",
+        variables,
+        step,
+    )
     rendered = {name: templar.render(value, scope) for name, value in step.arguments.items()}
     given = {name: value for name, value in rendered.items() if value is not OMIT}
     preflight: Any = module_index.module_class(step.module)
-    plan: list[Thing] = preflight(**arguments.converted(preflight, given, step.module, step.place, final=True)).plan()
+    plan: list[Thing] = preflight(
+        **arguments.converted(preflight, given, step.module, step.place, final=True)
+    ).plan()
     return plan

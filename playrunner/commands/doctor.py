@@ -11,10 +11,16 @@ MISSING = 6  # the exit code when something is
 _FLAGS = {name: INVENTORY_FLAGS[name] for name in ("inventory", "json")}
 
 
-@verb(flags=_FLAGS, help={"roles": "what these roles need, as eks,nccl-image (default: what the inventory is about)",
-                          "fix": "do what is safe: folders, modes of files, packages in this environment"})
+@verb(
+    flags=_FLAGS,
+    help={
+        "roles": "what these roles need, as eks,nccl-image (default: what the inventory is about)",
+        "fix": "do what is safe: folders, modes of files, packages in this environment",
+    },
+)
 def doctor(context: Any, flags: dict[str, Any], roles: str = "", fix: bool = False) -> int:
-    """Look whether this machine and the jump host have what is needed; one line each, with the fix. Exit code 6 when not."""
+    """Look whether this machine and the jump host have what is needed; one line each, with the fix.
+    Exit code 6 when not."""
     from pathlib import Path
 
     from playrunner.doctor.examine import examine
@@ -29,7 +35,9 @@ def doctor(context: Any, flags: dict[str, Any], roles: str = "", fix: bool = Fal
     mended: list[str] = []
     with Fleet(open_inventory(Options(inventory=tuple(flags["inventory"])))) as fleet:
         findings = examine(fleet, named, Path.cwd())
-        curable = [finding for finding in findings if finding.remedy and not finding.there] if fix else []
+        curable = (
+            [finding for finding in findings if finding.remedy and not finding.there] if fix else []
+        )
         for finding in curable:
             mend(finding)
             mended.append(finding.fix)

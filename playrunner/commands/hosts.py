@@ -7,7 +7,11 @@ from typing import Any
 from playrunner.commands.flags import INVENTORY_FLAGS, print_json, verb
 
 
-@verb(flags=INVENTORY_FLAGS, positional=["host"], help={"host": "a host of the inventory", "yes": "record without asking"})
+@verb(
+    flags=INVENTORY_FLAGS,
+    positional=["host"],
+    help={"host": "a host of the inventory", "yes": "record without asking"},
+)
 def trust(context: Any, host: str, flags: dict[str, Any], yes: bool = False) -> int:
     """Show a host's key and, once you have compared it, record it in known_hosts."""
     from playrunner.options import Options

@@ -7,9 +7,17 @@ from typing import Any
 from playrunner.commands.flags import INVENTORY_FLAGS, print_json, verb
 
 
-@verb(flags=INVENTORY_FLAGS, help={"graph": "draw groups and hosts as a tree", "host": "one host's variables",
-                                   "why": "which file and line gave this variable, and which values it beat"})
-def show(context: Any, flags: dict[str, Any], graph: bool = False, host: str = "", why: str = "") -> int:
+@verb(
+    flags=INVENTORY_FLAGS,
+    help={
+        "graph": "draw groups and hosts as a tree",
+        "host": "one host's variables",
+        "why": "which file and line gave this variable, and which values it beat",
+    },
+)
+def show(
+    context: Any, flags: dict[str, Any], graph: bool = False, host: str = "", why: str = ""
+) -> int:
     """Show an inventory's hosts, groups and variables."""
     from playrunner.commands import inventory_show as views
     from playrunner.options import Options
@@ -18,7 +26,9 @@ def show(context: Any, flags: dict[str, Any], graph: bool = False, host: str = "
     inventory = open_inventory(Options(inventory=tuple(flags["inventory"])))
     if why:
         rows = views.why(inventory, host or None, why)
-        print_json([views.why_data(row) for row in rows]) if flags["json"] else print(views.format_why(rows))
+        print_json([views.why_data(row) for row in rows]) if flags["json"] else print(
+            views.format_why(rows)
+        )
     elif host:
         print_json(views.host_data(inventory, host))
     elif graph and not flags["json"]:

@@ -1,4 +1,5 @@
-"""`invoke inventory.show`: hosts, groups and variables as data, as a tree, and where a value came from."""
+"""`invoke inventory.show`: hosts, groups and variables as data, as a tree, and where a value came
+from."""
 
 from __future__ import annotations
 
@@ -28,10 +29,16 @@ def as_data(inventory: Inventory) -> dict[str, Any]:
     """Groups, and variables by host, in the shape of `ansible-inventory --list`."""
     view = inventory.view()
     host_variables = {host: host_data(inventory, host) for host in inventory.hosts}
-    data: dict[str, Any] = {"_meta": {"hostvars": {host: said for host, said in host_variables.items() if said}}}
+    data: dict[str, Any] = {
+        "_meta": {"hostvars": {host: said for host, said in host_variables.items() if said}}
+    }
     for group in inventory.groups:
         own_hosts = view.own_hosts[group] if group != "all" else ()
-        entry = {key: list(names) for key, names in (("children", view.children[group]), ("hosts", own_hosts)) if names}
+        entry = {
+            key: list(names)
+            for key, names in (("children", view.children[group]), ("hosts", own_hosts))
+            if names
+        }
         if entry:
             data[group] = entry
     return data
@@ -40,7 +47,9 @@ def as_data(inventory: Inventory) -> dict[str, Any]:
 def host_data(inventory: Inventory, host: str) -> dict[str, Any]:
     """Every variable the inventory gives a host, secrets hidden."""
     _refuse_unknown(inventory, host)
-    return {name: _shown(name, value.value) for name, value in sorted(inventory.variables(host).items())}
+    return {
+        name: _shown(name, value.value) for name, value in sorted(inventory.variables(host).items())
+    }
 
 
 def as_graph(inventory: Inventory) -> str:
@@ -59,7 +68,9 @@ def as_graph(inventory: Inventory) -> str:
         entries = [*(f"@{child}" for child in view.children[group]), *own_hosts]
         for position, entry in reversed(list(enumerate(entries))):
             last = position == len(entries) - 1
-            waiting.append((entry, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  ")))
+            waiting.append(
+                (entry, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  "))
+            )
     return "\n".join(lines)
 
 
@@ -76,18 +87,31 @@ def why(inventory: Inventory, host: str | None, variable: str) -> list[Why]:
     if not rows:
         known = {known for name in inventory.hosts for known in inventory.variables(name)}
         where = f' for host "{host}"' if host is not None else ""
-        raise BadInput(f'nothing in the inventory sets "{variable}"{where}'
-                       + did_you_mean(variable, sorted(known), "see what it sets with: invoke inventory.show --json"))
+        raise BadInput(
+            f'nothing in the inventory sets "{variable}"{where}'
+            + did_you_mean(
+                variable, sorted(known), "see what it sets with: invoke inventory.show --json"
+            )
+        )
     return rows
 
 
 def why_data(row: Why) -> dict[str, Any]:
     """A row as plain values."""
-    def told(value: Value) -> dict[str, Any]:
-        return {"value": _shown(row.variable, value.value), "place": str(value.place), "layer": value.layer}
 
-    return {"host": row.host, "variable": row.variable, "winner": told(row.winner),
-            "beaten": [told(value) for value in row.beaten]}
+    def told(value: Value) -> dict[str, Any]:
+        return {
+            "value": _shown(row.variable, value.value),
+            "place": str(value.place),
+            "layer": value.layer,
+        }
+
+    return {
+        "host": row.host,
+        "variable": row.variable,
+        "winner": told(row.winner),
+        "beaten": [told(value) for value in row.beaten],
+    }
 
 
 def format_why(rows: list[Why]) -> str:
@@ -106,7 +130,10 @@ def format_why(rows: list[Why]) -> str:
 def _line(value: Value) -> str:
     import json
 
-    return f"{json.dumps(value.value, ensure_ascii=False, default=str)}  ({value.layer}, {value.place})"
+    return (
+        f"{json.dumps(value.value, ensure_ascii=False, default=str)}  ({value.layer},"
+        f" {value.place})"
+    )
 
 
 def _hidden(name: str, value: Value) -> Value:

@@ -1,4 +1,5 @@
-"""The verbs a user types, one file per group; each imports what it needs only when it runs, so `invoke --list` is quick."""
+"""The verbs a user types, one file per group; each imports what it needs only when it runs, so
+`invoke --list` is quick."""
 
 from __future__ import annotations
 
@@ -19,10 +20,13 @@ _OWN = {"inventory": inventory, "hosts": hosts, "runs": runs, "modules": modules
 def namespace(roles: Path, words: Sequence[str] = ()) -> Collection:
     """The verbs, grouped as `invoke --list` shows them: the runner's own, and one group per role.
 
-    Of the groups only those that the command line's words name, if they name a verb at all: Invoke copies each argument of
-    whatever it is given, which for all verbs took a third of a short command.
+    Of the groups only those that the command line's words name, if they name a verb at all: Invoke
+    copies each argument of whatever it is given, which for all verbs took a third of a short
+    command.
     """
-    root = Collection(play.play, play.run, stacks.status, stacks.teardown, audit.audit, cost.cost, doctor.doctor)
+    root = Collection(
+        play.play, play.run, stacks.status, stacks.teardown, audit.audit, cost.cost, doctor.doctor
+    )
     named = set[str]() if _ALL.intersection(words) else {word.partition(".")[0] for word in words}
     groups = _groups(roles, named.__contains__) if named else []
     if not groups and not named.intersection(root.task_names):
@@ -33,7 +37,9 @@ def namespace(roles: Path, words: Sequence[str] = ()) -> Collection:
 
 
 def _groups(roles: Path, wanted: Callable[[str], bool]) -> list[Collection]:
-    found = [Collection.from_module(group, name=name) for name, group in _OWN.items() if wanted(name)]
+    found = [
+        Collection.from_module(group, name=name) for name, group in _OWN.items() if wanted(name)
+    ]
     for folder in sorted(path for path in roles.iterdir() if path.is_dir()):
         own = _load(folder / "verbs.py") if (folder / "verbs.py").is_file() else None
         name = getattr(own, "GROUP", folder.name)

@@ -14,7 +14,9 @@ _LISTS = {
 }
 
 
-@verb(flags={**RUN_FLAGS, **_LISTS}, positional=["playbook"], help={"playbook": "the playbook to run"})
+@verb(
+    flags={**RUN_FLAGS, **_LISTS}, positional=["playbook"], help={"playbook": "the playbook to run"}
+)
 def play(context: Any, playbook: str, flags: dict[str, Any]) -> int:
     """Run a playbook on the hosts of an inventory."""
     from pathlib import Path
@@ -39,15 +41,32 @@ def play(context: Any, playbook: str, flags: dict[str, Any]) -> int:
     return run_plays(plays, options, f"play {playbook}")
 
 
-@verb(positional=["pattern"], help={"pattern": "the hosts", "module": "the module to run", "args": "its arguments",
-                                    "become": "become another user (root) on the host"})
-def run(context: Any, pattern: str, flags: dict[str, Any], module: str = "command", args: str = "",
-        become: bool = False) -> int:
+@verb(
+    positional=["pattern"],
+    help={
+        "pattern": "the hosts",
+        "module": "the module to run",
+        "args": "its arguments",
+        "become": "become another user (root) on the host",
+    },
+)
+def run(
+    context: Any,
+    pattern: str,
+    flags: dict[str, Any],
+    module: str = "command",
+    args: str = "",
+    become: bool = False,
+) -> int:
     """Run one step on some hosts: invoke run gpu --module command --args uptime."""
     from playrunner.playbook.adhoc import one_step_play
     from playrunner.run.run import run_plays
 
-    return run_plays([one_step_play(pattern, module, args, become)], options_from(flags), f"run {pattern} --module {module}")
+    return run_plays(
+        [one_step_play(pattern, module, args, become)],
+        options_from(flags),
+        f"run {pattern} --module {module}",
+    )
 
 
 def _print_listing(found: dict[str, Any], as_json: bool) -> None:

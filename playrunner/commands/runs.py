@@ -20,21 +20,38 @@ def list_runs(context: Any, flags: dict[str, Any], last: int = 20) -> int:
     found = runs(unreadable=unreadable)[:last]
     _warn(unreadable)
     if flags["json"]:
-        print_json([{"run_id": run.run_id, "command": run.command, "started": run.started,
-                     "exit_code": run.recap.get("exit_code"), "folder": str(run.folder)} for run in found])
+        print_json(
+            [
+                {
+                    "run_id": run.run_id,
+                    "command": run.command,
+                    "started": run.started,
+                    "exit_code": run.recap.get("exit_code"),
+                    "folder": str(run.folder),
+                }
+                for run in found
+            ]
+        )
         return 0
     if not found:
         print("no run is recorded yet")
     for run in found:
         clock = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.started))
         code = run.recap.get("exit_code")
-        ended = "did not end" if code is None else f"exit {code} after {run.recap.get('seconds', 0):.1f}s"
+        ended = (
+            "did not end"
+            if code is None
+            else f"exit {code} after {run.recap.get('seconds', 0):.1f}s"
+        )
         print(f"{run.run_id}  {clock}  {ended:<22}  {run.command}")
     return 0
 
 
-@verb(flags=_JSON, positional=positional_if_given("runs.show", "id"),
-      help={"id": "which run; the latest by default", "events": "every intent and outcome"})
+@verb(
+    flags=_JSON,
+    positional=positional_if_given("runs.show", "id"),
+    help={"id": "which run; the latest by default", "events": "every intent and outcome"},
+)
 def show(context: Any, flags: dict[str, Any], id: str | None = None, events: bool = False) -> int:
     """What one run did: its recap, its failures, and where its full output is."""
     from playrunner.errors import BadInput
@@ -43,14 +60,25 @@ def show(context: Any, flags: dict[str, Any], id: str | None = None, events: boo
 
     found = [run for run in runs() if not id or run.run_id.startswith(id)]
     if not found:
-        raise BadInput(f'there is no run "{id}"; "invoke runs.list" shows them' if id else "no run is recorded yet")
+        raise BadInput(
+            f'there is no run "{id}"; "invoke runs.list" shows them'
+            if id
+            else "no run is recorded yet"
+        )
     run = found[0]
     unreadable = Unreadable()
     record = list(events_of(run.folder, unreadable))
     _warn(unreadable)
     if flags["json"]:
-        print_json({"run_id": run.run_id, "command": run.command, "folder": str(run.folder), "recap": run.recap,
-                    "events": record})
+        print_json(
+            {
+                "run_id": run.run_id,
+                "command": run.command,
+                "folder": str(run.folder),
+                "recap": run.recap,
+                "events": record,
+            }
+        )
         return 0
     print(f"{run.run_id}: {run.command}\n{run.folder}")
     for host, counts in run.recap.get("recap", {}).items():

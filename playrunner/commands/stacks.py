@@ -20,10 +20,18 @@ def status(context: Any, flags: dict[str, Any]) -> int:
     return show_status(cloud_roles(Path.cwd() / "roles", chosen(options)), options, "status")
 
 
-@verb(flags=DELETE, help={"with-kept": "also what steps say to keep (buckets, images)",
-                          "expired": "instead: every stack of the account whose --ttl is over"})
-def teardown(context: Any, flags: dict[str, Any], with_kept: bool = False, expired: bool = False) -> int:
-    """Delete everything of this inventory's cluster and prove that nothing is left; exit code 7 when something is."""
+@verb(
+    flags=DELETE,
+    help={
+        "with-kept": "also what steps say to keep (buckets, images)",
+        "expired": "instead: every stack of the account whose --ttl is over",
+    },
+)
+def teardown(
+    context: Any, flags: dict[str, Any], with_kept: bool = False, expired: bool = False
+) -> int:
+    """Delete everything of this inventory's cluster and prove that nothing is left; exit code 7
+    when something is."""
     from playrunner.lifecycle.teardown import tear_down, tear_down_expired
 
     options = options_from(flags)

@@ -23,13 +23,21 @@ def examine(fleet: Fleet, roles: Sequence[str], project: Path) -> list[Finding]:
     hosts = [host for host in fleet.inventory.hosts if host != "localhost"]
     purposes = asked_for(roles, known) if roles else of_inventory(value, bool(hosts), known)
     rehearsal = bool(value("sandbox_state"))
-    machine = this_machine({"tools": tools.asked(purposes), "folders": files.folders(purposes), "files": []})
+    machine = this_machine(
+        {"tools": tools.asked(purposes), "folders": files.folders(purposes), "files": []}
+    )
     heard = logins.Heard()
     found = packages.examine(purposes, rehearsal)
     found += tools.examine(machine, purposes, HERE)
-    found += files.examine(_keys(fleet, hosts, rehearsal), logins.secrets(value, purposes), bool(hosts) and not rehearsal)
+    found += files.examine(
+        _keys(fleet, hosts, rehearsal),
+        logins.secrets(value, purposes),
+        bool(hosts) and not rehearsal,
+    )
     found += files.examine_room(machine.free_gib, purposes, HERE)
-    found += logins.examine(purposes, value, Scope(World(fleet.inventory, templar, {}, {}), "localhost"), heard)
+    found += logins.examine(
+        purposes, value, Scope(World(fleet.inventory, templar, {}, {}), "localhost"), heard
+    )
     found += logins.clock(heard)
     for host in [] if rehearsal else jumphost.jump_hosts(fleet):
         found += jumphost.examine(fleet, host, _at_jump_host(purposes))
@@ -43,6 +51,7 @@ def _at_jump_host(purposes: Purposes) -> Purposes:
 
 def _reader(fleet: Fleet) -> Callable[[str], str]:
     """The inventory's variables; one that cannot be worked out yet counts as not set."""
+
     def value(name: str) -> str:
         try:
             return str(fleet.variable("localhost", name, "") or "")
@@ -54,6 +63,9 @@ def _reader(fleet: Fleet) -> Callable[[str], str]:
 
 def _keys(fleet: Fleet, hosts: Sequence[str], rehearsal: bool) -> list[Path]:
     """The private keys that the inventory names; a sandbox looks after its own."""
-    named = [] if rehearsal else [fleet.variable(host, "ansible_ssh_private_key_file", "") for host in hosts]
+    named = (
+        []
+        if rehearsal
+        else [fleet.variable(host, "ansible_ssh_private_key_file", "") for host in hosts]
+    )
     return [Path(str(name)).expanduser() for name in named if name]
-

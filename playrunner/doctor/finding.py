@@ -10,7 +10,8 @@ HERE = "this machine"
 
 @dataclass(frozen=True)
 class Remedy:
-    """Something that `--fix` may do by itself: it takes nothing away, and needs nobody's rights but the user's."""
+    """Something that `--fix` may do by itself: it takes nothing away, and needs nobody's rights but
+    the user's."""
 
     kind: str  # folder | mode | pip
     path: Path = Path()

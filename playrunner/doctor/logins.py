@@ -1,4 +1,5 @@
-"""Logins: whether clouds and the cluster of the inventory let this machine in, asked of them; and whose clock is wrong."""
+"""Logins: whether clouds and the cluster of the inventory let this machine in, asked of them; and
+whose clock is wrong."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ from playrunner.doctor.purposes import Purposes
 from playrunner.errors import BadInput, HostUnreachable
 from playrunner.variables.scope import Scope
 
-MOST_SKEW_SECONDS = 60.0  # signatures of requests are refused after five minutes, tokens a little earlier
+MOST_SKEW_SECONDS = (
+    60.0  # signatures of requests are refused after five minutes, tokens a little earlier
+)
 ADC = "~/.config/gcloud/application_default_credentials.json"
 
 Value = Callable[[str], str]
@@ -53,7 +56,10 @@ def secrets(value: Value, purposes: Purposes) -> list[Path]:
         listed = value("kubeconfig") or os.environ.get("KUBECONFIG", "") or "~/.kube/config"
         named += listed.split(os.pathsep)
     if "aws" in purposes:
-        named.append(value("aws_credentials_file") or os.environ.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"))
+        named.append(
+            value("aws_credentials_file")
+            or os.environ.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials")
+        )
     if "gcp" in purposes:
         named.append(_gcp_file(value))
     paths = (Path(name).expanduser() for name in named if name)
@@ -62,8 +68,15 @@ def secrets(value: Value, purposes: Purposes) -> list[Path]:
 
 def clock(heard: Heard) -> list[Finding]:
     """Judged by whoever answered; nobody did: nothing is said."""
-    return [Finding(f"a clock that agrees with {who}", abs(skew) <= MOST_SKEW_SECONDS, f"{abs(skew):.0f} s away",
-                    fix="start a time service: sudo timedatectl set-ntp true") for who, skew in heard.skews.items()]
+    return [
+        Finding(
+            f"a clock that agrees with {who}",
+            abs(skew) <= MOST_SKEW_SECONDS,
+            f"{abs(skew):.0f} s away",
+            fix="start a time service: sudo timedatectl set-ntp true",
+        )
+        for who, skew in heard.skews.items()
+    ]
 
 
 def _aws(value: Value, roles: tuple[str, ...], heard: Heard) -> Finding:
@@ -76,15 +89,28 @@ def _aws(value: Value, roles: tuple[str, ...], heard: Heard) -> Finding:
         said = Aws(account, sleep=lambda seconds: None).read("sts", "get_caller_identity")
         who = said["Arn"]
     except HostUnreachable as error:
-        return Finding(what, False, str(error), roles, "look at this machine's network and proxy, and at aws_endpoint_url")
+        return Finding(
+            what,
+            False,
+            str(error),
+            roles,
+            "look at this machine's network and proxy, and at aws_endpoint_url",
+        )
     except (BadInput, Refused, Unanswered) as error:
-        return Finding(what, False, str(error), roles, f"aws configure{profile} (or aws sso login{profile}), and set aws_region")
+        return Finding(
+            what,
+            False,
+            str(error),
+            roles,
+            f"aws configure{profile} (or aws sso login{profile}), and set aws_region",
+        )
     heard.date("AWS", said.get("ResponseMetadata", {}).get("HTTPHeaders"))
     return Finding(what, True, f"{who} in {account.region}", roles)
 
 
 def _gcp(value: Value, roles: tuple[str, ...]) -> Finding:
-    """Only whether there are credentials: what they are good for is the business of the roles' own checks."""
+    """Only whether there are credentials: what they are good for is the business of the roles' own
+    checks."""
     from playrunner.gcp.credentials import find
     from playrunner.gcp.settings import settings_of
 
@@ -100,7 +126,9 @@ def _gcp(value: Value, roles: tuple[str, ...]) -> Finding:
 
 
 def _gcp_file(value: Value) -> str:
-    return value("gcp_credentials_file") or os.environ.get("GOOGLE_APPLICATION_CREDENTIALS", "") or ADC
+    return (
+        value("gcp_credentials_file") or os.environ.get("GOOGLE_APPLICATION_CREDENTIALS", "") or ADC
+    )
 
 
 def _kubernetes(value: Value, scope: Scope, roles: tuple[str, ...], heard: Heard) -> Finding:
@@ -110,7 +138,10 @@ def _kubernetes(value: Value, scope: Scope, roles: tuple[str, ...], heard: Heard
     from playrunner.kube.client.transport import NoAnswer, NotReached
 
     what = "a Kubernetes API that answers"
-    fix = "name a kubeconfig with the variable kubeconfig (or $KUBECONFIG); invoke eks.create and gke.create write one"
+    fix = (
+        "name a kubeconfig with the variable kubeconfig (or $KUBECONFIG); invoke eks.create and"
+        " gke.create write one"
+    )
     try:
         transport = open_transport(settings_of(value), scope)
         status, headers, data = transport.send("GET", "/version", {})
@@ -119,10 +150,22 @@ def _kubernetes(value: Value, scope: Scope, roles: tuple[str, ...], heard: Heard
     except BadInput as error:
         return Finding(what, False, str(error), roles, fix)
     except (NotReached, NoAnswer, HostUnreachable) as error:
-        return Finding(what, False, str(error), roles,
-                       "look whether the cluster is up; one that is only reached from inside its network needs kube_via")
+        return Finding(
+            what,
+            False,
+            str(error),
+            roles,
+            "look whether the cluster is up; one that is only reached from inside its network needs"
+            " kube_via",
+        )
     if status in (401, 403):
-        return Finding(what, False, f"{transport.access.server} answers {status} to {transport.access.user or 'nobody'}", roles,
-                       "log in again, or have an access entry made for you (invoke eks.create with eks_access)")
+        return Finding(
+            what,
+            False,
+            f"{transport.access.server} answers {status} to {transport.access.user or 'nobody'}",
+            roles,
+            "log in again, or have an access entry made for you (invoke eks.create with"
+            " eks_access)",
+        )
     heard.date("the cluster", dict(headers.items()))
     return Finding(what, True, f"{transport.access.server} ({transport.access.name})", roles)

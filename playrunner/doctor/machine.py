@@ -1,4 +1,5 @@
-"""Asking a machine, this one or a host of the inventory, with one probe for all that the checks want to know."""
+"""Asking a machine, this one or a host of the inventory, with one probe for all that the checks
+want to know."""
 
 from __future__ import annotations
 
@@ -49,22 +50,36 @@ def far_machine(fleet: Fleet, host: str, asked: Asked) -> Machine:
     """The same probe, sent there: nothing needs to be installed but Python."""
     source = base64.b64encode(Path(probe.__file__).read_bytes()).decode()
     start = f"import base64,sys;exec(compile(base64.b64decode('{source}'),'probe','exec'))"
-    channel = fleet.start(host, f"exec python3 -c {shlex.quote(start)} {shlex.quote(json.dumps(asked))}")
+    channel = fleet.start(
+        host, f"exec python3 -c {shlex.quote(start)} {shlex.quote(json.dumps(asked))}"
+    )
     try:
         said, _ = read_all(channel, ANSWER_BYTES)
         code, complaint = channel.status(), channel.complaints().strip()
     finally:
         channel.close()
     if code:
-        raise HostUnreachable(f"{host}: cannot be looked at: {complaint.splitlines()[-1] if complaint else f'code {code}'}")
+        raise HostUnreachable(
+            f"{host}: cannot be looked at:"
+            f" {complaint.splitlines()[-1] if complaint else f'code {code}'}"
+        )
     try:
         return _machine(json_object(said) or {})
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise HostUnreachable(f"{host}: cannot be looked at: what it answered is not what was asked for;"
-                              " check what runs as python3 on that host") from None
+        raise HostUnreachable(
+            f"{host}: cannot be looked at: what it answered is not what was asked for;"
+            " check what runs as python3 on that host"
+        ) from None
 
 
 def _machine(said: dict[str, Any]) -> Machine:
     path, version = said["python"]
-    return Machine({name: Tool(**each) for name, each in said["tools"].items()}, (path, tuple(version)), said["time"],
-                   said["free"], said["files"], said["manager"], said["root"])
+    return Machine(
+        {name: Tool(**each) for name, each in said["tools"].items()},
+        (path, tuple(version)),
+        said["time"],
+        said["free"],
+        said["files"],
+        said["manager"],
+        said["root"],
+    )

@@ -1,4 +1,5 @@
-"""What a machine says of itself: programs with their versions, room on its disks, its clock. Run here, or sent to a host.
+"""What a machine says of itself: programs with their versions, room on its disks, its clock. Run
+here, or sent to a host.
 
 The standard library of Python 3.9 alone: a jump host may have nothing newer.
 """
@@ -17,27 +18,44 @@ if TYPE_CHECKING:
     from typing import Any
 
 _ANSWER_SECONDS = 20
-_SYSTEM_FOLDERS = "/usr/sbin:/sbin"  # where sshd is, and where an ordinary user's PATH does not lead
+_SYSTEM_FOLDERS = (
+    "/usr/sbin:/sbin"  # where sshd is, and where an ordinary user's PATH does not lead
+)
 _MANAGERS = ("apt-get", "dnf", "yum", "zypper", "brew")
 
 
 def look(asked: dict[str, Any]) -> dict[str, Any]:
-    """`tools`: the words that make each tell its version; `folders`: whose free space to tell; `files`: which may be there."""
+    """`tools`: the words that make each tell its version; `folders`: whose free space to tell;
+    `files`: which may be there."""
     path = os.pathsep.join(filter(None, [os.environ.get("PATH", ""), _SYSTEM_FOLDERS]))
     tools = {}
     for name, words in asked["tools"].items():
         found = shutil.which(name, path=path)
-        tools[name] = {"path": found or "", **(_said([found, *words]) if found else {"code": 127, "text": ""})}
-    return {"tools": tools, "python": [sys.executable, list(sys.version_info[:3])], "time": time.time(),
-            "free": {folder: _free_gib(folder) for folder in asked["folders"]},
-            "files": {file: os.path.exists(os.path.expanduser(file)) for file in asked["files"]},
-            "manager": next((name for name in _MANAGERS if shutil.which(name, path=path)), ""), "root": os.geteuid() == 0}
+        tools[name] = {
+            "path": found or "",
+            **(_said([found, *words]) if found else {"code": 127, "text": ""}),
+        }
+    return {
+        "tools": tools,
+        "python": [sys.executable, list(sys.version_info[:3])],
+        "time": time.time(),
+        "free": {folder: _free_gib(folder) for folder in asked["folders"]},
+        "files": {file: os.path.exists(os.path.expanduser(file)) for file in asked["files"]},
+        "manager": next((name for name in _MANAGERS if shutil.which(name, path=path)), ""),
+        "root": os.geteuid() == 0,
+    }
 
 
 def _said(words: list[str]) -> dict[str, Any]:
     try:
-        ran = subprocess.run(words, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             timeout=_ANSWER_SECONDS)
+        ran = subprocess.run(
+            words,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_ANSWER_SECONDS,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return {"code": 126, "text": str(error)}
     lines = ran.stdout.decode(errors="replace").strip().splitlines()

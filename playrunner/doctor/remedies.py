@@ -1,4 +1,5 @@
-"""What `--fix` does by itself: folders, modes of files, and packages in the project's own environment."""
+"""What `--fix` does by itself: folders, modes of files, and packages in the project's own
+environment."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ def mend(finding: Finding) -> None:
     try:
         _apply(finding.remedy)
     except OSError as error:
-        raise StepFailed(f"{finding.what} could not be mended: {error.strerror}: {finding.remedy.path}") from None
+        raise StepFailed(
+            f"{finding.what} could not be mended: {error.strerror}: {finding.remedy.path}"
+        ) from None
 
 
 def _apply(remedy: Remedy) -> None:

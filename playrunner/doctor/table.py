@@ -20,14 +20,23 @@ def show(findings: Sequence[Finding], terminal: Terminal) -> None:
         for finding in sorted(own, key=lambda each: not each.there):
             terminal.line("  ", *_parts(finding))
     missing = [finding for finding in findings if not finding.there]
-    terminal.line(f"{len(missing)} of {len(findings)} missing" if missing else f"all {len(findings)} there")
+    terminal.line(
+        f"{len(missing)} of {len(findings)} missing" if missing else f"all {len(findings)} there"
+    )
 
 
 def as_data(findings: Sequence[Finding], mended: Sequence[str], code: int) -> dict[str, Any]:
-    plain = [{name: value for name, value in asdict(each).items() if name != "remedy"} | {"safe": each.remedy is not None}
-             for each in findings]
-    return {"findings": plain, "missing": [each.what for each in findings if not each.there], "mended": list(mended),
-            "exit_code": code}
+    plain = [
+        {name: value for name, value in asdict(each).items() if name != "remedy"}
+        | {"safe": each.remedy is not None}
+        for each in findings
+    ]
+    return {
+        "findings": plain,
+        "missing": [each.what for each in findings if not each.there],
+        "mended": list(mended),
+        "exit_code": code,
+    }
 
 
 def _parts(finding: Finding) -> tuple[Painted, str]:
@@ -37,4 +46,6 @@ def _parts(finding: Finding) -> tuple[Painted, str]:
     more = f" and {len(roles) - _SHOWN_ROLES} more" if len(roles) > _SHOWN_ROLES else ""
     who = f" (needed by {', '.join(roles[:_SHOWN_ROLES])}{more})" if roles else ""
     there = "" if finding.where == HERE else f" on {finding.where}"
-    return Painted("missing", "failed"), f"  {finding.what}: {finding.said}{who}; fix{there}: {finding.fix}"
+    return Painted(
+        "missing", "failed"
+    ), f"  {finding.what}: {finding.said}{who}; fix{there}: {finding.fix}"

@@ -1,4 +1,5 @@
-"""Gcp: a project as one step sees it. A read is repeated until it is answered; a change only when it was not done."""
+"""Gcp: a project as one step sees it. A read is repeated until it is answered; a change only when
+it was not done."""
 
 from __future__ import annotations
 
@@ -22,16 +23,31 @@ from playrunner.text.answers import MOST_PAGES, BadAnswer
 ATTEMPTS = 9
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.1, 10.0
 OPERATION_SECONDS = 1800.0
-_PAGES = {"compute": {"maxResults": 500}, "storage": {"maxResults": 500}, "artifactregistry": {"pageSize": 500},
-          "serviceusage": {"pageSize": 200}}  # the container API's lists have no pages
+_PAGES = {
+    "compute": {"maxResults": 500},
+    "storage": {"maxResults": 500},
+    "artifactregistry": {"pageSize": 500},
+    "serviceusage": {"pageSize": 200},
+}  # the container API's lists have no pages
 
 
 class Gcp:
-    """Paths are written as each service's documentation has them, without the version: projects/p/zones/z/disks."""
+    """Paths are written as each service's documentation has them, without the version:
+    projects/p/zones/z/disks."""
 
-    def __init__(self, account_session: Project, subject: str = "", journal: Journal | None = None,
-                 sleep: Callable[[float], None] = time.sleep) -> None:
-        self.account_session, self.subject, self.journal, self.sleep = account_session, subject, journal, sleep
+    def __init__(
+        self,
+        account_session: Project,
+        subject: str = "",
+        journal: Journal | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.account_session, self.subject, self.journal, self.sleep = (
+            account_session,
+            subject,
+            journal,
+            sleep,
+        )
         self.not_before = time.monotonic() - SHARED_SECONDS
 
     @property
@@ -58,7 +74,12 @@ class Gcp:
     def read(self, service: str, path: str, **query: Any) -> Any:
         """One thing, or None when it is not there."""
         try:
-            return self._read(service, path, lambda: self.account_session.send("GET", service, path, query, None), query)
+            return self._read(
+                service,
+                path,
+                lambda: self.account_session.send("GET", service, path, query, None),
+                query,
+            )
         except Refused as refusal:
             if refusal.not_found:
                 return None
@@ -67,17 +88,37 @@ class Gcp:
     def listing(self, service: str, path: str, key: str, **query: Any) -> list[Any]:
         """All of a list, page by page; that of something which is not there is empty."""
         try:
-            return list(self._read(service, path, lambda: self._pages(service, path, key, query), {**query, "all": key}))
+            return list(
+                self._read(
+                    service,
+                    path,
+                    lambda: self._pages(service, path, key, query),
+                    {**query, "all": key},
+                )
+            )
         except Refused as refusal:
             if refusal.not_found:
                 return []
             raise
 
-    def call(self, method: str, service: str, path: str, body: Any = None, *, token: bool = False, **query: Any) -> Any:
+    def call(
+        self,
+        method: str,
+        service: str,
+        path: str,
+        body: Any = None,
+        *,
+        token: bool = False,
+        **query: Any,
+    ) -> Any:
         """A change; with `token` the service knows a repeated one again, so it may be repeated."""
         facts: dict[str, Any] = {"call": f"{service}.{method} {path}", "subject": self.subject}
         if token:
-            given = self.journal.token(self.subject, facts["call"]) if self.journal else uuid.uuid4().hex
+            given = (
+                self.journal.token(self.subject, facts["call"])
+                if self.journal
+                else uuid.uuid4().hex
+            )
             facts["token"] = given
             query["requestId"] = str(uuid.UUID(given))
         try:
@@ -101,20 +142,29 @@ class Gcp:
         self.account_session.reads.changed([service])
         self.refresh()
         if operation.get("error"):
-            raise failed(f"{service}.{operation.get('operationType', 'operation')}", operation, self.project)
+            raise failed(
+                f"{service}.{operation.get('operationType', 'operation')}", operation, self.project
+            )
 
     def _pages(self, service: str, path: str, key: str, query: Mapping[str, Any]) -> list[Any]:
         found: list[Any] = []
         asked, more = {**query, **_PAGES.get(service, {})}, ""
         for _ in range(MOST_PAGES):
-            said = self.account_session.send("GET", service, path, {**asked, **({"pageToken": more} if more else {})}, None)
+            said = self.account_session.send(
+                "GET", service, path, {**asked, **({"pageToken": more} if more else {})}, None
+            )
             found += listed(said, key, f"{service} ({path})")
             more = str(said.get("nextPageToken") or "")
             if not more:
                 return found
-        raise BadAnswer(f"{service} ({path}) answered {MOST_PAGES} pages of a list, and does not come to its end")
+        raise BadAnswer(
+            f"{service} ({path}) answered {MOST_PAGES} pages of a list, and does not come to"
+            " its end"
+        )
 
-    def _read(self, service: str, path: str, make: Callable[[], Any], query: Mapping[str, Any]) -> Any:
+    def _read(
+        self, service: str, path: str, make: Callable[[], Any], query: Mapping[str, Any]
+    ) -> Any:
         key = service, path, json.dumps(query, sort_keys=True, default=str)
         for attempt in range(ATTEMPTS):
             try:
@@ -125,7 +175,15 @@ class Gcp:
                 self._back_off(attempt)
         raise AssertionError("unreachable")
 
-    def _send(self, method: str, service: str, path: str, query: Mapping[str, Any], body: Any, repeatable: bool) -> Any:
+    def _send(
+        self,
+        method: str,
+        service: str,
+        path: str,
+        query: Mapping[str, Any],
+        body: Any,
+        repeatable: bool,
+    ) -> Any:
         for attempt in range(ATTEMPTS):
             try:
                 return self.account_session.send(method, service, path, query, body)

@@ -1,4 +1,5 @@
-"""Credentials: application-default ones, a service account's file, or another service account in their name."""
+"""Credentials: application-default ones, a service account's file, or another service account in
+their name."""
 
 from __future__ import annotations
 
@@ -8,7 +9,10 @@ from playrunner.errors import BadInput
 from playrunner.gcp.settings import GcpSettings
 
 SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
-LOG_IN = 'log in with "gcloud auth application-default login", or set gcp_credentials_file in the inventory'
+LOG_IN = (
+    'log in with "gcloud auth application-default login", or set gcp_credentials_file in the'
+    " inventory"
+)
 
 
 def find(settings: GcpSettings) -> tuple[Any, str]:
@@ -23,7 +27,9 @@ def find(settings: GcpSettings) -> tuple[Any, str]:
     except google.exceptions.DefaultCredentialsError as error:
         raise BadInput(f"Google Cloud credentials are missing: {_first(error)}; {LOG_IN}") from None
     except (OSError, ValueError, google.exceptions.GoogleAuthError) as error:
-        raise BadInput(f"Google Cloud credentials cannot be read: {_first(error)}; {LOG_IN}") from None
+        raise BadInput(
+            f"Google Cloud credentials cannot be read: {_first(error)}; {LOG_IN}"
+        ) from None
     return (_in_the_name_of(settings, found) if settings.impersonate else found), str(project or "")
 
 
@@ -43,8 +49,11 @@ def _in_the_name_of(settings: GcpSettings, source: Any) -> Any:
         path = f"projects/-/serviceAccounts/{settings.impersonate}:generateAccessToken"
         endpoint = address("iamcredentials", path, settings.endpoint_url)
     return impersonated_credentials.Credentials(  # type: ignore[no-untyped-call]
-        source_credentials=source, target_principal=settings.impersonate, target_scopes=list(SCOPES),
-        iam_endpoint_override=endpoint or None)
+        source_credentials=source,
+        target_principal=settings.impersonate,
+        target_scopes=list(SCOPES),
+        iam_endpoint_override=endpoint or None,
+    )
 
 
 def _loaded() -> Any:
@@ -52,9 +61,16 @@ def _loaded() -> Any:
         import google.auth
         import google.auth.exceptions
     except ImportError:
-        raise BadInput('Google Cloud needs google-auth and requests; install them with: pip install "playrunner[gcp]"') from None
+        raise BadInput(
+            "Google Cloud needs google-auth and requests; install them with: pip install"
+            ' "playrunner[gcp]"'
+        ) from None
     return google.auth
 
 
 def _first(error: Exception) -> str:
-    return str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
+    return (
+        str(error).strip().splitlines()[0].rstrip(".")
+        if str(error).strip()
+        else type(error).__name__
+    )

@@ -1,4 +1,5 @@
-"""The owner mark as labels. Google's labels take small letters, digits, dashes and underscores only, 63 of them."""
+"""The owner mark as labels. Google's labels take small letters, digits, dashes and underscores
+only, 63 of them."""
 
 from __future__ import annotations
 
@@ -9,7 +10,12 @@ from datetime import UTC, datetime
 from playrunner.cloud.owner import CLUSTER, EXPIRES, RUN, WHO, Owner
 from playrunner.errors import BadInput
 
-LABELS = {CLUSTER: "playrunner-cluster", RUN: "playrunner-run", WHO: "playrunner-who", EXPIRES: "playrunner-expires"}
+LABELS = {
+    CLUSTER: "playrunner-cluster",
+    RUN: "playrunner-run",
+    WHO: "playrunner-who",
+    EXPIRES: "playrunner-expires",
+}
 MARK = LABELS[CLUSTER]
 _STAMP, _LABEL_STAMP = "%Y-%m-%dT%H:%M:%SZ", "%Y%m%dt%H%M%Sz"
 
@@ -17,9 +23,16 @@ _STAMP, _LABEL_STAMP = "%Y-%m-%dT%H:%M:%SZ", "%Y%m%dt%H%M%Sz"
 def labels(owner: Owner, more: Mapping[str, str] | None = None) -> dict[str, str]:
     """The mark beside labels of the user's own; the mark wins."""
     if owner.cluster != owner.cluster.lower():
-        raise BadInput(f'cluster_name cannot be "{owner.cluster}" in Google Cloud, where labels take small letters only')
-    values = {RUN: owner.run, WHO: re.sub(r"[^a-z0-9_-]", "-", owner.who.lower())[:63], CLUSTER: owner.cluster,
-              EXPIRES: _spelled(owner.expires)}
+        raise BadInput(
+            f'cluster_name cannot be "{owner.cluster}" in Google Cloud, where labels take small'
+            " letters only"
+        )
+    values = {
+        RUN: owner.run,
+        WHO: re.sub(r"[^a-z0-9_-]", "-", owner.who.lower())[:63],
+        CLUSTER: owner.cluster,
+        EXPIRES: _spelled(owner.expires),
+    }
     return {**(more or {}), **{LABELS[tag]: value for tag, value in values.items() if value}}
 
 

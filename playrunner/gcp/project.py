@@ -1,4 +1,5 @@
-"""Project: one project of Google Cloud for a whole run: a connection, tokens, and the reads that steps share."""
+"""Project: one project of Google Cloud for a whole run: a connection, tokens, and the reads that
+steps share."""
 
 from __future__ import annotations
 
@@ -36,7 +37,10 @@ class Project:
     def id(self) -> str:
         found = self.settings.project or (self._open() and self._known)
         if not found:
-            raise BadInput("no Google Cloud project is set; give gcp_project in the inventory, or GOOGLE_CLOUD_PROJECT")
+            raise BadInput(
+                "no Google Cloud project is set; give gcp_project in the inventory, or"
+                " GOOGLE_CLOUD_PROJECT"
+            )
         return str(found)
 
     @property
@@ -55,7 +59,9 @@ class Project:
         self._renew()
         return str(self._credentials.token), self._credentials.expiry
 
-    def send(self, method: str, service: str, path: str, query: Mapping[str, Any], body: Any) -> Any:
+    def send(
+        self, method: str, service: str, path: str, query: Mapping[str, Any], body: Any
+    ) -> Any:
         """One request and its document; a refusal is raised in our own words."""
         import requests
 
@@ -63,8 +69,15 @@ class Project:
         self._renew()
         headers = {"Authorization": f"Bearer {self._credentials.token}"}
         try:
-            answer = session.request(method, address(service, path, self.settings.endpoint_url), params=dict(query), json=body,
-                                     headers=headers, timeout=(CONNECT_SECONDS, ANSWER_SECONDS), allow_redirects=False)
+            answer = session.request(
+                method,
+                address(service, path, self.settings.endpoint_url),
+                params=dict(query),
+                json=body,
+                headers=headers,
+                timeout=(CONNECT_SECONDS, ANSWER_SECONDS),
+                allow_redirects=False,
+            )
         except (requests.exceptions.ConnectTimeout, requests.exceptions.ProxyError) as error:
             raise NotReached(f"{what}: Google Cloud does not answer: {error}") from None
         except requests.exceptions.ConnectionError as error:
@@ -74,7 +87,9 @@ class Project:
         except (requests.exceptions.Timeout, requests.exceptions.ChunkedEncodingError) as error:
             raise Unanswered(f"{what}: no answer: {error}") from None
         except requests.exceptions.RequestException as error:
-            raise BadAnswer(f"{what}: what was answered cannot be read: {ascii(str(error)[:200])[1:-1]}") from None
+            raise BadAnswer(
+                f"{what}: what was answered cannot be read: {ascii(str(error)[:200])[1:-1]}"
+            ) from None
         return self._document(answer, method, what)
 
     def _document(self, answer: Any, method: str, what: str) -> dict[str, Any]:
@@ -87,7 +102,8 @@ class Project:
             said = refusal(answer.content, source, kind)
         except BadAnswer:
             if answer.status_code < 500 and answer.status_code != 429:
-                raise  # not Google's words: what another server does not have, or refuses, says nothing
+                # Not Google's words: what another server does not have, or refuses, says nothing
+                raise
             said = {"error": {"message": answers.described(answer.content, kind)}}
         raise problem(answer.status_code, said, what, self.settings.project or self._known)
 
@@ -97,7 +113,9 @@ class Project:
                 self._credentials, self._known = credentials.find(self.settings)
                 import requests
 
-                session = bound(requests.Session(), ANSWER_SECONDS, secure=not self.settings.endpoint_url)
+                session = bound(
+                    requests.Session(), ANSWER_SECONDS, secure=not self.settings.endpoint_url
+                )
                 session.headers["User-Agent"] = "playrunner"
                 # Loopback must be reached directly, whatever proxy the environment names.
                 session.trust_env = "://127." not in self.settings.endpoint_url
@@ -118,16 +136,26 @@ class Project:
             except TransportError as error:
                 raise NotReached(f"Google Cloud gives no token: {error}") from None
             except GoogleAuthError as error:
-                raise BadInput(f"Google Cloud gives no token: {error.args[0] if error.args else error};"
-                               f" {credentials.LOG_IN}") from None
-            except Exception as error:  # google-auth takes the answer of the token's address for what it should be
-                raise BadAnswer(f"Google Cloud gives no token: what was answered cannot be read:"
-                                f" {type(error).__name__}: {ascii(str(error)[:100])[1:-1]}") from error
+                raise BadInput(
+                    f"Google Cloud gives no token: {error.args[0] if error.args else error};"
+                    f" {credentials.LOG_IN}"
+                ) from None
+            except (
+                Exception
+            ) as error:  # google-auth takes the answer of the token's address for what it should be
+                raise BadAnswer(
+                    "Google Cloud gives no token: what was answered cannot be read:"
+                    f" {type(error).__name__}: {ascii(str(error)[:100])[1:-1]}"
+                ) from error
 
 
 _VERBS: dict[str, Callable[[bool], str]] = {
-    "GET": lambda one: "get" if one else "list", "POST": lambda one: "create", "DELETE": lambda one: "delete",
-    "PUT": lambda one: "update", "PATCH": lambda one: "update"}
+    "GET": lambda one: "get" if one else "list",
+    "POST": lambda one: "create",
+    "DELETE": lambda one: "delete",
+    "PUT": lambda one: "update",
+    "PATCH": lambda one: "update",
+}
 
 
 def _name(method: str, path: str) -> str:

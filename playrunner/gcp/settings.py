@@ -14,7 +14,8 @@ class GcpSettings:
     project: str = ""
     zone: str = ""  # where clusters and disks are by default
     region: str = ""  # by default the zone's
-    credentials_file: str = ""  # a service account's, instead of application-default ones; keys have no place in an inventory
+    # A service account's, instead of application-default ones; keys have no place in an inventory
+    credentials_file: str = ""
     impersonate: str = ""  # the service account in whose name to work
     endpoint_url: str = ""  # one address for all services, instead of Google's
 
@@ -24,4 +25,6 @@ class GcpSettings:
 
 
 def settings_of(lookup: Callable[[str], Any]) -> GcpSettings:
-    return GcpSettings(**{name: str(lookup(f"gcp_{name}") or "") for name in GcpSettings.__dataclass_fields__})
+    return GcpSettings(
+        **{name: str(lookup(f"gcp_{name}") or "") for name in GcpSettings.__dataclass_fields__}
+    )

@@ -1,7 +1,8 @@
 """The half that runs on a host: reads steps from standard input, does them in order, answers each.
 
-Sent over the connection and run by `python3 -IS`, never installed. Only what every step needs is imported here; a host
-module brings its own imports. A frame is one line of JSON and, when it has a "body", that many raw bytes after it.
+Sent over the connection and run by `python3 -IS`, never installed. Only what every step needs is
+imported here; a host module brings its own imports. A frame is one line of JSON and, when it has a
+"body", that many raw bytes after it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 
 class Limits:
-    """How much the controller takes, and how often it wants a sign of life; it sends its own numbers first."""
+    """How much the controller takes, and how often it wants a sign of life; it sends its own
+    numbers first."""
 
     output = reply = 100 << 20
     shown = 4 << 20
@@ -51,7 +53,9 @@ class Wire:
             body = self.source.read(frame["body"]) if "body" in frame else b""
             with self.news:
                 if frame["op"] == "blob":
-                    self.blobs[frame["sha1"]] = zlib.decompress(body) if frame.get("packed") else body
+                    self.blobs[frame["sha1"]] = (
+                        zlib.decompress(body) if frame.get("packed") else body
+                    )
                 else:
                     frame["bytes"] = body
                     self.frames.append(frame)
@@ -93,7 +97,7 @@ class Wire:
         for data in (line + b"\n", body):
             view = memoryview(data)
             while view:
-                view = view[os.write(self.out, view):]
+                view = view[os.write(self.out, view) :]
 
     def end(self) -> NoReturn:
         """The controller is gone or done: whatever still runs for it ends, half-written files go."""
@@ -111,7 +115,8 @@ class Wire:
 
 
 class Agent:
-    """Does steps in order; after a failure it passes over what was sent ahead, until the controller goes on."""
+    """Does steps in order; after a failure it passes over what was sent ahead, until the controller
+    goes on."""
 
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
@@ -145,7 +150,11 @@ class Agent:
             result = _start_async(request, ctx) if request.get("async") else _do(request, ctx)
         if ctx.warnings:
             result["warnings"] = ctx.warnings
-        answer = {"id": request["id"], "result": result, "seconds": round(time.monotonic() - started, 4)}
+        answer = {
+            "id": request["id"],
+            "result": result,
+            "seconds": round(time.monotonic() - started, 4),
+        }
         line, body = sendable(answer, ctx.body, self.wire.limits)
         if answer["result"].get("failed") and request.get("halt", True):
             self._note_failure(request)
@@ -174,10 +183,16 @@ def _do(request: dict[str, Any], ctx: Any) -> dict[str, Any]:
             return perform(module, ctx)
     except Failed as failure:
         return {"failed": True, "changed": False, "msg": str(failure), **failure.values}
-    except Exception as error:  # the host's one broad catch: whatever a module raises is this step's failure, no more
+    # The host's one broad catch: whatever a module raises is this step's failure, no more
+    except Exception as error:
         import traceback
 
-        return {"failed": True, "changed": False, "msg": _explain(error), "exception": traceback.format_exc()}
+        return {
+            "failed": True,
+            "changed": False,
+            "msg": _explain(error),
+            "exception": traceback.format_exc(),
+        }
 
 
 class _environment:
@@ -219,12 +234,18 @@ class _deadline:
             return
         from playrunner.hostside.module import Failed
 
-        raise Failed(f"The step did not finish within its timeout of {self.seconds:g} seconds", timedout=True)
+        raise Failed(
+            f"The step did not finish within its timeout of {self.seconds:g} seconds", timedout=True
+        )
 
 
 def async_folder() -> str:
     given = os.environ.get("PLAYRUNNER_ASYNC_DIR")
-    return os.path.expanduser(given) if given else os.path.join(os.path.expanduser("~"), ".playrunner", "async")
+    return (
+        os.path.expanduser(given)
+        if given
+        else os.path.join(os.path.expanduser("~"), ".playrunner", "async")
+    )
 
 
 def _start_async(request: dict[str, Any], ctx: Any) -> dict[str, Any]:
@@ -233,7 +254,13 @@ def _start_async(request: dict[str, Any], ctx: Any) -> dict[str, Any]:
     folder = async_folder()
     os.makedirs(folder, 0o700, exist_ok=True)
     path = os.path.join(folder, job)
-    started = {"ansible_job_id": job, "started": True, "finished": False, "results_file": path, "changed": True}
+    started = {
+        "ansible_job_id": job,
+        "started": True,
+        "finished": False,
+        "results_file": path,
+        "changed": True,
+    }
     _write_whole(path, started)
     if os.fork():
         os.wait()
@@ -260,8 +287,8 @@ def _write_whole(path: str, value: dict[str, Any]) -> None:
 def _load_code(body: bytes, compiled_size: int, magic: str) -> None:
     """Make modules of what was sent, in the order given: each one's own imports come before it.
 
-    It comes twice, compiled and as source: compiling costs more than all else here, and is only needed when the
-    controller runs another Python than this host.
+    It comes twice, compiled and as source: compiling costs more than all else here, and is only
+    needed when the controller runs another Python than this host.
     """
     import marshal
 
@@ -275,7 +302,10 @@ def _load_code(body: bytes, compiled_size: int, magic: str) -> None:
         module.__dict__["__path__"] = []
         sys.modules[name] = module
         if code:
-            exec(marshal.loads(code) if same_python else compile(code, f"<{name}>", "exec"), module.__dict__)
+            exec(
+                marshal.loads(code) if same_python else compile(code, f"<{name}>", "exec"),
+                module.__dict__,
+            )
         if parent in sys.modules:
             setattr(sys.modules[parent], leaf, module)
 
@@ -287,7 +317,8 @@ def _explain(error: BaseException) -> str:
 
 
 def main() -> NoReturn:
-    # A module that prints by accident must not break the frames: they go out on a descriptor of their own.
+    # A module that prints by accident must not break the frames: they go out on a descriptor of
+    # their own.
     wire = Wire(sys.stdin.buffer, os.dup(1))
     os.dup2(2, 1)
     sys.modules["playrunner.hostside.agent"] = sys.modules["__main__"]

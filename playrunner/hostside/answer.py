@@ -11,11 +11,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-LONG_CHARACTERS = 65536  # of a text that travels behind the JSON: quoting it would cost more than the bytes
+LONG_CHARACTERS = (
+    65536  # of a text that travels behind the JSON: quoting it would cost more than the bytes
+)
 
 
 def sendable(answer: dict[str, Any], body: bytes, limits: Any) -> tuple[bytes, bytes]:
-    """An answer as it is sent; one that the controller would not take becomes a failure that says so."""
+    """An answer as it is sent; one that the controller would not take becomes a failure that says
+    so."""
     try:
         body = b"".join([*_long_texts(answer), body]) if _has_long_text(answer["result"]) else body
         if body:
@@ -23,12 +26,22 @@ def sendable(answer: dict[str, Any], body: bytes, limits: Any) -> tuple[bytes, b
         line = _encoded(answer)
         if len(line) <= limits.line and len(body) <= limits.reply:
             return line, body
-        problem = f"has {len(line) + len(body)} bytes, more than the controller takes; see PLAYRUNNER_REPLY_MB"
+        problem = (
+            f"has {len(line) + len(body)} bytes, more than the controller takes; see"
+            " PLAYRUNNER_REPLY_MB"
+        )
     except (ValueError, TypeError, RecursionError) as error:
         problem = f"cannot be sent: {error}"
     changed = answer["result"].get("changed") is True
-    answer["result"] = {"failed": True, "changed": changed, "msg": f"the result of the step {problem}"}
-    return _encoded({"id": answer["id"], "result": answer["result"], "seconds": answer["seconds"]}), b""
+    answer["result"] = {
+        "failed": True,
+        "changed": changed,
+        "msg": f"the result of the step {problem}",
+    }
+    return (
+        _encoded({"id": answer["id"], "result": answer["result"], "seconds": answer["seconds"]}),
+        b"",
+    )
 
 
 def _has_long_text(result: dict[str, Any]) -> bool:
@@ -36,7 +49,8 @@ def _has_long_text(result: dict[str, Any]) -> bool:
 
 
 def _long_texts(answer: dict[str, Any]) -> list[bytes]:
-    """Take long texts out of a result; each goes as a part of the body, and the lines of one are made of it again there."""
+    """Take long texts out of a result; each goes as a part of the body, and the lines of one are
+    made of it again there."""
     result, texts = dict(answer["result"]), []
     answer["parts"] = []
     for name, value in answer["result"].items():

@@ -28,12 +28,15 @@ class Ran:
 
 
 class HostContext:
-    """All a host module may use: how to look, how to run a program, how to get bytes from the controller."""
+    """All a host module may use: how to look, how to run a program, how to get bytes from the
+    controller."""
 
     def __init__(self, wire: Any, request: dict[str, Any]) -> None:
         self.wire, self._step = wire, request["id"]
         self.check: bool = request.get("check", False)  # look only
-        self.diff: bool = request.get("diff", False)  # states should hold file contents, for a diff or to take back
+        self.diff: bool = request.get(
+            "diff", False
+        )  # states should hold file contents, for a diff or to take back
         self.live: bool = request.get("live", True)  # false for no_log
         self.warnings: list[str] = []
         self.body = b""  # raw bytes that go back beside the result
@@ -56,21 +59,35 @@ class HostContext:
     def kept(self, path: str) -> None:
         self.wire.scraps.discard(path)
 
-    def run(self, command: str | list[str], *, cwd: str | None = None, stdin: str | None = None,
-            env: dict[str, str] | None = None, shell: str | None = None, timeout: float | None = None,
-            live: bool = False) -> Ran:
-        """Run a program (a list) or a shell line (a string) in a process group of its own and wait for it.
+    def run(
+        self,
+        command: str | list[str],
+        *,
+        cwd: str | None = None,
+        stdin: str | None = None,
+        env: dict[str, str] | None = None,
+        shell: str | None = None,
+        timeout: float | None = None,
+        live: bool = False,
+    ) -> Ran:
+        """Run a program (a list) or a shell line (a string) in a process group of its own and wait
+        for it.
 
-        With `live`, its output is for people: shown while it runs, and cut where it is longer than what is kept.
+        With `live`, its output is for people: shown while it runs, and cut where it is longer than
+        what is kept.
         """
         import subprocess
 
         started = time.monotonic()
         process = subprocess.Popen(
             command if isinstance(command, list) else [shell or "/bin/sh", "-c", command],
-            cwd=cwd, env={**os.environ, **env} if env else None, start_new_session=True,
+            cwd=cwd,
+            env={**os.environ, **env} if env else None,
+            start_new_session=True,
             stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         self.wire.children.add(process.pid)
         try:
             out, err = self._follow(process, stdin, started, timeout, live)
@@ -82,8 +99,9 @@ class HostContext:
             self.wire.children.discard(process.pid)
         return Ran(process.returncode, out, err, time.monotonic() - started)
 
-    def _follow(self, process: Any, stdin: str | None, started: float, timeout: float | None,
-                live: bool) -> tuple[str, str]:
+    def _follow(
+        self, process: Any, stdin: str | None, started: float, timeout: float | None, live: bool
+    ) -> tuple[str, str]:
         import selectors
 
         texts = {process.stdout: bytearray(), process.stderr: bytearray()}
@@ -93,9 +111,13 @@ class HostContext:
             for stream in texts:
                 selector.register(stream, selectors.EVENT_READ)
             if stdin is not None:
-                # A thread feeds it: a program that answers while it reads would otherwise wait for us, and we for it.
-                threading.Thread(target=_feed, args=(process.stdin, stdin.encode("utf-8", "surrogateescape")),
-                                 daemon=True).start()
+                # A thread feeds it: a program that answers while it reads would otherwise wait for
+                # us, and we for it.
+                threading.Thread(
+                    target=_feed,
+                    args=(process.stdin, stdin.encode("utf-8", "surrogateescape")),
+                    daemon=True,
+                ).start()
             while selector.get_map():
                 for key, _ in selector.select(0.2 if live or timeout else None):
                     data = os.read(key.fd, READ_BYTES)
@@ -116,10 +138,14 @@ class HostContext:
         return _decoded(texts[process.stdout]), _decoded(texts[process.stderr])
 
     def _cut(self, left_out: int, live: bool) -> None:
-        said = (f"the command wrote {left_out} bytes more than the {self.wire.limits.output} that are kept;"
-                " write to a file, or set PLAYRUNNER_OUTPUT_MB")
+        said = (
+            f"the command wrote {left_out} bytes more than the {self.wire.limits.output} that are"
+            " kept; write to a file, or set PLAYRUNNER_OUTPUT_MB"
+        )
         if not live:
-            raise Failed(said)  # a module that reads the output must not take a part of it for the whole
+            raise Failed(
+                said
+            )  # a module that reads the output must not take a part of it for the whole
         self.warn(said)
 
 
@@ -136,7 +162,7 @@ class Shown:
         self.searched = len(text)
         if not end or not self.room:
             return
-        lines = _decoded(text[self.start:min(end, self.start + self.room)])
+        lines = _decoded(text[self.start : min(end, self.start + self.room)])
         self.room -= min(end - self.start, self.room)
         self.start = end
         if not self.room:

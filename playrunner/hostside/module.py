@@ -1,7 +1,8 @@
 """Module, Probe and Action: the three kinds of things a step can name.
 
-A module answers three questions: what is there, what should be there, how does one become the other.
-Its annotated class attributes are its YAML arguments; a default makes one optional, the comment beside it is its help.
+A module answers three questions: what is there, what should be there, how does one become the
+other. Its annotated class attributes are its YAML arguments; a default makes one optional, the
+comment beside it is its help.
 
 Travels to hosts, so: the standard library only, Python 3.9, and nothing that is slow to import.
 """
@@ -41,17 +42,21 @@ class Module:
     reaches_out: ClassVar[bool] = False
     # Arguments that are expressions or are rendered by the module itself.
     raw: ClassVar[tuple[str, ...]] = ()
-    # It runs on the controller and touches nothing but variables, so earlier steps need not be awaited.
+    # It runs on the controller and touches nothing but variables, so earlier steps need not be
+    # awaited.
     in_memory: ClassVar[bool] = False
-    # It takes its time elsewhere (a cloud): other steps go on meanwhile, and wait only when they read what it gives.
+    # It takes its time elsewhere (a cloud): other steps go on meanwhile, and wait only when they
+    # read what it gives.
     in_background: ClassVar[bool] = False
     # Done once for all hosts of a play (pause, add_host).
     once_for_all: ClassVar[bool] = False
     # Values it returns go into the host's variables (facts).
     gives_facts: ClassVar[bool] = False
-    # What it returns is the controller's own, such as the path of a file it keeps, and trusted as what is written there.
+    # What it returns is the controller's own, such as the path of a file it keeps, and trusted as
+    # what is written there.
     of_the_controller: ClassVar[bool] = False
-    # What its result holds unless it failed, where code of the controller reads it: names with a type, [type] or a mapping.
+    # What its result holds unless it failed, where code of the controller reads it: names with a
+    # type, [type] or a mapping.
     answers: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, **arguments: Any) -> None:
@@ -66,7 +71,8 @@ class Module:
         raise NotImplementedError
 
     def apply(self, ctx: Any, change: Change) -> None:
-        """Bring it there: identity from `self`, content from `change`, so that one method makes, mends and removes."""
+        """Bring it there: identity from `self`, content from `change`, so that one method makes,
+        mends and removes."""
         raise NotImplementedError
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
@@ -90,7 +96,8 @@ class Action(Module):
 
     @property
     def foreseeable(self) -> bool:
-        """Whether a passed guard means that acting will change something; otherwise --check says unknown."""
+        """Whether a passed guard means that acting will change something; otherwise --check says
+        unknown."""
         return False
 
     def act(self, ctx: Any) -> dict[str, Any]:

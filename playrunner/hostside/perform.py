@@ -1,4 +1,5 @@
-"""Bring a thing to a target: look, say what differs, change it once. The whole runner in one function.
+"""Bring a thing to a target: look, say what differs, change it once. The whole runner in one
+function.
 
 Travels to hosts, so: the standard library only, Python 3.9, and nothing that is slow to import.
 """
@@ -47,5 +48,9 @@ def _act(module: Action, ctx: Any) -> Result:
     if nothing_to_do is not None:
         return {"changed": False, **nothing_to_do}
     if ctx.check:
-        return {"changed": True} if module.foreseeable else {"changed": False, "unknown": True, "skipped": True}
+        return (
+            {"changed": True}
+            if module.foreseeable
+            else {"changed": False, "unknown": True, "skipped": True}
+        )
     return {"changed": True, **module.act(ctx)}

@@ -1,6 +1,7 @@
 """State, what a thing is like in plain values, and Change, the way from one state to another.
 
-Travels to hosts, so: the standard library only, Python 3.9, and nothing that is slow to import (`typing` included).
+Travels to hosts, so: the standard library only, Python 3.9, and nothing that is slow to import
+(`typing` included).
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ class Change:
 
     __slots__ = ("after", "before", "observed")
 
-    def __init__(self, before: State | None, after: State | None, observed: State | None = None) -> None:
+    def __init__(
+        self, before: State | None, after: State | None, observed: State | None = None
+    ) -> None:
         self.before, self.after, self.observed = before, after, observed
 
     @classmethod
     def between(cls, observed: State | None, target: State | None) -> Change:
-        """The change that brings what was observed to the target, speaking only of what the target mentions."""
+        """The change that brings what was observed to the target, speaking only of what the target
+        mentions."""
         if observed is None or target is None:
             return cls(observed, target, observed)
         return cls(narrow(observed, target), target, observed)
@@ -54,7 +58,8 @@ class Change:
 
 
 def narrow(observed: Any, target: Any) -> Any:
-    """The part of `observed` that `target` speaks of, so that defaults filled in elsewhere never show as differences."""
+    """The part of `observed` that `target` speaks of, so that defaults filled in elsewhere never
+    show as differences."""
     if isinstance(target, dict) and isinstance(observed, dict):
         return {key: narrow(observed.get(key), wanted) for key, wanted in target.items()}
     if isinstance(target, list) and isinstance(observed, list):

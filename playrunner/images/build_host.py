@@ -1,4 +1,5 @@
-"""Shell: programs on the machine that builds, this one or a host over SSH, their output heard line by line as it comes."""
+"""Shell: programs on the machine that builds, this one or a host over SSH, their output heard line
+by line as it comes."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ class Shell:
         channel.close()
         return status, out.decode(errors="replace")
 
-    def run(self, *command: str, tell: Tell, environment: Mapping[str, str] | None = None) -> list[str]:
+    def run(
+        self, *command: str, tell: Tell, environment: Mapping[str, str] | None = None
+    ) -> list[str]:
         """A program that has to succeed; all it says goes to `tell`, and comes back."""
         channel = self._connection.start(f"{_words(command, environment)} 2>&1 </dev/null")
         lines, rest = list[str](), b""
@@ -81,7 +84,9 @@ class Shell:
         finally:
             channel.close()
         if status:
-            raise Failed(f"files could not be sent to the machine that builds: {complaints.strip()[:200]}")
+            raise Failed(
+                f"files could not be sent to the machine that builds: {complaints.strip()[:200]}"
+            )
 
 
 class ProgramFailed(Failed):
@@ -89,7 +94,10 @@ class ProgramFailed(Failed):
 
     def __init__(self, command: Sequence[str], status: int, lines: Sequence[str]) -> None:
         self.lines = lines
-        super().__init__(f"{' '.join(command[:2])} ended with {status}: " + "\n".join(lines[-_KEPT_LINES:]), rc=status)
+        super().__init__(
+            f"{' '.join(command[:2])} ended with {status}: " + "\n".join(lines[-_KEPT_LINES:]),
+            rc=status,
+        )
 
 
 def _words(command: Sequence[str], environment: Mapping[str, str] | None) -> str:

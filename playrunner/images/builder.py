@@ -1,4 +1,5 @@
-"""Builder: docker, podman or buildah on one machine. They build, keep, push and remove images, each in words of its own."""
+"""Builder: docker, podman or buildah on one machine. They build, keep, push and remove images, each
+in words of its own."""
 
 from __future__ import annotations
 
@@ -32,17 +33,39 @@ class Tool:
     environment: tuple[tuple[str, str], ...] = ()
 
 
-# Layers are kept for the next build, what a failed build leaves behind is not. A base that is there is not asked for again: it
-# was looked at, and pulled where it was missing, before.
+# Layers are kept for the next build, what a failed build leaves behind is not. A base that is there
+# is not asked for again: it was looked at, and pulled where it was missing, before.
 _KEPT = ("--layers", "--force-rm")
 _FILES = ("--digestfile", "/dev/stdout")
-TOOLS = {tool.program: tool for tool in (
-    # Its older builder, which is used where BuildKit is not installed, does not know --progress.
-    Tool("docker", ("build", "--force-rm"), ("image", "inspect"), ("image", "rm", "--force"), takes_auth_file=False,
-         environment=(("BUILDKIT_PROGRESS", "plain"),)),
-    Tool("podman", ("build", *_KEPT, "--pull=missing"), ("image", "inspect"), ("image", "rm", "--force"), ("push", *_FILES)),
-    Tool("buildah", ("build", *_KEPT, "--pull=false"), ("inspect", "--type", "image"), ("rmi", "--force"), ("push", *_FILES)),
-)}
+TOOLS = {
+    tool.program: tool
+    for tool in (
+        # Its older builder, which is used where BuildKit is not installed, does not know
+        # --progress.
+        Tool(
+            "docker",
+            ("build", "--force-rm"),
+            ("image", "inspect"),
+            ("image", "rm", "--force"),
+            takes_auth_file=False,
+            environment=(("BUILDKIT_PROGRESS", "plain"),),
+        ),
+        Tool(
+            "podman",
+            ("build", *_KEPT, "--pull=missing"),
+            ("image", "inspect"),
+            ("image", "rm", "--force"),
+            ("push", *_FILES),
+        ),
+        Tool(
+            "buildah",
+            ("build", *_KEPT, "--pull=false"),
+            ("inspect", "--type", "image"),
+            ("rmi", "--force"),
+            ("push", *_FILES),
+        ),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -57,7 +80,9 @@ class Built:
 class Builder:
     """One of the programs, on one machine, with a file of logins there."""
 
-    def __init__(self, tool: Tool, shell: Shell, settings: ImageSettings, auth_file: str = "") -> None:
+    def __init__(
+        self, tool: Tool, shell: Shell, settings: ImageSettings, auth_file: str = ""
+    ) -> None:
         self.tool, self.shell, self._settings, self._auth_file = tool, shell, settings, auth_file
 
     @property
@@ -66,7 +91,9 @@ class Builder:
 
     def image(self, reference: Reference | str) -> Built | None:
         """What the builder keeps under a name, or None."""
-        status, said = self.shell.ask(self.name, *self.tool.inspect, str(reference), environment=self._environment())
+        status, said = self.shell.ask(
+            self.name, *self.tool.inspect, str(reference), environment=self._environment()
+        )
         if status:
             return None
         found = json.loads(said)
@@ -81,11 +108,21 @@ class Builder:
         self._run(*words, *self._login(), folder, tell=tell)
 
     def pull(self, reference: Reference, tell: Tell) -> None:
-        self._run("pull", "--platform", PLATFORM, *self._login(), *self._tls(reference), str(reference), tell=tell)
+        self._run(
+            "pull",
+            "--platform",
+            PLATFORM,
+            *self._login(),
+            *self._tls(reference),
+            str(reference),
+            tell=tell,
+        )
 
     def push(self, reference: Reference, tell: Tell) -> str:
         """Push it; the digest that the registry should have for it now."""
-        said = self._run(*self.tool.push, *self._login(), *self._tls(reference), str(reference), tell=tell)
+        said = self._run(
+            *self.tool.push, *self._login(), *self._tls(reference), str(reference), tell=tell
+        )
         digests = _DIGEST.findall("\n".join(said))
         if not digests:
             raise Failed(f"{self.name} pushed {reference} and did not say under which digest")
@@ -98,10 +135,13 @@ class Builder:
         return self.shell.run(self.name, *words, tell=tell, environment=self._environment())
 
     def _login(self) -> list[str]:
-        return ["--authfile", self._auth_file] if self._auth_file and self.tool.takes_auth_file else []
+        return (
+            ["--authfile", self._auth_file] if self._auth_file and self.tool.takes_auth_file else []
+        )
 
     def _tls(self, reference: Reference) -> list[str]:
-        # docker decides by itself: what is on loopback, or listed in its daemon's settings, need not speak TLS.
+        # docker decides by itself: what is on loopback, or listed in its daemon's settings, need
+        # not speak TLS.
         plain = reference.loopback or self._settings.plain_http
         return ["--tls-verify=false"] if plain and self.tool.takes_auth_file else []
 
@@ -113,10 +153,17 @@ class Builder:
 
 
 def _built(found: Mapping[str, Any]) -> Built:
-    """What `inspect` says: buildah's answer holds the image's own configuration, the others' is flat."""
+    """What `inspect` says: buildah's answer holds the image's own configuration, the others' is
+    flat."""
     if "OCIv1" in found:
         config = found["OCIv1"]
-        return Built(str(found.get("FromImageID", "")), str(config.get("architecture", "")),
-                     (config.get("config") or {}).get("Labels") or {})
-    return Built(str(found.get("Id", "")).removeprefix("sha256:"), str(found.get("Architecture", "")),
-                 (found.get("Config") or {}).get("Labels") or {})
+        return Built(
+            str(found.get("FromImageID", "")),
+            str(config.get("architecture", "")),
+            (config.get("config") or {}).get("Labels") or {},
+        )
+    return Built(
+        str(found.get("Id", "")).removeprefix("sha256:"),
+        str(found.get("Architecture", "")),
+        (found.get("Config") or {}).get("Labels") or {},
+    )

@@ -31,8 +31,11 @@ def looking(settings: ImageSettings, reach: Reach) -> Builder:
 
 
 @contextmanager
-def working(settings: ImageSettings, reach: Reach, credentials: Credentials, registries: set[str]) -> Iterator[Builder]:
-    """A builder that can log in to these registries; what it needs for that on another machine is gone afterwards."""
+def working(
+    settings: ImageSettings, reach: Reach, credentials: Credentials, registries: set[str]
+) -> Iterator[Builder]:
+    """A builder that can log in to these registries; what it needs for that on another machine is
+    gone afterwards."""
     shell = _shell(settings, reach)
     tool = _chosen(settings, shell)
     _require_x86(shell, tool, settings)
@@ -60,19 +63,26 @@ def _chosen(settings: ImageSettings, shell: Shell) -> Tool:
     if settings.builder != "auto":
         tool = TOOLS[settings.builder]
         if not _works(tool, shell):
-            raise NoBuilder(f"image_builder is {tool.program}, which does not work on {where}: {_complaint(tool, shell)}")
+            raise NoBuilder(
+                f"image_builder is {tool.program}, which does not work on {where}:"
+                f" {_complaint(tool, shell)}"
+            )
         return tool
     for tool in TOOLS.values():
         if _works(tool, shell):
             return tool
-    raise NoBuilder(f"nothing on {where} can build an image: {', '.join(TOOLS)} are missing or do not answer; install one,"
-                    " name a host of the inventory that has one (image_builder_host), or build in the cluster"
-                    " (image_builder: cluster)")
+    raise NoBuilder(
+        f"nothing on {where} can build an image: {', '.join(TOOLS)} are missing or do not answer;"
+        " install one, name a host of the inventory that has one (image_builder_host), or build in"
+        " the cluster (image_builder: cluster)"
+    )
 
 
 def _works(tool: Tool, shell: Shell) -> bool:
     """Whether the program is there and, where it needs a daemon, the daemon answers."""
-    return shell.has(tool.program) and (tool.takes_auth_file or shell.ask(tool.program, "info")[0] == 0)
+    return shell.has(tool.program) and (
+        tool.takes_auth_file or shell.ask(tool.program, "info")[0] == 0
+    )
 
 
 def _complaint(tool: Tool, shell: Shell) -> str:
@@ -82,12 +92,18 @@ def _complaint(tool: Tool, shell: Shell) -> str:
 
 
 def _require_x86(shell: Shell, tool: Tool, settings: ImageSettings) -> None:
-    """On another kind of machine the image's own programs do not run while it is built, unless somebody emulates."""
+    """On another kind of machine the image's own programs do not run while it is built, unless
+    somebody emulates."""
     machine = shell.ask("uname", "-m")[1].strip()
-    emulated = not tool.takes_auth_file or shell.ask("test", "-e", _EMULATOR)[0] == 0  # Docker Desktop brings an emulator
+    emulated = (
+        not tool.takes_auth_file or shell.ask("test", "-e", _EMULATOR)[0] == 0
+    )  # Docker Desktop brings an emulator
     if machine not in _X86 and not emulated:
-        raise Failed(f"{settings.builder_host or 'this machine'} is {machine}, and the nodes are x86-64: what is built here"
-                     " does not run there; name an x86-64 host of the inventory as image_builder_host, such as the jump host")
+        raise Failed(
+            f"{settings.builder_host or 'this machine'} is {machine}, and the nodes are x86-64:"
+            " what is built here does not run there; name an x86-64 host of the inventory as"
+            " image_builder_host, such as the jump host"
+        )
 
 
 def _usable(auth_file: Path, tool: Tool) -> str:
@@ -95,5 +111,8 @@ def _usable(auth_file: Path, tool: Tool) -> str:
     if not auth_file.is_file():
         return ""
     if not tool.takes_auth_file and auth_file.name != "config.json":
-        raise Failed(f"docker reads logins only from a file called config.json, not from {auth_file}; set image_auth_file")
+        raise Failed(
+            f"docker reads logins only from a file called config.json, not from {auth_file}; set"
+            " image_auth_file"
+        )
     return str(auth_file)

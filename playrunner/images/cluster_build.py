@@ -1,4 +1,5 @@
-"""Building in the cluster: a Job of BuildKit or Kaniko, for operators whose own machine cannot build; nothing of it stays."""
+"""Building in the cluster: a Job of BuildKit or Kaniko, for operators whose own machine cannot
+build; nothing of it stays."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ _ARGUMENTS = {"buildkit": ("--opt", "build-arg:{}={}"), "kaniko": ("--build-arg=
 _LABELS = {"buildkit": ("--opt", "label:{}={}"), "kaniko": ("--label={}={}",)}
 
 
-def build_in_cluster(ctx: Any, recipe: Recipe, settings: ImageSettings, found: Mapping[str, Login], tell: Tell) -> None:
+def build_in_cluster(
+    ctx: Any, recipe: Recipe, settings: ImageSettings, found: Mapping[str, Login], tell: Tell
+) -> None:
     """Build and push it there; ends when the Job has, and takes everything away again."""
     from playrunner.kube.objects.applyset import Live
     from playrunner.kube.objects.compare import CLUSTER, SET, marked
@@ -39,7 +42,9 @@ def build_in_cluster(ctx: Any, recipe: Recipe, settings: ImageSettings, found: M
         for body in objects(recipe, settings, found, home):
             labels = {CLUSTER: ctx.owner.cluster, SET: body["metadata"]["name"]}
             resource = kube.known(body["apiVersion"], body["kind"])
-            made.append(Live(resource, kube.apply(resource, marked(body, labels, ctx.owner.run, home))))
+            made.append(
+                Live(resource, kube.apply(resource, marked(body, labels, ctx.owner.run, home)))
+            )
         tell(f"{made[-1].title} builds {recipe.reference}")
         wait_ready(kube, made[-1:], BUILD_SECONDS, ctx.progress)
     finally:
@@ -49,7 +54,9 @@ def build_in_cluster(ctx: Any, recipe: Recipe, settings: ImageSettings, found: M
             kube.delete(one.resource, one.namespace, one.name)
 
 
-def objects(recipe: Recipe, settings: ImageSettings, found: Mapping[str, Login], namespace: str) -> list[dict[str, Any]]:
+def objects(
+    recipe: Recipe, settings: ImageSettings, found: Mapping[str, Login], namespace: str
+) -> list[dict[str, Any]]:
     """The ConfigMap, the Secret and the Job, as they are applied."""
     from jinja2 import Environment, StrictUndefined
 
@@ -57,17 +64,34 @@ def objects(recipe: Recipe, settings: ImageSettings, found: Mapping[str, Login],
     if kind not in _ARGUMENTS:
         raise Failed(f'image_cluster_builder is "{kind}"; it takes {", ".join(_ARGUMENTS)}')
     if not TEMPLATE.is_file():
-        raise Failed(f"{TEMPLATE} is not there: building in the cluster needs a checkout of the project")
+        raise Failed(
+            f"{TEMPLATE} is not there: building in the cluster needs a checkout of the project"
+        )
     if not settings.cluster_image:
-        raise Failed(f"image_cluster_image is not set: the image of {kind}, as in manifests/versions.yaml")
-    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
+        raise Failed(
+            f"image_cluster_image is not set: the image of {kind}, as in manifests/versions.yaml"
+        )
+    environment = Environment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
+    )
     text = environment.from_string(TEMPLATE.read_text()).render(
-        name=f"build-{recipe.reference.tag}".lower().replace("_", "-").replace(".", "-")[:63], namespace=namespace, builder=kind,
-        image=settings.cluster_image, service_account=settings.cluster_service_account, seconds=BUILD_SECONDS,
-        architecture=ARCHITECTURE, platform=PLATFORM, reference=str(recipe.reference),
+        name=f"build-{recipe.reference.tag}".lower().replace("_", "-").replace(".", "-")[:63],
+        namespace=namespace,
+        builder=kind,
+        image=settings.cluster_image,
+        service_account=settings.cluster_service_account,
+        seconds=BUILD_SECONDS,
+        architecture=ARCHITECTURE,
+        platform=PLATFORM,
+        reference=str(recipe.reference),
         plain_http=settings.plain_http or recipe.reference.loopback,
-        options=[*_words(_ARGUMENTS[kind], recipe.build_args), *_words(_LABELS[kind], recipe.labels)],
-        context=_coded(_packed(recipe)), logins=_coded(logins.only(found).encode()))
+        options=[
+            *_words(_ARGUMENTS[kind], recipe.build_args),
+            *_words(_LABELS[kind], recipe.labels),
+        ],
+        context=_coded(_packed(recipe)),
+        logins=_coded(logins.only(found).encode()),
+    )
     return parse_yaml_all(text, str(TEMPLATE), plain=True)
 
 
@@ -84,8 +108,11 @@ def _packed(recipe: Recipe) -> bytes:
                 archive.add(path, str(path.relative_to(scrap)), recursive=False)
     packed = gzip.compress(out.getvalue(), mtime=0)
     if len(packed) > MOST_BYTES:
-        raise Failed(f"what goes into {recipe.name} is {len(packed) >> 10} KiB, and a ConfigMap holds {MOST_BYTES >> 10}: build"
-                     " it on a host of the inventory (image_builder_host), or mount large files where the image runs")
+        raise Failed(
+            f"what goes into {recipe.name} is {len(packed) >> 10} KiB, and a ConfigMap holds"
+            f" {MOST_BYTES >> 10}: build it on a host of the inventory (image_builder_host), or"
+            " mount large files where the image runs"
+        )
     return packed
 
 
@@ -103,7 +130,11 @@ def _said(kube: Any, namespace: str, made: Sequence[Any]) -> list[str]:
         kube.refresh()
         for pod in kube.listing(PODS, namespace, f"job={job.name}").items:
             try:
-                lines += str(kube.text(f"{PODS.path(namespace, pod['metadata']['name'])}/log", container="build")).splitlines()
+                lines += str(
+                    kube.text(
+                        f"{PODS.path(namespace, pod['metadata']['name'])}/log", container="build"
+                    )
+                ).splitlines()
             except KubeError as error:
                 lines.append(f"the log of {pod['metadata']['name']} cannot be read: {error}")
     return lines

@@ -1,4 +1,5 @@
-"""Context: the files that go into an image. They are gathered, hashed and laid out the same way on every machine."""
+"""Context: the files that go into an image. They are gathered, hashed and laid out the same way on
+every machine."""
 
 from __future__ import annotations
 
@@ -95,7 +96,9 @@ def _below(top: Path) -> Iterator[str]:
         if path.is_dir() or ignored.covers(name):
             continue
         if not path.is_file() or not path.resolve().is_relative_to(inside):
-            raise Failed(f"{path} is a link to somewhere else, or no plain file; it cannot go into an image")
+            raise Failed(
+                f"{path} is a link to somewhere else, or no plain file; it cannot go into an image"
+            )
         yield name
 
 

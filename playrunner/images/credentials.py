@@ -1,4 +1,5 @@
-"""Credentials: who logs in to a registry. What the inventory says, then the cloud's own short-lived token, then docker's file."""
+"""Credentials: who logs in to a registry. What the inventory says, then the cloud's own short-lived
+token, then docker's file."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ _TOKEN_USER = "oauth2accesstoken"  # whoever comes to a registry of Google's wit
 class Credentials:
     """The logins of one step, each found once."""
 
-    def __init__(self, settings: ImageSettings, home: str, aws: Callable[[], Any], gcp: Callable[[], Any]) -> None:
+    def __init__(
+        self, settings: ImageSettings, home: str, aws: Callable[[], Any], gcp: Callable[[], Any]
+    ) -> None:
         self.settings = settings
         self._home = home  # the registry that image_user and image_password are for
         self._aws, self._gcp = aws, gcp
@@ -28,30 +31,43 @@ class Credentials:
     def of(self, registry: str) -> Login | None:
         """The login for a registry, or None to come as nobody."""
         if registry not in self._found:
-            self._found[registry] = self._given(registry) or logins.read(self.settings.auth_file, registry)
+            self._found[registry] = self._given(registry) or logins.read(
+                self.settings.auth_file, registry
+            )
         return self._found[registry]
 
     def hand_over(self, registries: set[str]) -> None:
-        """Have docker's file answer for these registries, for builders to read; never on a command line."""
+        """Have docker's file answer for these registries, for builders to read; never on a command
+        line."""
         for registry in sorted(registries):
             login = self._given(registry)
             if login:
                 logins.merge(self.settings.auth_file, registry, login)
 
     def _given(self, registry: str) -> Login | None:
-        """What is not in docker's file: the inventory's, or a token that a cloud gives for some hours."""
+        """What is not in docker's file: the inventory's, or a token that a cloud gives for some
+        hours."""
         if registry == self._home and self.settings.user:
             return Login(self.settings.user, self.settings.password)
         ecr = ECR.fullmatch(registry)
         if ecr:
             return self._ecr(ecr[1])
-        # Of Google's registries only our own: bases may come from public ones, for which nobody has to be known there.
-        return self._google(registry) if registry == self._home and _GOOGLE.fullmatch(registry) else None
+        # Of Google's registries only our own: bases may come from public ones, for which nobody has
+        # to be known there.
+        return (
+            self._google(registry)
+            if registry == self._home and _GOOGLE.fullmatch(registry)
+            else None
+        )
 
     def _ecr(self, account: str) -> Login:
         """Valid for 12 hours; the same for all repositories of the account."""
         said = self._aws().read("ecr", "get_authorization_token", registryIds=[account])
-        user, _, secret = base64.b64decode(said["authorizationData"][0]["authorizationToken"]).decode().partition(":")
+        user, _, secret = (
+            base64.b64decode(said["authorizationData"][0]["authorizationToken"])
+            .decode()
+            .partition(":")
+        )
         return Login(user, secret)
 
     def _google(self, registry: str) -> Login | None:

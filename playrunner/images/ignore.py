@@ -24,7 +24,8 @@ class Ignored:
         return cls(file.read_text().splitlines() if file.is_file() else ())
 
     def covers(self, path: str) -> bool:
-        """Whether a path, relative to the folder, is left out: by itself, or with a folder it lies in."""
+        """Whether a path, relative to the folder, is left out: by itself, or with a folder it lies
+        in."""
         out = False
         for pattern, keeps in self._rules:
             if pattern.fullmatch(path):
@@ -41,7 +42,8 @@ def _rule(line: str) -> tuple[re.Pattern[str], bool]:
 
 
 def _expression(pattern: str) -> str:
-    """The pattern of a .dockerignore as a regular expression: * and ? stay within a name, ** crosses folders."""
+    """The pattern of a .dockerignore as a regular expression: * and ? stay within a name, **
+    crosses folders."""
     found, place = "", 0
     while place < len(pattern):
         if pattern.startswith("**/", place):
@@ -52,7 +54,7 @@ def _expression(pattern: str) -> str:
             found, place = found + ("[^/]*" if pattern[place] == "*" else "[^/]"), place + 1
         elif pattern[place] == "[" and "]" in pattern[place:]:
             end = pattern.index("]", place)
-            found, place = found + pattern[place:end + 1], end + 1
+            found, place = found + pattern[place : end + 1], end + 1
         else:
             found, place = found + re.escape(pattern[place]), place + 1
     return found

@@ -47,13 +47,17 @@ def read(file: Path, registry: str) -> Login | None:
         try:
             user, _, secret = base64.b64decode(kept["auth"]).decode().partition(":")
         except ValueError:
-            raise Failed(f'{file}: the login for {registry} is no base64 text; log in again: docker login {registry}') from None
+            raise Failed(
+                f"{file}: the login for {registry} is no base64 text; log in again: docker login"
+                f" {registry}"
+            ) from None
         return Login(user, secret)
     return _asked(str(config["credsStore"]), key) if config.get("credsStore") else None
 
 
 def merge(file: Path, registry: str, login: Login) -> bool:
-    """Have the file answer with this login; False when it does already. A registry with a helper of its own is left to it."""
+    """Have the file answer with this login; False when it does already. A registry with a helper of
+    its own is left to it."""
     from filelock import FileLock
 
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -71,8 +75,11 @@ def merge(file: Path, registry: str, login: Login) -> bool:
 
 
 def only(registries: Mapping[str, Login]) -> str:
-    """A file's text with these logins and no other: for a machine that should get no more than it needs."""
-    return json.dumps({"auths": {_key(registry): {"auth": login.coded} for registry, login in registries.items()}})
+    """A file's text with these logins and no other: for a machine that should get no more than it
+    needs."""
+    return json.dumps(
+        {"auths": {_key(registry): {"auth": login.coded} for registry, login in registries.items()}}
+    )
 
 
 def _key(registry: str) -> str:
@@ -85,7 +92,9 @@ def _config(file: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, BadInput) as error:
-        raise Failed(f"{file} cannot be read as docker's configuration: {error}; {_REMEDY}") from None
+        raise Failed(
+            f"{file} cannot be read as docker's configuration: {error}; {_REMEDY}"
+        ) from None
     wrong = misfit(found, _CONFIG)
     if wrong:
         raise Failed(f"{file} is no configuration of docker: {wrong}; {_REMEDY}")
@@ -96,8 +105,11 @@ def _asked(helper: str, key: str) -> Login | None:
     said = _told(helper, "get", key, missing=True)
     if not said:
         return None
-    found = fitting(document(said.encode(), f"docker-credential-{helper}"), {"Username": str, "Secret": str},
-                    f"docker-credential-{helper}")
+    found = fitting(
+        document(said.encode(), f"docker-credential-{helper}"),
+        {"Username": str, "Secret": str},
+        f"docker-credential-{helper}",
+    )
     user = str(found.get("Username") or "")
     return Login("" if user == _NO_USER else user, str(found.get("Secret") or ""))
 
@@ -106,11 +118,20 @@ def _told(helper: str, verb: str, text: str, missing: bool = False) -> str:
     """What a docker-credential helper answers; the secret goes and comes through pipes."""
     program = f"docker-credential-{helper}"
     try:
-        ran = subprocess.run([program, verb], input=text, capture_output=True, text=True, check=False, timeout=_HELPER_SECONDS)
+        ran = subprocess.run(
+            [program, verb],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_HELPER_SECONDS,
+        )
     except FileNotFoundError:
         if missing:
             return ""
-        raise Failed(f"docker's configuration names the helper {program}, which is not installed") from None
+        raise Failed(
+            f"docker's configuration names the helper {program}, which is not installed"
+        ) from None
     except subprocess.TimeoutExpired:
         raise Failed(f"{program} {verb} did not end within {_HELPER_SECONDS} seconds") from None
     if ran.returncode and not missing:

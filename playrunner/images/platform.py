@@ -1,4 +1,5 @@
-"""The one platform that images are for: nodes are x86-64, and an image of another kind fails only when its pods start."""
+"""The one platform that images are for: nodes are x86-64, and an image of another kind fails only
+when its pods start."""
 
 from __future__ import annotations
 
@@ -14,5 +15,7 @@ def require(found: Iterable[str], what: str) -> None:
     """Refuse an image that does not come for our platform."""
     there = sorted(set(found))
     if ARCHITECTURE not in there:
-        raise Failed(f"{what} is for {', '.join(there) or 'an unknown architecture'}, and the nodes are {PLATFORM};"
-                     " name a base that comes for it")
+        raise Failed(
+            f"{what} is for {', '.join(there) or 'an unknown architecture'}, and the nodes are"
+            f" {PLATFORM}; name a base that comes for it"
+        )

@@ -45,18 +45,31 @@ class Recipe:
         """The files, as long as they are still those that the tag speaks of."""
         found = context.pieces_of(self.sources)
         if _content(self.dockerfile, found, self.build_args, self.cluster) != self.content:
-            raise Failed(f"files of {self.name} have changed since its tag was worked out; run it again")
+            raise Failed(
+                f"files of {self.name} have changed since its tag was worked out; run it again"
+            )
         return found
 
     def values(self) -> dict[str, Any]:
         """What `register` gets, and what a later step can be given."""
         given = asdict(self)
-        return {**given, "sources": list(given["sources"]), "reference": str(self.reference), "tag": self.reference.tag,
-                "bases": self.bases}
+        return {
+            **given,
+            "sources": list(given["sources"]),
+            "reference": str(self.reference),
+            "tag": self.reference.tag,
+            "bases": self.bases,
+        }
 
 
-def make(name: str, repository: str, text: str, sources: tuple[Source, ...], build_args: Mapping[str, Any],
-         cluster: str) -> Recipe:
+def make(
+    name: str,
+    repository: str,
+    text: str,
+    sources: tuple[Source, ...],
+    build_args: Mapping[str, Any],
+    cluster: str,
+) -> Recipe:
     arguments = {key: str(value) for key, value in build_args.items()}
     dockerfile.refuse_secret_arguments(arguments)
     content = _content(text, context.pieces_of(sources), arguments, cluster)
@@ -67,12 +80,25 @@ def from_values(values: Mapping[str, Any]) -> Recipe:
     """A recipe that an earlier step has worked out."""
     try:
         sources = tuple(Source(one["path"], one["dest"]) for one in values["sources"])
-        return Recipe(str(values["name"]), str(values["repository"]), str(values["dockerfile"]), sources,
-                      dict(values["build_args"]), str(values["cluster"]), str(values["content"]))
+        return Recipe(
+            str(values["name"]),
+            str(values["repository"]),
+            str(values["dockerfile"]),
+            sources,
+            dict(values["build_args"]),
+            str(values["cluster"]),
+            str(values["content"]),
+        )
     except (KeyError, TypeError) as error:
-        raise Failed(f"recipe: takes what a step with image.recipe has registered; {error} is missing") from None
+        raise Failed(
+            f"recipe: takes what a step with image.recipe has registered; {error} is missing"
+        ) from None
 
 
 def _content(text: str, pieces: list[Piece], build_args: Mapping[str, str], cluster: str) -> str:
-    settings = {"platform": PLATFORM, "cluster": cluster, **{f"arg {key}": value for key, value in build_args.items()}}
+    settings = {
+        "platform": PLATFORM,
+        "cluster": cluster,
+        **{f"arg {key}": value for key, value in build_args.items()},
+    }
     return context.digest(text, pieces, settings)

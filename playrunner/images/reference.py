@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from playrunner.hostside.module import Failed
 
 DOCKER_HUB = "docker.io"
-_REPOSITORY = re.compile(r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*")
+_REPOSITORY = re.compile(
+    r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*"
+)
 _TAG = re.compile(r"\w[\w.-]{0,127}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
@@ -47,7 +49,11 @@ class Reference:
         return replace(self, tag=tag, digest="")
 
     def __str__(self) -> str:
-        return self.home + (f":{self.tag}" if self.tag else "") + (f"@{self.digest}" if self.digest else "")
+        return (
+            self.home
+            + (f":{self.tag}" if self.tag else "")
+            + (f"@{self.digest}" if self.digest else "")
+        )
 
 
 def parse(text: str) -> Reference:
@@ -61,6 +67,12 @@ def parse(text: str) -> Reference:
         registry = DOCKER_HUB
     if registry == DOCKER_HUB and "/" not in path:
         path = f"library/{path}"
-    if not _REPOSITORY.fullmatch(path) or (tag and not _TAG.fullmatch(tag)) or (digest and not _DIGEST.fullmatch(digest)):
-        raise Failed(f'"{text}" is not the name of an image; write REGISTRY/NAME:TAG, in lower case')
+    if (
+        not _REPOSITORY.fullmatch(path)
+        or (tag and not _TAG.fullmatch(tag))
+        or (digest and not _DIGEST.fullmatch(digest))
+    ):
+        raise Failed(
+            f'"{text}" is not the name of an image; write REGISTRY/NAME:TAG, in lower case'
+        )
     return Reference(registry, path, tag, digest)

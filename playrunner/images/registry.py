@@ -1,6 +1,7 @@
 """Registry: what a registry says of a repository, over its own HTTP API; nothing is pulled.
 
-The protocol is oras's. Its own repeating is not used: it waits two minutes before it says that a login is wrong.
+The protocol is oras's. Its own repeating is not used: it waits two minutes before it says that a
+login is wrong.
 """
 
 from __future__ import annotations
@@ -27,10 +28,20 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 4
 ANSWER_SECONDS = 60
-_INDEXES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
-_MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json", *_INDEXES)
-_MANIFEST: Shape = {"manifests": [{"digest!": str, "platform": {"architecture": str}}], "config": {"digest!": str},
-                    "layers": [{"size!": int}]}
+_INDEXES = (
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+)
+_MANIFESTS = (
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+    *_INDEXES,
+)
+_MANIFEST: Shape = {
+    "manifests": [{"digest!": str, "platform": {"architecture": str}}],
+    "config": {"digest!": str},
+    "layers": [{"size!": int}],
+}
 _CONFIG: Shape = {"architecture": str, "config": {"Labels": {"*": str}}}
 _TAGS: Shape = {"tags": [str]}
 
@@ -48,7 +59,9 @@ class Kept:
 class Registry:
     """One repository of a registry."""
 
-    def __init__(self, home: Reference, credentials: Credentials, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self, home: Reference, credentials: Credentials, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
         self.home, self._credentials, self._sleep = home, credentials, sleep
         self._prefix = "http" if home.loopback or credentials.settings.plain_http else "https"
         self._client: Any = None
@@ -61,16 +74,28 @@ class Registry:
         said = "sha256:" + hashlib.sha256(answer.content).hexdigest()
         named = answer.headers.get("Docker-Content-Digest", said)
         if named != said:
-            raise Failed(f"{self.home}:{which}: the registry calls it {named}, but what it sends is {said}")
+            raise Failed(
+                f"{self.home}:{which}: the registry calls it {named}, but what it sends is {said}"
+            )
         if which.startswith("sha256:") and which != said:
-            raise BadAnswer(f"{self.home}@{which}: what the registry sends is {said}")  # also: an index that names itself
+            raise BadAnswer(
+                f"{self.home}@{which}: what the registry sends is {said}"
+            )  # also: an index that names itself
         manifest = _checked(answer, _MANIFEST)
-        architectures = tuple(str((one.get("platform") or {}).get("architecture") or "")
-                              for one in manifest.get("manifests") or ())
+        architectures = tuple(
+            str((one.get("platform") or {}).get("architecture") or "")
+            for one in manifest.get("manifests") or ()
+        )
         if not architectures:
             return self._single(said, manifest)
-        ours = next((one["digest"] for one in manifest["manifests"]
-                     if (one.get("platform") or {}).get("architecture") == ARCHITECTURE), "")
+        ours = next(
+            (
+                one["digest"]
+                for one in manifest["manifests"]
+                if (one.get("platform") or {}).get("architecture") == ARCHITECTURE
+            ),
+            "",
+        )
         inner = self.image(ours) if ours else None
         return Kept(said, architectures, inner.labels if inner else {}, inner.size if inner else 0)
 
@@ -82,31 +107,48 @@ class Registry:
             if answer is None:
                 return sorted(set(found))
             found += _checked(answer, _TAGS).get("tags") or []
-            path = answer.links.get("next", {}).get("url", "").rpartition(f"{self.home.repository}/")[2]
+            path = (
+                answer.links.get("next", {})
+                .get("url", "")
+                .rpartition(f"{self.home.repository}/")[2]
+            )
             if not path:
                 return sorted(set(found))
         raise BadAnswer(f"{self.home}: the registry's list of tags does not come to its end")
 
     def delete(self, tag: str, digest: str) -> None:
-        """Take an image away: its tag where the registry can do so, otherwise what the tag stands for."""
+        """Take an image away: its tag where the registry can do so, otherwise what the tag stands
+        for."""
         for which in (tag, digest):
             answer = self._ask("DELETE", f"manifests/{which}", also=(400, 405))
             if answer is None or answer.ok:
                 if which == tag and self.image(digest) is not None:
                     self._ask("DELETE", f"manifests/{digest}", also=(400, 405))
                 return
-        raise Refused(f"{self.home}:{tag}: the registry does not delete images over its API; delete it where the registry is"
-                      " managed (a registry of your own takes storage.delete.enabled)", "UNSUPPORTED")
+        raise Refused(
+            f"{self.home}:{tag}: the registry does not delete images over its API; delete it where"
+            " the registry is managed (a registry of your own takes storage.delete.enabled)",
+            "UNSUPPORTED",
+        )
 
     def _single(self, digest: str, manifest: Mapping[str, Any]) -> Kept:
         answer = self._ask("GET", f"blobs/{manifest['config']['digest']}")
         if answer is None:
-            raise Failed(f"{self.home}@{digest}: its configuration is missing in the registry; push it again")
+            raise Failed(
+                f"{self.home}@{digest}: its configuration is missing in the registry; push it again"
+            )
         config = _checked(answer, _CONFIG)
         labels = (config.get("config") or {}).get("Labels") or {}
-        return Kept(digest, (str(config.get("architecture", "")),), labels, sum(one["size"] for one in manifest["layers"]))
+        return Kept(
+            digest,
+            (str(config.get("architecture", "")),),
+            labels,
+            sum(one["size"] for one in manifest["layers"]),
+        )
 
-    def _ask(self, method: str, path: str, accept: tuple[str, ...] = (), also: tuple[int, ...] = ()) -> requests.Response | None:
+    def _ask(
+        self, method: str, path: str, accept: tuple[str, ...] = (), also: tuple[int, ...] = ()
+    ) -> requests.Response | None:
         """An answer that is fine or among `also`; None when there is no such thing."""
         import requests
 
@@ -116,16 +158,29 @@ class Registry:
             if attempt:
                 self._sleep(0.2 * 2 ** (attempt - 1))
             try:
-                answer = self._opened().do_request(url, method, headers={"Accept": ", ".join(accept)} if accept else {})
+                answer = self._opened().do_request(
+                    url, method, headers={"Accept": ", ".join(accept)} if accept else {}
+                )
             except (requests.ConnectionError, requests.Timeout) as error:
                 problem = _plain(error)
                 continue
             except requests.RequestException as error:
-                raise BadAnswer(f"{answers.shown(url)} answered what cannot be read: {_plain(error)[:200]}") from None
+                raise BadAnswer(
+                    f"{answers.shown(url)} answered what cannot be read: {_plain(error)[:200]}"
+                ) from None
             except ValueError:
-                raise self._denied(401) from None  # oras's way to say that there is nothing to answer a login with
-            except (AttributeError, KeyError, TypeError, RecursionError) as error:  # oras takes a token's answer as it comes
-                raise BadAnswer(f"the registry {self.home.registry} answered to a login what cannot be read") from error
+                raise self._denied(
+                    401
+                ) from None  # oras's way to say that there is nothing to answer a login with
+            except (
+                AttributeError,
+                KeyError,
+                TypeError,
+                RecursionError,
+            ) as error:  # oras takes a token's answer as it comes
+                raise BadAnswer(
+                    f"the registry {self.home.registry} answered to a login what cannot be read"
+                ) from error
             if answer.status_code < 500 and answer.status_code != 429:
                 return self._judged(answer, also)
             problem = f"{answer.status_code} {answer.reason}"
@@ -138,14 +193,27 @@ class Registry:
             return None
         if answer.status_code in (401, 403):
             raise self._denied(answer.status_code)
-        raise Refused(f"{self.home}: {answer.status_code}: {_words(answer)}", str(answer.status_code))
+        raise Refused(
+            f"{self.home}: {answer.status_code}: {_words(answer)}", str(answer.status_code)
+        )
 
     def _denied(self, status: int) -> Refused:
         login = self._credentials.of(self.home.registry)
-        who = f'as "{login.user}"' if login and login.user else "with a token" if login else "without a login"
-        return Refused(f"the registry {self.home.registry} refuses {self.home.repository} {who} ({status}); log in with"
-                       f' "docker login {self.home.registry}" (or set image_user and image_password), and see that the user may'
-                       " use the repository", "DENIED")
+        who = (
+            f'as "{login.user}"'
+            if login and login.user
+            else "with a token"
+            if login
+            else "without a login"
+        )
+        return Refused(
+            f"the registry {self.home.registry} refuses {self.home.repository} {who} ({status});"
+            " log in with"
+            f' "docker login {self.home.registry}" (or set image_user and image_password), and see'
+            " that the user may"
+            " use the repository",
+            "DENIED",
+        )
 
     def _opened(self) -> Any:
         if self._client is None:
@@ -158,14 +226,23 @@ def _client(home: Reference, insecure: bool, credentials: Credentials) -> Any:
         import oras.logger  # type: ignore[import-untyped,import-not-found]
         import oras.provider  # type: ignore[import-untyped,import-not-found]
     except ImportError:
-        raise Failed('registries need oras; install it with: pip install "playrunner[images]"') from None
+        raise Failed(
+            'registries need oras; install it with: pip install "playrunner[images]"'
+        ) from None
+
     class Direct(oras.provider.Registry):  # type: ignore[misc]
         def do_request(self, *given: Any, **settings: Any) -> Any:
             return oras.provider.Registry.do_request.__wrapped__(self, *given, **settings)
 
-    oras.logger.logger.set_level(logging.CRITICAL)  # this program has one way to speak, and it is not a logger
+    oras.logger.logger.set_level(
+        logging.CRITICAL
+    )  # this program has one way to speak, and it is not a logger
     scheme, login = _scheme(home, insecure), credentials.of(home.registry)
-    client = Direct(home.api_host, insecure=insecure, auth_backend="basic" if scheme == "basic" and login else "token")
+    client = Direct(
+        home.api_host,
+        insecure=insecure,
+        auth_backend="basic" if scheme == "basic" and login else "token",
+    )
     bound(client.session, ANSWER_SECONDS, secure=not insecure)
     if home.loopback:
         client.session.trust_env = False  # reached directly, whatever proxy the environment names
@@ -195,7 +272,9 @@ def _words(answer: requests.Response) -> str:
 
 def _checked(answer: requests.Response, shape: Shape) -> Any:
     source = answers.shown(answer.url)
-    return fitting(document(answer.content, source, answer.headers.get("Content-Type", "")), shape, source)
+    return fitting(
+        document(answer.content, source, answer.headers.get("Content-Type", "")), shape, source
+    )
 
 
 def _plain(error: Exception) -> str:

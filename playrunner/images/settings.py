@@ -15,19 +15,24 @@ BUILDERS = ("auto", "docker", "podman", "buildah", "cluster")
 
 @dataclass(frozen=True)
 class ImageSettings:
-    """image_builder, image_builder_host, image_auth_file, image_user, image_password, image_plain_http,
-    image_builder_environment, image_cluster_builder, image_cluster_image, image_cluster_service_account."""
+    """image_builder, image_builder_host, image_auth_file, image_user, image_password,
+    image_plain_http, image_builder_environment, image_cluster_builder, image_cluster_image,
+    image_cluster_service_account."""
 
     builder: str = "auto"  # or docker, podman, buildah, cluster
     builder_host: str = ""  # a host of the inventory that builds instead of this machine
     auth_file: Path = Path()  # docker's own: logins are read from it and merged into it
     user: str = ""
     password: str = field(default="", repr=False)
-    plain_http: bool = False  # a registry elsewhere that speaks no TLS; one on this machine never has to
+    plain_http: bool = (
+        False  # a registry elsewhere that speaks no TLS; one on this machine never has to
+    )
     environment: tuple[tuple[str, str], ...] = ()  # of the builder's program, such as a proxy
     cluster_builder: str = "buildkit"  # or kaniko: what builds in the cluster
     cluster_image: str = ""  # its image
-    cluster_service_account: str = ""  # whose rights it has there: one that may push to ECR needs no login
+    cluster_service_account: str = (
+        ""  # whose rights it has there: one that may push to ECR needs no login
+    )
 
 
 def settings_of(lookup: Callable[[str], Any]) -> ImageSettings:
@@ -35,11 +40,17 @@ def settings_of(lookup: Callable[[str], Any]) -> ImageSettings:
     if builder not in BUILDERS:
         raise Failed(f'image_builder is "{builder}"; it takes {", ".join(BUILDERS)}')
     return ImageSettings(
-        builder, str(lookup("image_builder_host") or ""), _auth_file(str(lookup("image_auth_file") or "")),
-        str(lookup("image_user") or ""), str(lookup("image_password") or ""),
-        str(lookup("image_plain_http") or "").lower() in ("true", "yes", "1"), _environment(lookup("image_builder_environment")),
-        str(lookup("image_cluster_builder") or "buildkit"), str(lookup("image_cluster_image") or ""),
-        str(lookup("image_cluster_service_account") or ""))
+        builder,
+        str(lookup("image_builder_host") or ""),
+        _auth_file(str(lookup("image_auth_file") or "")),
+        str(lookup("image_user") or ""),
+        str(lookup("image_password") or ""),
+        str(lookup("image_plain_http") or "").lower() in ("true", "yes", "1"),
+        _environment(lookup("image_builder_environment")),
+        str(lookup("image_cluster_builder") or "buildkit"),
+        str(lookup("image_cluster_image") or ""),
+        str(lookup("image_cluster_service_account") or ""),
+    )
 
 
 def _environment(given: Any) -> tuple[tuple[str, str], ...]:

@@ -14,7 +14,8 @@ PRIORITY = "ansible_group_priority"
 
 @dataclass
 class Group:
-    """One group as written: its own hosts and children, and its variables in blocks, later ones over earlier."""
+    """One group as written: its own hosts and children, and its variables in blocks, later ones
+    over earlier."""
 
     name: str
     hosts: dict[str, None] = field(default_factory=dict)
@@ -26,7 +27,8 @@ class Group:
 
 @dataclass
 class HostEntry:
-    """One host as written: the groups that list it, its variables in blocks, and the source that named it first."""
+    """One host as written: the groups that list it, its variables in blocks, and the source that
+    named it first."""
 
     name: str
     source: Place | None = None
@@ -79,8 +81,11 @@ class Graph:
         loop = self._path(child, parent)
         if loop:
             shown = " > ".join([parent, *loop])
-            raise BadInput(f'group "{child}" cannot be a child of "{parent}": the groups form a loop ({shown});'
-                           " remove one of these children", place)
+            raise BadInput(
+                f'group "{child}" cannot be a child of "{parent}": the groups form a loop'
+                f" ({shown}); remove one of these children",
+                place,
+            )
         self.groups[parent].children[child] = None
         self.groups[child].parents[parent] = None
         self.version += 1
@@ -109,7 +114,8 @@ class Graph:
         for name, hosts in own_hosts.items():
             for host in hosts:
                 groups_of[host] |= ancestors[name]
-        # Hosts of one group combination share one tuple, so that what is computed from it is computed once.
+        # Hosts of one group combination share one tuple, so that what is computed from it is
+        # computed once.
         orders: dict[frozenset[str], tuple[str, ...]] = {}
         host_groups: dict[str, tuple[str, ...]] = {}
         for host, names in groups_of.items():
@@ -140,14 +146,25 @@ class Graph:
     def _children(self) -> dict[str, tuple[str, ...]]:
         """Children by group; groups without a parent are children of `all`."""
         children = {name: tuple(group.children) for name, group in self.groups.items()}
-        orphans = tuple(name for name, group in self.groups.items() if name != "all" and not group.parents)
+        orphans = tuple(
+            name for name, group in self.groups.items() if name != "all" and not group.parents
+        )
         return {**children, "all": children["all"] + orphans}
 
     def _own_hosts(self) -> dict[str, tuple[str, ...]]:
-        """Hosts listed by each group itself; `ungrouped` has exactly those that nothing but `all` lists."""
-        loose = {name for name, entry in self.hosts.items() if not entry.groups.keys() - {"all", "ungrouped"}}
+        """Hosts listed by each group itself; `ungrouped` has exactly those that nothing but `all`
+        lists."""
+        loose = {
+            name
+            for name, entry in self.hosts.items()
+            if not entry.groups.keys() - {"all", "ungrouped"}
+        }
         written = [name for name in self.groups["ungrouped"].hosts if name in loose]
-        rest = [name for name in self.hosts if name in loose and name not in self.groups["ungrouped"].hosts]
+        rest = [
+            name
+            for name in self.hosts
+            if name in loose and name not in self.groups["ungrouped"].hosts
+        ]
         found = {name: tuple(group.hosts) for name, group in self.groups.items()}
         return {**found, "ungrouped": (*written, *rest)}
 
@@ -183,8 +200,9 @@ def _parents_first(children: dict[str, tuple[str, ...]]) -> Iterator[str]:
                 ready.append(child)
 
 
-def _hosts_below(name: str, children: dict[str, tuple[str, ...]],
-                 own_hosts: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+def _hosts_below(
+    name: str, children: dict[str, tuple[str, ...]], own_hosts: dict[str, tuple[str, ...]]
+) -> tuple[str, ...]:
     """Hosts of a group and of the groups below it, level by level."""
     found: dict[str, None] = {}
     seen = {name}

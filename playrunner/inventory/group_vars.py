@@ -16,7 +16,8 @@ ENDINGS = ("", ".yml", ".yaml", ".json")
 
 
 class VarsFolder:
-    """One folder such as inventories/group_vars; each file in it is read once, when it is first asked for."""
+    """One folder such as inventories/group_vars; each file in it is read once, when it is first
+    asked for."""
 
     def __init__(self, folder: Path, label: str) -> None:
         self.folder, self.label = folder, label
@@ -24,7 +25,8 @@ class VarsFolder:
         self._read: dict[str, list[tuple[str, Values]]] = {}
 
     def layers(self, name: str) -> list[tuple[str, Values]]:
-        """What the folder says about a group or host: one layer per file, later files over earlier ones."""
+        """What the folder says about a group or host: one layer per file, later files over earlier
+        ones."""
         found = self._read.get(name)
         if found is None:
             layer = f"{self.label}/{name}"
@@ -76,7 +78,9 @@ def _read_values(path: Path, layer: str) -> Values:
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise BadInput("a file of variables is a mapping; write each as `name: value`", Place(str(path), 1))
+        raise BadInput(
+            "a file of variables is a mapping; write each as `name: value`", Place(str(path), 1)
+        )
     return values_of(data, layer, Place(str(path)))
 
 

@@ -1,4 +1,5 @@
-"""Inventories written as INI: `[group]`, `[group:vars]`, `[group:children]`, and hosts with key=value behind them."""
+"""Inventories written as INI: `[group]`, `[group:vars]`, `[group:children]`, and hosts with
+key=value behind them."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def add_ini(text: str, file: str, graph: Graph) -> None:
 
 
 class _Reader:
-    """Where in the file we are: the group and kind of the section, and what was named before it was defined."""
+    """Where in the file we are: the group and kind of the section, and what was named before it was
+    defined."""
 
     def __init__(self, file: str, graph: Graph) -> None:
         self.file, self.graph = file, graph
@@ -56,24 +58,38 @@ class _Reader:
         known = self.graph.groups
         for parent, child, place in self.children:
             if child not in known:
-                raise BadInput(f'[{parent}:children] names group "{child}", which is not defined'
-                               + did_you_mean(child, known, f"add a [{child}] section"), place)
+                raise BadInput(
+                    f'[{parent}:children] names group "{child}", which is not defined'
+                    + did_you_mean(child, known, f"add a [{child}] section"),
+                    place,
+                )
             self.graph.add_child(parent, child, place)
         for group, values, place in self.vars_blocks:
             if group not in known:
-                raise BadInput(f'[{group}:vars] is for group "{group}", which is not defined'
-                               + did_you_mean(group, known, f"add a [{group}] section"), place)
+                raise BadInput(
+                    f'[{group}:vars] is for group "{group}", which is not defined'
+                    + did_you_mean(group, known, f"add a [{group}] section"),
+                    place,
+                )
             self.graph.set_group_values(group, values)
 
     def _open_section(self, line: str, place: Place) -> None:
         heading = _SECTION.fullmatch(line)
         if heading is None:
-            raise BadInput(f"{line!r} is not a section heading; write [group], [group:vars] or [group:children],"
-                           " without spaces", place)
+            raise BadInput(
+                f"{line!r} is not a section heading; write [group], [group:vars] or"
+                " [group:children], without spaces",
+                place,
+            )
         self.group, self.kind = heading[1], heading[2] or "hosts"
         if self.kind not in SECTION_KINDS:
-            remedy = did_you_mean(self.kind, SECTION_KINDS, "use [group], [group:vars] or [group:children]")
-            raise BadInput(f'section [{self.group}:{self.kind}] has an unknown kind "{self.kind}"{remedy}', place)
+            remedy = did_you_mean(
+                self.kind, SECTION_KINDS, "use [group], [group:vars] or [group:children]"
+            )
+            raise BadInput(
+                f'section [{self.group}:{self.kind}] has an unknown kind "{self.kind}"{remedy}',
+                place,
+            )
         if self.kind == "vars":
             self.block = {}
             self.vars_blocks.append((self.group, self.block, place))
@@ -84,12 +100,16 @@ class _Reader:
         name, equals, written = line.partition("=")
         if not equals or not name.strip():
             raise BadInput(f"[{self.group}:vars] expects name=value, got {line!r}", place)
-        self.block[name.strip()] = Value(all_written(literal(written.strip())), place, f"group {self.group}")
+        self.block[name.strip()] = Value(
+            all_written(literal(written.strip())), place, f"group {self.group}"
+        )
 
     def _read_child(self, line: str, place: Place) -> None:
         found = _GROUP_NAME.fullmatch(line)
         if found is None:
-            raise BadInput(f"[{self.group}:children] expects one group name on a line, got {line!r}", place)
+            raise BadInput(
+                f"[{self.group}:children] expects one group name on a line, got {line!r}", place
+            )
         self.children.append((self.group, found[1], place))
 
     def _read_host(self, line: str, place: Place) -> None:
@@ -97,16 +117,26 @@ class _Reader:
         if not words:
             return
         if words[0] == "---":
-            raise BadInput("--- begins a YAML file, but this one is read as INI; name it with the ending .yaml", place)
+            raise BadInput(
+                "--- begins a YAML file, but this one is read as INI; name it with the ending"
+                " .yaml",
+                place,
+            )
         if words[0].endswith(":"):
-            raise BadInput(f'host "{words[0]}" ends with a colon; put a port behind it, or end the file\'s name with'
-                           " .yaml if it is meant to be YAML", place)
+            raise BadInput(
+                f'host "{words[0]}" ends with a colon; put a port behind it, or end the file\'s'
+                " name with .yaml if it is meant to be YAML",
+                place,
+            )
         settings: dict[str, Any] = {}
         for word in words[1:]:
             name, equals, written = word.partition("=")
             if not equals or not name:
-                raise BadInput(f'host "{words[0]}" expects name=value, got {word!r}; leave no spaces around = and put'
-                               " quotes around a value with spaces", place)
+                raise BadInput(
+                    f'host "{words[0]}" expects name=value, got {word!r}; leave no spaces around ='
+                    " and put quotes around a value with spaces",
+                    place,
+                )
             settings[name] = all_written(literal(written))
         names, port = expand(words[0], place)
         if port is not None:
@@ -114,7 +144,9 @@ class _Reader:
         for name in names:
             self.graph.add_host(name, self.group, place)
             layer = f"host {name}"
-            self.graph.set_host_values(name, {key: Value(value, place, layer) for key, value in settings.items()})
+            self.graph.set_host_values(
+                name, {key: Value(value, place, layer) for key, value in settings.items()}
+            )
 
 
 def literal(written: str) -> Any:
@@ -163,4 +195,6 @@ def _words(line: str, place: Place) -> list[str]:
     try:
         return shlex.split(line, comments=True)
     except ValueError as error:
-        raise BadInput(f"{line!r} cannot be split into words: {str(error).lower()}; close the quote", place) from None
+        raise BadInput(
+            f"{line!r} cannot be split into words: {str(error).lower()}; close the quote", place
+        ) from None

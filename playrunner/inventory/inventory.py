@@ -1,4 +1,5 @@
-"""The hosts a run may touch, the groups they are in, and every variable said about them with the place that said it."""
+"""The hosts a run may touch, the groups they are in, and every variable said about them with the
+place that said it."""
 
 from __future__ import annotations
 
@@ -37,13 +38,22 @@ class Host:
 
 
 class Inventory:
-    """Hosts and groups by name. A run may add to it; inventories made by `with_adjacent` share what was added."""
+    """Hosts and groups by name. A run may add to it; inventories made by `with_adjacent` share what
+    was added."""
 
-    def __init__(self, graph: Graph, files: Sequence[Path], beside_inventory: Sequence[VarsDirectory],
-                 beside_playbook: VarsDirectory | None = None, lock: threading.RLock | None = None,
-                 sources: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        files: Sequence[Path],
+        beside_inventory: Sequence[VarsDirectory],
+        beside_playbook: VarsDirectory | None = None,
+        lock: threading.RLock | None = None,
+        sources: Sequence[str] = (),
+    ) -> None:
         self.files = tuple(files)
-        self.sources = tuple(sources)  # as they were named, for commands that a message tells the user to type
+        self.sources = tuple(
+            sources
+        )  # as they were named, for commands that a message tells the user to type
         self.directory = (beside_inventory[0].directory if beside_inventory else Path()).absolute()
         self._graph = graph
         self._beside_inventory, self._beside_playbook = tuple(beside_inventory), beside_playbook
@@ -93,10 +103,19 @@ class Inventory:
         """This inventory with the group_vars/ and host_vars/ beside a playbook read as well."""
         beside_playbook = None
         # Beside the last inventory folder the same files would only be said twice.
-        if not self._beside_inventory or self._beside_inventory[-1].directory.absolute() != directory.absolute():
+        if (
+            not self._beside_inventory
+            or self._beside_inventory[-1].directory.absolute() != directory.absolute()
+        ):
             beside_playbook = VarsDirectory(directory, "playbook ")
-        return Inventory(self._graph, self.files, self._beside_inventory, beside_playbook, self._lock,
-                         self.sources)
+        return Inventory(
+            self._graph,
+            self.files,
+            self._beside_inventory,
+            beside_playbook,
+            self._lock,
+            self.sources,
+        )
 
     def add_host(self, name: str, groups: Sequence[str], variables: Mapping[str, Any]) -> None:
         """Add a host during a run, or more groups and variables to one that is there."""
@@ -126,22 +145,29 @@ class Inventory:
         if self._view is None or self._version != self._graph.version:
             view = self._view = self._graph.view()
             self._version = self._graph.version
-            self._hosts = {name: Host(name, view.host_groups[name], self._graph.hosts[name].source)
-                           for name in view.members["all"]}
+            self._hosts = {
+                name: Host(name, view.host_groups[name], self._graph.hosts[name].source)
+                for name in view.members["all"]
+            }
             self._variables, self._by_groups = {}, {}
         return self._view
 
     def _groups_of(self, host: str) -> tuple[str, ...]:
-        # What is said of `all` holds for localhost and delegates too, although they are not members.
+        # What is said of `all` holds for localhost and delegates too, although they are not
+        # members.
         return self._current().host_groups.get(host, ("all",))
 
     def _group_layers(self, groups: tuple[str, ...]) -> tuple[Layers, Values]:
-        """Layers and winners of a combination of groups, shared by all hosts that are in just these."""
+        """Layers and winners of a combination of groups, shared by all hosts that are in just
+        these."""
         found = self._by_groups.get(groups)
         if found is None:
             inner = tuple(name for name in groups if name != "all")
-            layers: Layers = [(f"group {name}", block) for name in ("all", *inner)
-                              for block in self._graph.groups[name].blocks]
+            layers: Layers = [
+                (f"group {name}", block)
+                for name in ("all", *inner)
+                for block in self._graph.groups[name].blocks
+            ]
             for names in (("all",), inner):
                 for beside in self._directories():
                     layers += [layer for name in names for layer in beside.group_vars.layers(name)]
@@ -154,14 +180,20 @@ class Inventory:
     def _host_layers(self, host: str) -> Layers:
         entry = self._graph.hosts.get(host)
         layer = f"host {host}"
-        blocks = entry.blocks if entry else [_implicit_localhost()] if host == LOCALHOST_NAMES[0] else []
+        blocks = (
+            entry.blocks if entry else [_implicit_localhost()] if host == LOCALHOST_NAMES[0] else []
+        )
         layers: Layers = [(layer, block) for block in blocks]
         for beside in self._directories():
             layers += beside.host_vars.layers(host)
         return layers
 
     def _directories(self) -> tuple[VarsDirectory, ...]:
-        return (*self._beside_inventory, self._beside_playbook) if self._beside_playbook else self._beside_inventory
+        return (
+            (*self._beside_inventory, self._beside_playbook)
+            if self._beside_playbook
+            else self._beside_inventory
+        )
 
 
 def read_inventory(sources: Sequence[str | Path]) -> Inventory:
@@ -177,8 +209,12 @@ def read_inventory(sources: Sequence[str | Path]) -> Inventory:
             # A folder named twice speaks at its last place.
             directories.pop(directory, None)
             directories[directory] = None
-    return Inventory(graph, files, [VarsDirectory(directory) for directory in directories],
-                     sources=[str(source) for source in sources])
+    return Inventory(
+        graph,
+        files,
+        [VarsDirectory(directory) for directory in directories],
+        sources=[str(source) for source in sources],
+    )
 
 
 def _implicit_localhost() -> Values:

@@ -16,8 +16,11 @@ _SUBSCRIPT = re.compile(r"(.+)\[(?:(-?\d{1,9})|(\d{1,9})[:-](\d{0,9}))\]")
 _NAME_AND_PORT = re.compile(r"[^:\[\]]+:\d+")
 
 
-def select(inventory: Inventory, pattern: str | Sequence[str], limit: str | None = None) -> list[str]:
-    """Names of the hosts a pattern means, in inventory order, parts of the pattern one after another."""
+def select(
+    inventory: Inventory, pattern: str | Sequence[str], limit: str | None = None
+) -> list[str]:
+    """Names of the hosts a pattern means, in inventory order, parts of the pattern one after
+    another."""
     names = _evaluate(inventory, _split(inventory, pattern))
     if not limit:
         return names
@@ -32,12 +35,23 @@ def _split(inventory: Inventory, pattern: str | Sequence[str]) -> list[str]:
     if not isinstance(pattern, str):
         return [part for text in pattern for part in _split(inventory, str(text))]
     texts = pattern.split(",")
-    return [part.strip() for text in texts for part in _split_at_colons(inventory, text.strip()) if part.strip()]
+    return [
+        part.strip()
+        for text in texts
+        for part in _split_at_colons(inventory, text.strip())
+        if part.strip()
+    ]
 
 
 def _split_at_colons(inventory: Inventory, text: str) -> list[str]:
-    """Parts between colons; those of ranges, IPv6 addresses, ports and regular expressions' brackets do not count."""
-    if ":" not in text or text in inventory.hosts or text in inventory.groups or _NAME_AND_PORT.fullmatch(text):
+    """Parts between colons; those of ranges, IPv6 addresses, ports and regular expressions'
+    brackets do not count."""
+    if (
+        ":" not in text
+        or text in inventory.hosts
+        or text in inventory.groups
+        or _NAME_AND_PORT.fullmatch(text)
+    ):
         return [text]
     if _is_ipv6(text.lstrip("!&")):
         return [text]
@@ -64,7 +78,8 @@ def _is_ipv6(text: str) -> bool:
 
 
 def _evaluate(inventory: Inventory, parts: Sequence[str]) -> list[str]:
-    """Whatever order they are written in: first everything that adds, then what narrows, then what removes."""
+    """Whatever order they are written in: first everything that adds, then what narrows, then what
+    removes."""
     adding = [part for part in parts if part[0] not in "&!"]
     if not adding and parts:
         adding = ["all"]

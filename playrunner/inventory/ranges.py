@@ -1,4 +1,5 @@
-"""Host names with ranges and ports: `node[01:16]`, `rack[a:c]-n[0:10:2]`, `node1:2222`, `[2001:db8::1]:22`."""
+"""Host names with ranges and ports: `node[01:16]`, `rack[a:c]-n[0:10:2]`, `node1:2222`,
+`[2001:db8::1]:22`."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ MOST_HOSTS = 100_000
 
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]")
 _WITH_PORT = re.compile(r"((?:[^:\[\]]|\[[^\[\]]*\])+):([0-9]{1,9})")
-_IPV6_IN_BRACKETS = re.compile(r"\[([0-9A-Fa-f:.%]*:[0-9A-Fa-f:.%]*:[0-9A-Fa-f:.%]*)\](?::([0-9]{1,9}))?")
+_IPV6_IN_BRACKETS = re.compile(
+    r"\[([0-9A-Fa-f:.%]*:[0-9A-Fa-f:.%]*:[0-9A-Fa-f:.%]*)\](?::([0-9]{1,9}))?"
+)
 
 
 def expand(text: str, place: Place) -> tuple[list[str], int | None]:
@@ -41,15 +44,22 @@ def _expand_ranges(name: str, place: Place) -> list[str]:
     pieces = _BRACKETED.split(name)
     fixed, ranges = pieces[0::2], pieces[1::2]
     if any("[" in piece or "]" in piece for piece in fixed):
-        raise BadInput(f'host "{name}" has a bracket without its partner; a range is written node[01:16]', place)
+        raise BadInput(
+            f'host "{name}" has a bracket without its partner; a range is written node[01:16]',
+            place,
+        )
     choices = [_members(text, name, place) for text in ranges]
     total = 1
     for members in choices:
         total *= len(members)
     if total > MOST_HOSTS:
-        raise BadInput(f'host "{name}" stands for {total} hosts; {MOST_HOSTS} is the most one range may give', place)
+        raise BadInput(
+            f'host "{name}" stands for {total} hosts; {MOST_HOSTS} is the most one range may give',
+            place,
+        )
     return [
-        fixed[0] + "".join(member + rest for member, rest in zip(combination, fixed[1:], strict=True))
+        fixed[0]
+        + "".join(member + rest for member, rest in zip(combination, fixed[1:], strict=True))
         for combination in product(*choices)
     ]
 
@@ -71,17 +81,21 @@ def _members(text: str, name: str, place: Place) -> list[str]:
         begin, end = ascii_letters.index(first), ascii_letters.index(last)
         if begin > end:
             raise refuse("ends before it begins; swap the two ends")
-        return list(ascii_letters[begin:end + 1:step])
+        return list(ascii_letters[begin : end + 1 : step])
     if not (_is_number(first) and _is_number(last)):
         raise refuse("must go from number to number or from letter to letter")
     width = len(first) if len(first) > 1 and first.startswith("0") else 0
     if width and len(last) != width:
-        raise refuse(f"starts with {width} digits and ends with {len(last)}; write both with as many digits")
+        raise refuse(
+            f"starts with {width} digits and ends with {len(last)}; write both with as many digits"
+        )
     if int(first) > int(last):
         raise refuse("ends before it begins; swap the two ends")
     numbers = range(int(first), int(last) + 1, step)
     if len(numbers) > MOST_HOSTS:
-        raise refuse(f"stands for {len(numbers)} hosts; {MOST_HOSTS} is the most one range may give")
+        raise refuse(
+            f"stands for {len(numbers)} hosts; {MOST_HOSTS} is the most one range may give"
+        )
     return [f"{number:0{width}d}" if width else str(number) for number in numbers]
 
 

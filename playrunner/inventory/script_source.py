@@ -1,4 +1,5 @@
-"""Inventories made by a program: `SCRIPT --list` answers with JSON, and `SCRIPT --host NAME` where that is not all."""
+"""Inventories made by a program: `SCRIPT --list` answers with JSON, and `SCRIPT --host NAME` where
+that is not all."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ def add_script(path: Path, graph: Graph) -> None:
     answer = _ask(path, "--list")
     meta = answer.pop("_meta", None)
     if meta is not None and not isinstance(meta, dict):
-        raise BadInput('"_meta" in the script\'s --list answer must be an object with hostvars', place)
+        raise BadInput(
+            '"_meta" in the script\'s --list answer must be an object with hostvars', place
+        )
     hosts: dict[str, None] = {}
     for name, body in answer.items():
         hosts.update(dict.fromkeys(_add_group(name, body, place, graph)))
@@ -33,7 +36,10 @@ def add_script(path: Path, graph: Graph) -> None:
     else:
         host_variables = meta.get("hostvars") or {}
     if not isinstance(host_variables, dict):
-        raise BadInput('"hostvars" in the script\'s --list answer must be an object with one entry per host', place)
+        raise BadInput(
+            '"hostvars" in the script\'s --list answer must be an object with one entry per host',
+            place,
+        )
     for host in hosts:
         variables = host_variables.get(host) or {}
         if not isinstance(variables, dict):
@@ -46,8 +52,11 @@ def _add_group(name: str, body: Any, place: Place, graph: Graph) -> list[str]:
     if isinstance(body, list):
         body = {"hosts": body}
     if not isinstance(body, dict):
-        raise BadInput(f'group "{name}" in the script\'s answer must be a list of hosts, or an object with hosts,'
-                       " children or vars", place)
+        raise BadInput(
+            f'group "{name}" in the script\'s answer must be a list of hosts, or an object with'
+            " hosts, children or vars",
+            place,
+        )
     if not any(key in body for key in GROUP_KEYS):
         # An object with none of the three keys is a host of that name with these variables.
         body = {"hosts": [name], "vars": body}
@@ -67,7 +76,9 @@ def _add_group(name: str, body: Any, place: Place, graph: Graph) -> list[str]:
 def _names(body: dict[str, Any], key: str, group: str, place: Place) -> list[str]:
     names = body.get(key) or []
     if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-        raise BadInput(f'{key} of group "{group}" in the script\'s answer must be a list of names', place)
+        raise BadInput(
+            f'{key} of group "{group}" in the script\'s answer must be a list of names', place
+        )
     return names
 
 
@@ -78,8 +89,12 @@ def _ask(path: Path, *arguments: str) -> dict[str, Any]:
     asked = " ".join(arguments)
     place = Place(str(path))
     try:
-        done = subprocess.run([str(path.absolute()), *arguments], capture_output=True, check=False,
-                              stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            [str(path.absolute()), *arguments],
+            capture_output=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
     except (OSError, ValueError) as error:
         if arguments == ("--list",) and not starts_with_shebang(path):
             raise NotAProgram from None
@@ -87,13 +102,19 @@ def _ask(path: Path, *arguments: str) -> dict[str, Any]:
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         reason = said[-1] if said else "it gave no message"
-        raise BadInput(f"the script ended with {done.returncode} for {asked}: {reason}; run it yourself to see more",
-                       place)
+        raise BadInput(
+            f"the script ended with {done.returncode} for {asked}: {reason}; run it yourself to see"
+            " more",
+            place,
+        )
     try:
         answer = parse_json(done.stdout or b"{}", f"answer to {asked}")
     except BadInput as error:
-        raise BadInput(f"the script's answer to {asked} is not JSON ({error.message}); it must print one JSON object and"
-                       " nothing else", place) from None
+        raise BadInput(
+            f"the script's answer to {asked} is not JSON ({error.message}); it must print one JSON"
+            " object and nothing else",
+            place,
+        ) from None
     if not isinstance(answer, dict):
         raise BadInput(f"the script's answer to {asked} must be a JSON object", place)
     return {name: all_written(value) for name, value in answer.items()}

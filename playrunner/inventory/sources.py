@@ -1,4 +1,5 @@
-"""Telling the ways of writing an inventory apart: a list of names, a folder, a program, YAML or INI."""
+"""Telling the ways of writing an inventory apart: a list of names, a folder, a program, YAML or
+INI."""
 
 from __future__ import annotations
 
@@ -14,7 +15,20 @@ from playrunner.inventory.value import Value
 from playrunner.inventory.yaml_source import add_yaml
 from playrunner.text.documents import VAULT_REMEDY, parse_yaml, read_text
 
-IGNORED_ENDINGS = (".pyc", ".pyo", ".swp", ".bak", "~", ".rpm", ".md", ".txt", ".rst", ".orig", ".cfg", ".retry")
+IGNORED_ENDINGS = (
+    ".pyc",
+    ".pyo",
+    ".swp",
+    ".bak",
+    "~",
+    ".rpm",
+    ".md",
+    ".txt",
+    ".rst",
+    ".orig",
+    ".cfg",
+    ".retry",
+)
 IGNORED_NAMES = ("group_vars", "host_vars", "vars_plugins")
 YAML_ENDINGS = (".yaml", ".yml", ".json")
 
@@ -26,8 +40,10 @@ def add_source(source: str | Path, graph: Graph) -> list[Path]:
         _add_list(str(source), graph)
         return []
     if not _exists(path):
-        raise BadInput("no such inventory; name a file, a folder, a script, or hosts with a comma behind them",
-                       Place(str(source)))
+        raise BadInput(
+            "no such inventory; name a file, a folder, a script, or hosts with a comma behind them",
+            Place(str(source)),
+        )
     if not path.is_dir():
         _add_file(path, graph)
         return [path]
@@ -47,8 +63,13 @@ def _entries(folder: Path) -> list[Path]:
         names = sorted(os.listdir(folder))
     except OSError as error:
         raise BadInput(f"the folder cannot be read: {error.strerror}", Place(str(folder))) from None
-    return [folder / name for name in names
-            if not name.startswith(".") and name not in IGNORED_NAMES and not name.endswith(IGNORED_ENDINGS)]
+    return [
+        folder / name
+        for name in names
+        if not name.startswith(".")
+        and name not in IGNORED_NAMES
+        and not name.endswith(IGNORED_ENDINGS)
+    ]
 
 
 def _add_list(text: str, graph: Graph) -> None:
@@ -63,8 +84,11 @@ def _add_list(text: str, graph: Graph) -> None:
 def _add_file(path: Path, graph: Graph) -> None:
     file = str(path)
     if path.suffix == ".toml":
-        raise BadInput("TOML inventories are not supported; write it as YAML, with hosts, children and vars below each"
-                       " group", Place(file))
+        raise BadInput(
+            "TOML inventories are not supported; write it as YAML, with hosts, children and vars"
+            " below each group",
+            Place(file),
+        )
     if os.access(path, os.X_OK):
         try:
             add_script(path, graph)
@@ -72,7 +96,9 @@ def _add_file(path: Path, graph: Graph) -> None:
         except NotAProgram:
             pass
     elif starts_with_shebang(path):
-        raise BadInput(f"this looks like a script but may not be executed; run: chmod +x {path}", Place(file))
+        raise BadInput(
+            f"this looks like a script but may not be executed; run: chmod +x {path}", Place(file)
+        )
     text = read_text(path)
     if text.startswith("$ANSIBLE_VAULT"):
         raise BadInput(VAULT_REMEDY, Place(file, 1))
@@ -83,7 +109,8 @@ def _add_file(path: Path, graph: Graph) -> None:
 
 
 def _looks_like_yaml(text: str) -> bool:
-    """Whether the first line that says something opens a mapping; no INI line has a colon behind its first word."""
+    """Whether the first line that says something opens a mapping; no INI line has a colon behind
+    its first word."""
     for line in text.splitlines():
         words = line.split()
         if words and not words[0].startswith(("#", ";")):

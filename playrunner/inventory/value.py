@@ -22,7 +22,8 @@ Values = dict[str, Value]
 
 
 def values_of(mapping: Mapping[Any, Any], layer: str, place: Place) -> Values:
-    """The entries of a mapping as Values; a `Located` mapping gives each its own line, any other the same place."""
+    """The entries of a mapping as Values; a `Located` mapping gives each its own line, any other
+    the same place."""
     line_of = getattr(mapping, "place", None)
     return {
         str(name): Value(value, line_of(name) if line_of is not None else place, layer)

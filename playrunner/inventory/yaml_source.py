@@ -19,11 +19,17 @@ def add_yaml(data: Any, file: str, graph: Graph) -> None:
     if data is None:
         return
     if not isinstance(data, Located):
-        raise BadInput(f"an inventory is a mapping of groups, not {_kind(data)}; start it with `all:` and below it"
-                       " `hosts:`", Place(file, 1))
+        raise BadInput(
+            f"an inventory is a mapping of groups, not {_kind(data)}; start it with `all:` and"
+            " below it `hosts:`",
+            Place(file, 1),
+        )
     if isinstance(data.get("plugin"), str):
-        raise BadInput(f'inventory plugins such as "{data["plugin"]}" are not supported; use an executable script that'
-                       " answers --list with JSON, or list the hosts", data.place("plugin"))
+        raise BadInput(
+            f'inventory plugins such as "{data["plugin"]}" are not supported; use an executable'
+            " script that answers --list with JSON, or list the hosts",
+            data.place("plugin"),
+        )
     for name, body in data.items():
         _add_group(name, body, data.place(name), graph)
 
@@ -35,7 +41,10 @@ def _add_group(name: Any, body: Any, place: Place, graph: Graph) -> None:
     if body is None:
         return
     if not isinstance(body, Located):
-        raise BadInput(f'group "{name}" must be a mapping with hosts, children or vars, not {_kind(body)}', place)
+        raise BadInput(
+            f'group "{name}" must be a mapping with hosts, children or vars, not {_kind(body)}',
+            place,
+        )
     for key, section in body.items():
         if key not in GROUP_KEYS:
             remedy = did_you_mean(str(key), GROUP_KEYS, "a group holds hosts, children and vars")
@@ -61,8 +70,14 @@ def _entries(section: Any, key: str, group: str, place: Place) -> Located:
     if isinstance(section, str) and key != "vars":
         found[section] = None
     elif section is not None:
-        remedy = "; write each name as a key, such as `node1:`" if key != "vars" else "; write each as `name: value`"
-        raise BadInput(f'{key} of group "{group}" must be a mapping, not {_kind(section)}{remedy}', place)
+        remedy = (
+            "; write each name as a key, such as `node1:`"
+            if key != "vars"
+            else "; write each as `name: value`"
+        )
+        raise BadInput(
+            f'{key} of group "{group}" must be a mapping, not {_kind(section)}{remedy}', place
+        )
     return found
 
 
@@ -70,7 +85,10 @@ def _add_hosts(written: Any, body: Any, group: str, place: Place, graph: Graph) 
     if not isinstance(written, str):
         raise BadInput(f"host name {written!r} is not text; put it in quotes", place)
     if body is not None and body != "" and not isinstance(body, Located):
-        raise BadInput(f'host "{written}" must have a mapping of variables or nothing, not {_kind(body)}', place)
+        raise BadInput(
+            f'host "{written}" must have a mapping of variables or nothing, not {_kind(body)}',
+            place,
+        )
     names, port = expand(written, place)
     for name in names:
         graph.add_host(name, group, place)

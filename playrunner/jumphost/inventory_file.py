@@ -1,4 +1,5 @@
-"""The jump host's entry: the inventory file that `jumphost.create` has written, found and read again."""
+"""The jump host's entry: the inventory file that `jumphost.create` has written, found and read
+again."""
 
 from __future__ import annotations
 
@@ -43,12 +44,22 @@ def find_entry(inventories: Sequence[str], extra_vars: Sequence[str]) -> Entry:
     extra = read_extra_vars(tuple(extra_vars))
     cluster = Scope(World(own, templar, extra, {}), "localhost").lookup("cluster_name")
     if cluster is MISSING:
-        raise BadInput("cluster_name is not set in the inventory, so it is not known whose jump host is meant")
+        raise BadInput(
+            "cluster_name is not set in the inventory, so it is not known whose jump host is meant"
+        )
     file = state_directory() / "jumphost" / file_name(str(cluster)) / "inventory.yaml"
     if not file.is_file():
-        raise BadInput(f'this machine knows no jump host of "{cluster}" ({file} is not there); run "invoke jumphost.create"')
+        raise BadInput(
+            f'this machine knows no jump host of "{cluster}" ({file} is not there); run "invoke'
+            ' jumphost.create"'
+        )
     content = read_yaml(file, plain=True)
-    inventory = read_inventory([*map(str, own.files), str(file)])  # which refuses anything but groups with hosts
+    inventory = read_inventory(
+        [*map(str, own.files), str(file)]
+    )  # which refuses anything but groups with hosts
     if not isinstance(content, dict) or not (content.get("all") or {}).get("hosts"):
-        raise BadInput('names no jump host; remove the file and run "invoke jumphost.create"', Place(str(file), 1))
+        raise BadInput(
+            'names no jump host; remove the file and run "invoke jumphost.create"',
+            Place(str(file), 1),
+        )
     return Entry(file, content, inventory, extra)

@@ -20,16 +20,32 @@ def log_in(entry: Entry, command: str = "") -> int:
     if target.kind == "local":
         raise BadInput(f"{entry.host} is this machine; there is nothing to log in to")
     home = _quoted(str(scope.lookup("jumphost_home")))
-    there = f"PATH={home}/bin:$PATH; export PATH; cd {home}/current && {command or 'exec $SHELL -l'}"
-    return subprocess.run([*ssh_words(target), *([] if command else ["-t"]), f"{target.user}@{target.address}", there],
-                          check=False).returncode
+    there = (
+        f"PATH={home}/bin:$PATH; export PATH; cd {home}/current && {command or 'exec $SHELL -l'}"
+    )
+    return subprocess.run(
+        [
+            *ssh_words(target),
+            *([] if command else ["-t"]),
+            f"{target.user}@{target.address}",
+            there,
+        ],
+        check=False,
+    ).returncode
 
 
 def ssh_words(target: Target) -> list[str]:
     """The command line that reaches a host with its key verified as the runner does it."""
     known = " ".join(f'"{file}"' for file in target.known_hosts)
-    words = ["ssh", "-p", str(target.port), "-o", f"UserKnownHostsFile={known}",
-             "-o", f"StrictHostKeyChecking={target.checking}"]
+    words = [
+        "ssh",
+        "-p",
+        str(target.port),
+        "-o",
+        f"UserKnownHostsFile={known}",
+        "-o",
+        f"StrictHostKeyChecking={target.checking}",
+    ]
     for key in target.keys:
         words += ["-i", key]
     if target.host_key_name:

@@ -11,8 +11,8 @@ from playrunner.leftovers.leftover import Leftover
 def expired(leftovers: Iterable[Leftover], now: float) -> list[Leftover]:
     """What is past its time. A stack expires with the latest of its marks.
 
-    What was made without an expiry stays, and so does then what is the stack's without a mark of its own: it may belong to
-    what stays.
+    What was made without an expiry stays, and so does then what is the stack's without a mark of
+    its own: it may belong to what stays.
     """
     stacks: dict[str, list[Leftover]] = {}
     for leftover in leftovers:
@@ -22,13 +22,17 @@ def expired(leftovers: Iterable[Leftover], now: float) -> list[Leftover]:
         end = stack_expiry(things)
         if end is not None and end <= now:
             lasting = any(thing.owned and _seconds(thing.expires) is None for thing in things)
-            over += [thing for thing in things if not lasting or _seconds(thing.expires) is not None]
+            over += [
+                thing for thing in things if not lasting or _seconds(thing.expires) is not None
+            ]
     return over
 
 
 def stack_expiry(things: Iterable[Leftover]) -> float | None:
     """When the last of a stack's things expires; None when none does."""
-    return max((end for thing in things if (end := _seconds(thing.expires)) is not None), default=None)
+    return max(
+        (end for thing in things if (end := _seconds(thing.expires)) is not None), default=None
+    )
 
 
 def _seconds(stamp: str) -> float | None:

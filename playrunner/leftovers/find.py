@@ -1,4 +1,5 @@
-"""Finding: everything in the account and region that is a stack's, by its mark, its VPC or its maker."""
+"""Finding: everything in the account and region that is a stack's, by its mark, its VPC or its
+maker."""
 
 from __future__ import annotations
 
@@ -16,15 +17,19 @@ from playrunner.leftovers.leftover import GLOBAL, UNSEEN, Leftover, Thing, start
 
 AT_ONCE = 8  # kinds looked at side by side
 # Types that may carry our mark and end with what they are a part of.
-GO_WITH_OTHERS = {"ec2:security-group-rule", "ec2:spot-instances-request", "elasticloadbalancing:listener",
-                  "elasticloadbalancing:listener-rule"}
+GO_WITH_OTHERS = {
+    "ec2:security-group-rule",
+    "ec2:spot-instances-request",
+    "elasticloadbalancing:listener",
+    "elasticloadbalancing:listener-rule",
+}
 
 
 def find(aws: Aws, owner_cluster: str | None, known_as: Iterable[str] = ()) -> list[Leftover]:
     """What is left of one stack, or with None of every stack that left a mark. Touches nothing.
 
-    `known_as` are names that the stack's Kubernetes clusters had, where they differ from its own: what they made is still
-    known by those once they are gone.
+    `known_as` are names that the stack's Kubernetes clusters had, where they differ from its own:
+    what they made is still known by those once they are gone.
     """
     aws.refresh()
     stacks = read_stacks(aws, owner_cluster, known_as)
@@ -33,7 +38,10 @@ def find(aws: Aws, owner_cluster: str | None, known_as: Iterable[str] = ()) -> l
     found = {(one.kind, one.within, one.id): one for group in groups for one in reversed(group)}
     found |= {(one.kind, "", one.id): one for one in _of_no_kind(aws, stacks)}
     order = {kind.name: number for number, kind in enumerate(KINDS)}
-    return sorted(found.values(), key=lambda one: (one.cluster, order.get(one.kind, len(order)), one.name, one.id))
+    return sorted(
+        found.values(),
+        key=lambda one: (one.cluster, order.get(one.kind, len(order)), one.name, one.id),
+    )
 
 
 def _of_kind(aws: Aws, kind: Kind, stacks: Stacks) -> list[Leftover]:
@@ -47,11 +55,30 @@ def _of_kind(aws: Aws, kind: Kind, stacks: Stacks) -> list[Leftover]:
 def _leftover(aws: Aws, kind: Kind, thing: Thing, claim: Claim) -> Leftover:
     tags = thing.tags if claim.owned else {}
     stays = kind.precious and claim.by_place
-    why = f"{claim.why}, but nothing shows that we made it: remove it yourself, or mark it" if stays else claim.why
+    why = (
+        f"{claim.why}, but nothing shows that we made it: remove it yourself, or mark it"
+        if stays
+        else claim.why
+    )
     run = tags.get(RUN, "")
-    return Leftover(kind.service, kind.name, thing.id, thing.name, GLOBAL if kind.is_global else aws.region, claim.stack, run,
-                    tags.get(WHO, ""), tags.get(EXPIRES, ""), thing.since or started(run), why, thing.monthly_dollars,
-                    claim.owned, stays, thing.within, thing.vpc)
+    return Leftover(
+        kind.service,
+        kind.name,
+        thing.id,
+        thing.name,
+        GLOBAL if kind.is_global else aws.region,
+        claim.stack,
+        run,
+        tags.get(WHO, ""),
+        tags.get(EXPIRES, ""),
+        thing.since or started(run),
+        why,
+        thing.monthly_dollars,
+        claim.owned,
+        stays,
+        thing.within,
+        thing.vpc,
+    )
 
 
 def _of_no_kind(aws: Aws, stacks: Stacks) -> Iterable[Leftover]:
@@ -59,14 +86,30 @@ def _of_no_kind(aws: Aws, stacks: Stacks) -> Iterable[Leftover]:
     known = {kind.arn for kind in KINDS} | GO_WITH_OTHERS
     for arn, tags in stacks.marked.items():
         if arn_type(arn) not in known:
-            yield Leftover(arn.split(":")[2], arn_type(arn), arn, tags.get("Name", ""), arn.split(":")[3] or aws.region,
-                           tags.get(CLUSTER, ""), tags.get(RUN, ""), tags.get(WHO, ""), tags.get(EXPIRES, ""),
-                           started(tags.get(RUN, "")), "carries our mark; remove it yourself: this kind is not known here",
-                           None, True, stays=True)
+            yield Leftover(
+                arn.split(":")[2],
+                arn_type(arn),
+                arn,
+                tags.get("Name", ""),
+                arn.split(":")[3] or aws.region,
+                tags.get(CLUSTER, ""),
+                tags.get(RUN, ""),
+                tags.get(WHO, ""),
+                tags.get(EXPIRES, ""),
+                started(tags.get(RUN, "")),
+                "carries our mark; remove it yourself: this kind is not known here",
+                None,
+                True,
+                stays=True,
+            )
     if stacks.blind:
-        yield _unseen(aws, stacks, "resourcegroupstaggingapi", "what only the tagging API lists", stacks.blind)
+        yield _unseen(
+            aws, stacks, "resourcegroupstaggingapi", "what only the tagging API lists", stacks.blind
+        )
 
 
 def _unseen(aws: Aws, stacks: Stacks, service: str, what: str, why: str) -> Leftover:
     """Silence is not absence: what could not be looked at may be there."""
-    return Leftover(service, UNSEEN, what, "", aws.region, stacks.wanted or "", why=why, owned=False, stays=True)
+    return Leftover(
+        service, UNSEEN, what, "", aws.region, stacks.wanted or "", why=why, owned=False, stays=True
+    )

@@ -1,4 +1,5 @@
-"""What is left in an account: a thing as a service describes it, and the same thing as somebody's leftover."""
+"""What is left in an account: a thing as a service describes it, and the same thing as somebody's
+leftover."""
 
 from __future__ import annotations
 
@@ -8,10 +9,22 @@ from datetime import UTC, datetime
 from typing import Any
 
 GLOBAL = "global"  # the region of what belongs to no region: IAM
-UNSEEN = "not looked at"  # the kind that stands for all things of a kind which a service did not show us
+UNSEEN = (
+    "not looked at"  # the kind that stands for all things of a kind which a service did not show us
+)
 
-_BORN = ("createdAt", "CreateTime", "CreationTime", "CreateDate", "CreationDate", "LaunchTime", "CreatedTime", "StartTime",
-         "CreationTimestamp", "creationTime")
+_BORN = (
+    "createdAt",
+    "CreateTime",
+    "CreationTime",
+    "CreateDate",
+    "CreationDate",
+    "LaunchTime",
+    "CreatedTime",
+    "StartTime",
+    "CreationTimestamp",
+    "creationTime",
+)
 
 
 @dataclass(frozen=True)
@@ -36,11 +49,15 @@ class Leftover:
     vpc: str = ""
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.id}" + (f" ({self.name})" if self.name and self.name != self.id else "")
+        return f"{self.kind} {self.id}" + (
+            f" ({self.name})" if self.name and self.name != self.id else ""
+        )
 
     def summary(self) -> dict[str, Any]:
         """As `--json` shows it."""
-        shown = {key: value for key, value in vars(self).items() if key not in ("stays", "within", "vpc")}
+        shown = {
+            key: value for key, value in vars(self).items() if key not in ("stays", "within", "vpc")
+        }
         return {**shown, "removable": not self.stays and self.kind != UNSEEN}
 
 
@@ -73,7 +90,8 @@ def born(raw: Mapping[str, Any]) -> str:
 
 
 def started(run: str) -> str:
-    """When a run began, from its id (20260131-080000-a1b2c3): about when the things it made were made."""
+    """When a run began, from its id (20260131-080000-a1b2c3): about when the things it made were
+    made."""
     try:
         begun = datetime.strptime(run[:15], "%Y%m%d-%H%M%S")
     except ValueError:

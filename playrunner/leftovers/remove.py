@@ -1,4 +1,5 @@
-"""Removing: what is left goes in reverse dependency order, side by side where nothing depends, and is waited for."""
+"""Removing: what is left goes in reverse dependency order, side by side where nothing depends, and
+is waited for."""
 
 from __future__ import annotations
 
@@ -15,8 +16,12 @@ from playrunner.leftovers.leftover import Leftover, Thing
 from playrunner.leftovers.per_cloud import Client, Removable, about, kinds_of
 
 AT_ONCE = 16  # removals side by side
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0  # seconds between looks; a tenth of what was waited so far, within these
-# What stands on something that would not go is tried all the same, for this long: it may stand on something else.
+FIRST_PAUSE, LONGEST_PAUSE = (
+    0.1,
+    10.0,
+)  # seconds between looks; a tenth of what was waited so far, within these
+# What stands on something that would not go is tried all the same, for this long: it may stand on
+# something else.
 BRIEF_SECONDS = 45.0
 ASKED = "asked to go"
 
@@ -32,7 +37,9 @@ def remove(client: Client, leftovers: Iterable[Leftover], sleep: Sleep, say: Say
 class _Removal:
     """One removal of many things, which wait for each other."""
 
-    def __init__(self, client: Client, leftovers: Iterable[Leftover], sleep: Sleep, say: Say) -> None:
+    def __init__(
+        self, client: Client, leftovers: Iterable[Leftover], sleep: Sleep, say: Say
+    ) -> None:
         self.client, self.sleep, self.say = client, sleep, say
         self.kinds = kinds_of(client)
         given = list(leftovers)
@@ -54,7 +61,8 @@ class _Removal:
                         del self.running[future]
                         self.left += filter(None, [future.result()])
             except BaseException:
-                self.stop.set()  # nothing more is asked for; what was asked for goes on in the cloud
+                # Nothing more is asked for; what was asked for goes on in the cloud
+                self.stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         return self.left
@@ -69,7 +77,9 @@ class _Removal:
     def _go(self, leftover: Leftover, brief: bool) -> Leftover | None:
         kind, client = self.kinds[leftover.kind], about(self.client, str(leftover))
         try:
-            why = self._until_gone(kind, client, leftover, BRIEF_SECONDS if brief else kind.gone_seconds)
+            why = self._until_gone(
+                kind, client, leftover, BRIEF_SECONDS if brief else kind.gone_seconds
+            )
         except (Refused, Unanswered, HostUnreachable) as error:
             why = str(error)
         self.say(f"still there: {leftover}: {why}" if why else f"gone: {leftover}")
@@ -99,7 +109,8 @@ class _Removal:
         return ""
 
     def _ask(self, kind: Removable, client: Client, leftover: Leftover, thing: Thing) -> str:
-        """Ask for its removal; what is in the way, when it cannot go now. A refusal for good is raised."""
+        """Ask for its removal; what is in the way, when it cannot go now. A refusal for good is
+        raised."""
         busy = kind.busy(thing)
         if busy:
             return busy
@@ -115,7 +126,8 @@ class _Removal:
 
 
 def _look(kind: Removable, client: Client, leftover: Leftover) -> Thing | None:
-    # A read that another removal made within the last second will do; one from before our own change will not.
+    # A read that another removal made within the last second will do; one from before our own
+    # change will not.
     client.not_before = max(client.not_before, time.monotonic() - SHARED_SECONDS)
     return kind.look(client, leftover)
 
@@ -127,5 +139,10 @@ def _passes(refusal: Refused) -> bool:
 
 def _reason(kind: Removable, client: Client, thing: Thing, why: str, waited: float) -> str:
     held = kind.holders(client, thing)
-    parts = [why, f"held by {held}" if held else "", thing.state, f"given up after {waited:.0f} seconds"]
+    parts = [
+        why,
+        f"held by {held}" if held else "",
+        thing.state,
+        f"given up after {waited:.0f} seconds",
+    ]
     return "; ".join(filter(None, parts))

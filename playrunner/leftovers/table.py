@@ -28,9 +28,13 @@ def as_table(leftovers: Iterable[Leftover], now: float) -> str:
 def as_data(leftovers: Iterable[Leftover], now: float) -> dict[str, Any]:
     """The same for `--json`."""
     found = list(leftovers)
-    return {"clusters": [_stack_data(name, things, now) for name, things in by_stack(found).items()],
-            "leftovers": len(found), "monthly_dollars": _dollars(found), "not_priced": len(_unpriced(found)),
-            "prices": {"dated": prices.DATED, "source": prices.SOURCE}}
+    return {
+        "clusters": [_stack_data(name, things, now) for name, things in by_stack(found).items()],
+        "leftovers": len(found),
+        "monthly_dollars": _dollars(found),
+        "not_priced": len(_unpriced(found)),
+        "prices": {"dated": prices.DATED, "source": prices.SOURCE},
+    }
 
 
 def by_stack(leftovers: Iterable[Leftover]) -> dict[str, list[Leftover]]:
@@ -42,30 +46,62 @@ def by_stack(leftovers: Iterable[Leftover]) -> dict[str, list[Leftover]]:
 
 def _stack_data(name: str, things: Sequence[Leftover], now: float) -> dict[str, Any]:
     end = stack_expiry(things)
-    return {"cluster": name, "who": _said(things, "who"), "runs": _said(things, "run"), "since": _since(things),
-            "expires": max((thing.expires for thing in things), default=""), "expired": end is not None and end <= now,
-            "monthly_dollars": _dollars(things), "not_priced": len(_unpriced(things)),
-            "things": [thing.summary() for thing in things]}
+    return {
+        "cluster": name,
+        "who": _said(things, "who"),
+        "runs": _said(things, "run"),
+        "since": _since(things),
+        "expires": max((thing.expires for thing in things), default=""),
+        "expired": end is not None and end <= now,
+        "monthly_dollars": _dollars(things),
+        "not_priced": len(_unpriced(things)),
+        "things": [thing.summary() for thing in things],
+    }
 
 
 def _heading(name: str, things: Sequence[Leftover], now: float) -> str:
     who, since, end = _said(things, "who"), _since(things), stack_expiry(things)
-    parts = [name or "(no stack)", ", ".join(sorted({thing.region for thing in things})), _count(things)]
+    parts = [
+        name or "(no stack)",
+        ", ".join(sorted({thing.region for thing in things})),
+        _count(things),
+    ]
     parts += [f"made by {', '.join(who)}"] if who else []
     parts += [f"{_age(since, now)} old"] if since else []
     if end is not None:
-        parts.append(f"expired {_span(now - end)} ago" if end <= now else f"expires in {_span(end - now)}")
+        parts.append(
+            f"expired {_span(now - end)} ago" if end <= now else f"expires in {_span(end - now)}"
+        )
     return "  ".join([*parts, _cost(things)])
 
 
 def _rows(things: Sequence[Leftover], now: float) -> list[str]:
-    cells = [(thing.kind, thing.id.rpartition("/")[2] if thing.id.startswith("arn:") else thing.id,
-              thing.name if thing.name != thing.id else "", _age(thing.since, now), _price(thing),
-              "" if thing.owned and thing.why == "carries our mark" else thing.why) for thing in things]
+    cells = [
+        (
+            thing.kind,
+            thing.id.rpartition("/")[2] if thing.id.startswith("arn:") else thing.id,
+            thing.name if thing.name != thing.id else "",
+            _age(thing.since, now),
+            _price(thing),
+            "" if thing.owned and thing.why == "carries our mark" else thing.why,
+        )
+        for thing in things
+    ]
     widths = [max(len(row[column]) for row in cells) for column in range(5)]
-    return ["  " + "  ".join(
-        [f"{row[0]:<{widths[0]}}", f"{row[1]:<{widths[1]}}", f"{row[2]:<{widths[2]}}", f"{row[3]:>{widths[3]}}",
-         f"{row[4]:>{widths[4]}}", row[5]]).rstrip() for row in cells]
+    return [
+        "  "
+        + "  ".join(
+            [
+                f"{row[0]:<{widths[0]}}",
+                f"{row[1]:<{widths[1]}}",
+                f"{row[2]:<{widths[2]}}",
+                f"{row[3]:>{widths[3]}}",
+                f"{row[4]:>{widths[4]}}",
+                row[5],
+            ]
+        ).rstrip()
+        for row in cells
+    ]
 
 
 def _price(thing: Leftover) -> str:

@@ -1,4 +1,5 @@
-"""Which clouds an inventory is about (its variable `cloud`: aws, gcp or both), and which roles make things there."""
+"""Which clouds an inventory is about (its variable `cloud`: aws, gcp or both), and which roles make
+things there."""
 
 from __future__ import annotations
 
@@ -27,25 +28,32 @@ def chosen(options: Options) -> tuple[str, ...]:
     from playrunner.variables.scope import Scope
 
     inventory = open_inventory(options)
-    return clouds_of(Scope(World(inventory, templar, read_extra_vars(options.extra_vars), {}), "localhost"))
+    return clouds_of(
+        Scope(World(inventory, templar, read_extra_vars(options.extra_vars), {}), "localhost")
+    )
 
 
 def clouds_of(scope: Scope) -> tuple[str, ...]:
     from playrunner.variables.templating import MISSING
 
     said: Any = scope.lookup("cloud")
-    names = ["aws"] if said is MISSING or not said else [said] if isinstance(said, str) else list(said)
+    names = (
+        ["aws"] if said is MISSING or not said else [said] if isinstance(said, str) else list(said)
+    )
     unknown = [name for name in names if name not in CLOUDS]
     if unknown:
-        raise BadInput(f'the variable cloud takes {" or ".join(CLOUDS)}, or a list of them, not "{unknown[0]}"')
+        raise BadInput(
+            f'the variable cloud takes {" or ".join(CLOUDS)}, or a list of them, not "{unknown[0]}"'
+        )
     return tuple(str(name) for name in names)
 
 
 def cloud_roles(folder: Path, clouds: Iterable[str] = CLOUDS) -> list[str]:
-    """The roles that make things in one of these clouds, or in a cluster, wherever that is; those that make the cluster first.
+    """The roles that make things in one of these clouds, or in a cluster, wherever that is; those
+    that make the cluster first.
 
-    What a role puts into a cluster reads what the role of the cluster made, so it must stand behind it: also on the way out,
-    which goes backwards.
+    What a role puts into a cluster reads what the role of the cluster made, so it must stand behind
+    it: also on the way out, which goes backwards.
     """
     wanted, found = set(clouds), []
     for main in folder.glob("*/tasks/main.yaml"):

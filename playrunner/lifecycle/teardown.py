@@ -1,7 +1,9 @@
-"""Teardown: delete what the roles made, then look for what is left by its mark and its network, and say what stays.
+"""Teardown: delete what the roles made, then look for what is left by its mark and its network, and
+say what stays.
 
-Deleting by role goes the ways things were made, backwards. The sweep after it needs neither playbook nor inventory to be what
-they were: it finds what services made on our behalf, what an earlier version of a role made, and what a killed run left.
+Deleting by role goes the ways things were made, backwards. The sweep after it needs neither
+playbook nor inventory to be what they were: it finds what services made on our behalf, what an
+earlier version of a role made, and what a killed run left.
 """
 
 from __future__ import annotations
@@ -30,23 +32,33 @@ LEFTOVERS = 7  # the exit code when something is left
 
 def tear_down(options: Options, with_kept: bool) -> int:
     """Everything of this inventory's cluster; 0 only when nothing is left."""
+
     def then(shared: Shared, ended: Ended) -> int:
         cluster = shared.clouds.owner(Scope(shared.world, "localhost")).cluster
         spoken_of = _values([*ended.kept, *ended.planned])
         full = _values([gone.piece for gone in ended.gone if gone.holds_data])
         left: list[Leftover] = []
         for client in _clients(shared):
-            left += sweep(client, cluster, lambda one: not _ids(one) & (spoken_of | full), options, shared)
-            left += [one for one in leftovers.find(client, cluster) if _ids(one) & full] if full else []
+            left += sweep(
+                client, cluster, lambda one: not _ids(one) & (spoken_of | full), options, shared
+            )
+            left += (
+                [one for one in leftovers.find(client, cluster) if _ids(one) & full] if full else []
+            )
         return _told(left, ended, options)
 
-    return delete_roles(cloud_roles(Path.cwd() / "roles", chosen(options)), options, "teardown", with_kept, then)
+    return delete_roles(
+        cloud_roles(Path.cwd() / "roles", chosen(options)), options, "teardown", with_kept, then
+    )
 
 
 def tear_down_expired(options: Options) -> int:
     """Every stack of the account whose time is over, whether or not there is an inventory for it."""
+
     def then(shared: Shared) -> int:
-        left = [one for client in _clients(shared) for one in _sweep_expired(client, options, shared)]
+        left = [
+            one for client in _clients(shared) for one in _sweep_expired(client, options, shared)
+        ]
         return _told(left, Ended((), ()), options)
 
     return look((), options, "teardown --expired", Survey(), then)
@@ -54,22 +66,35 @@ def tear_down_expired(options: Options) -> int:
 
 def _sweep_expired(client: Client, options: Options, shared: Shared) -> list[Leftover]:
     over = leftovers.expired(leftovers.find(client, None), time.time())
-    # In a stack that has expired, what was made without a time of its own stays: somebody may have added it on purpose.
+    # In a stack that has expired, what was made without a time of its own stays: somebody may have
+    # added it on purpose.
     marks = {(one.kind, one.within, one.id) for one in over}
-    return [one for cluster in sorted({one.cluster for one in over}) for one in sweep(
-        client, cluster, lambda one: (one.kind, one.within, one.id) in marks, options, shared)]
+    return [
+        one
+        for cluster in sorted({one.cluster for one in over})
+        for one in sweep(
+            client, cluster, lambda one: (one.kind, one.within, one.id) in marks, options, shared
+        )
+    ]
 
 
 def _clients(shared: Shared) -> list[Client]:
     """Where the inventory's things are: one client for each cloud that it is about."""
     scope = Scope(shared.world, "localhost")
-    made: dict[str, Callable[[], Client]] = {"aws": lambda: Aws(shared.clouds.aws(scope), "sweep", shared.clouds.intents),
-                                             "gcp": lambda: Gcp(shared.clouds.gcp(scope), "sweep", shared.clouds.intents)}
+    made: dict[str, Callable[[], Client]] = {
+        "aws": lambda: Aws(shared.clouds.aws(scope), "sweep", shared.clouds.intents),
+        "gcp": lambda: Gcp(shared.clouds.gcp(scope), "sweep", shared.clouds.intents),
+    }
     return [made[name]() for name in clouds_of(scope)]
 
 
-def sweep(client: Client, cluster: str | None, wanted: Callable[[Leftover], bool], options: Options,
-          shared: Shared) -> list[Leftover]:
+def sweep(
+    client: Client,
+    cluster: str | None,
+    wanted: Callable[[Leftover], bool],
+    options: Options,
+    shared: Shared,
+) -> list[Leftover]:
     """What is left after removing what may be removed; under --check nothing is removed."""
     say = (lambda text: None) if options.json else _say
     try:
@@ -90,7 +115,9 @@ def sweep(client: Client, cluster: str | None, wanted: Callable[[Leftover], bool
 def _told(left: Sequence[Leftover], ended: Ended, options: Options) -> int:
     code = LEFTOVERS if left and not options.check else 0
     if options.json:
-        print_json({**ended.summary(), "left": leftovers.as_data(left, time.time()), "exit_code": code})
+        print_json(
+            {**ended.summary(), "left": leftovers.as_data(left, time.time()), "exit_code": code}
+        )
     elif left:
         print("besides, found by mark or network:" if options.check else "still there:")
         print(leftovers.as_table(left, time.time()))
@@ -101,7 +128,12 @@ def _told(left: Sequence[Leftover], ended: Ended, options: Options) -> int:
 
 def _values(pieces: Sequence[Piece]) -> set[str]:
     """Everything by which these things may be known."""
-    return {value for piece in pieces for value in (piece.found or {}).values() if isinstance(value, str)}
+    return {
+        value
+        for piece in pieces
+        for value in (piece.found or {}).values()
+        if isinstance(value, str)
+    }
 
 
 def _ids(leftover: Leftover) -> set[str]:

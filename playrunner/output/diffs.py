@@ -42,7 +42,9 @@ def _whole(before: Any, after: Any) -> Iterator[str]:
 
 
 def _unified(old: str, new: str, name: str) -> Iterator[str]:
-    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), f"before: {name}", f"after: {name}", lineterm="")
+    lines = difflib.unified_diff(
+        old.splitlines(), new.splitlines(), f"before: {name}", f"after: {name}", lineterm=""
+    )
     for number, line in enumerate(lines):
         if number >= MOST_LINES:
             yield f"... more than {MOST_LINES} lines"
@@ -55,4 +57,10 @@ def _is_text(value: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    return "(absent)" if value is None else value if isinstance(value, str) else json.dumps(value, default=str)
+    return (
+        "(absent)"
+        if value is None
+        else value
+        if isinstance(value, str)
+        else json.dumps(value, default=str)
+    )

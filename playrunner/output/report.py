@@ -1,4 +1,5 @@
-"""Report: hears each Result and says it, one line each, in the order of the playbook; then the recap."""
+"""Report: hears each Result and says it, one line each, in the order of the playbook; then the
+recap."""
 
 from __future__ import annotations
 
@@ -37,9 +38,13 @@ class Report:
         self._held: list[tuple[Any, Result]] = []
         self._order: dict[str, int] = {}
         self._oldest = 0.0
-        self._busy: dict[str, list[str]] = {}  # by host, the steps sent and not heard of; the first is being done
+        self._busy: dict[
+            str, list[str]
+        ] = {}  # by host, the steps sent and not heard of; the first is being done
         self._since: dict[str, float] = {}  # when each host began what it is doing
-        self._elsewhere: dict[tuple[str, str], tuple[float, str]] = {}  # steps in the background: since when, at what
+        self._elsewhere: dict[
+            tuple[str, str], tuple[float, str]
+        ] = {}  # steps in the background: since when, at what
         self._said_still = time.monotonic()
         self._started = time.monotonic()
 
@@ -74,7 +79,17 @@ class Report:
             self._done(result)
             if not self._held:
                 self._oldest = time.monotonic()
-            self._held.append(((result.play, result.position, self._order.get(result.host, 0), len(self.results)), result))
+            self._held.append(
+                (
+                    (
+                        result.play,
+                        result.position,
+                        self._order.get(result.host, 0),
+                        len(self.results),
+                    ),
+                    result,
+                )
+            )
 
     def output(self, host: str, text: str) -> None:
         """Lines of a step that is still running."""
@@ -134,7 +149,9 @@ class Report:
     def ask(self, question: str, echo: bool = True) -> str:
         """A person's answer; without one to ask it is an error, never a guess."""
         if not sys.stdin.isatty():
-            raise BadInput(f'"{question}" needs an answer and there is no terminal; give it with --extra-vars')
+            raise BadInput(
+                f'"{question}" needs an answer and there is no terminal; give it with --extra-vars'
+            )
         self.terminal.live("")
         if echo:
             return input(f"{visible(question)}: ")
@@ -153,12 +170,20 @@ class Report:
         else:
             self._say_line(result, result.status, result.values, None)
 
-    def _say_line(self, result: Result, status: str, values: Mapping[str, Any], item: Item | None) -> None:
+    def _say_line(
+        self, result: Result, status: str, values: Mapping[str, Any], item: Item | None
+    ) -> None:
         if status == "skipped" and not self.options.verbose and item:
             return
         label = f" (item={item.label[:80]})" if item else ""
         arrow = f" -> {result.delegated_to}" if result.delegated_to else ""
-        note = " (ignored)" if result.ignored and status == "failed" else " (rescued)" if result.rescued else ""
+        note = (
+            " (ignored)"
+            if result.ignored and status == "failed"
+            else " (rescued)"
+            if result.rescued
+            else ""
+        )
         seconds = f"  {result.seconds:.2f}s" if result.seconds >= 0.01 and not item else ""
         said = in_one_line(f" {result.host}{arrow}  {result.step}{label}{note}")
         self.terminal.line(Painted(f"{status:<11}", status), said, Painted(seconds, "dim"))
@@ -173,7 +198,11 @@ class Report:
         if status in ("failed", "unreachable"):
             self._say_failure(result, values)
         elif result.module in SILENT_MODULES and status == "ok":
-            shown = {name: value for name, value in values.items() if name not in ("changed", "item", "ansible_loop_var")}
+            shown = {
+                name: value
+                for name, value in values.items()
+                if name not in ("changed", "item", "ansible_loop_var")
+            }
             for line in _readable(shown.get("msg", shown)).splitlines():
                 self.terminal.line(f"    {line}")
         if self.options.verbose and status != "skipped":
@@ -181,12 +210,17 @@ class Report:
                 self.terminal.line(f"    {line}")
 
     def _say_failure(self, result: Result, values: Mapping[str, Any]) -> None:
-        for line in str(values.get("msg") or values.get("censored") or "failed without a message").splitlines():
+        for line in str(
+            values.get("msg") or values.get("censored") or "failed without a message"
+        ).splitlines():
             self.terminal.line(f"    {line}")
         for stream in ("stderr", "stdout"):
             lines = str(values.get(stream) or "").splitlines()
             if lines:
-                self.terminal.line(f"    {stream}:" + (f" (last {SHOWN_LINES} lines)" if len(lines) > SHOWN_LINES else ""))
+                self.terminal.line(
+                    f"    {stream}:"
+                    + (f" (last {SHOWN_LINES} lines)" if len(lines) > SHOWN_LINES else "")
+                )
                 for line in lines[-SHOWN_LINES:]:
                     self.terminal.line(f"      {line}")
                 break
@@ -199,19 +233,33 @@ class Report:
         width = max(map(len, recap.hosts))
         self.terminal.line(Painted("RECAP", "bold"), f" ({time.monotonic() - self._started:.1f}s)")
         for host, counts in recap.hosts.items():
-            shown = [Painted(f"  {name}={counts[name]}", name if counts[name] else "") for name in COUNTS]
+            shown = [
+                Painted(f"  {name}={counts[name]}", name if counts[name] else "") for name in COUNTS
+            ]
             self.terminal.line(f"  {host:<{width}}", *shown)
         slow = [(seconds, host, step) for seconds, host, step in recap.slowest if seconds >= 0.1]
         if slow:
-            self.terminal.line("slowest: " + ", ".join(f"{step} on {host} {seconds:.1f}s" for seconds, host, step in slow))
+            self.terminal.line(
+                "slowest: "
+                + ", ".join(f"{step} on {host} {seconds:.1f}s" for seconds, host, step in slow)
+            )
         if recap.total("unknown"):
-            self.terminal.line(f"{recap.total('unknown')} steps cannot be known without running them"
-                               " (unknown above): commands without creates or removes")
+            self.terminal.line(
+                f"{recap.total('unknown')} steps cannot be known without running them"
+                " (unknown above): commands without creates or removes"
+            )
 
     def _print_json(self, recap: Recap, run_id: str, exit_code: int) -> None:
-        order = sorted(self.results, key=lambda result: (result.play, result.position, self._order.get(result.host, 0)))
-        document = {"run_id": run_id, "exit_code": exit_code, "recap": recap.hosts,
-                    "results": [_as_data(result) for result in order]}
+        order = sorted(
+            self.results,
+            key=lambda result: (result.play, result.position, self._order.get(result.host, 0)),
+        )
+        document = {
+            "run_id": run_id,
+            "exit_code": exit_code,
+            "recap": recap.hosts,
+            "results": [_as_data(result) for result in order],
+        }
         sys.stdout.write(as_json(document) + "\n")
         sys.stdout.flush()
 
@@ -222,7 +270,7 @@ class Report:
         elif result.step not in left:
             return  # it was in the background, or never began
         else:
-            left = left[left.index(result.step) + 1:]
+            left = left[left.index(result.step) + 1 :]
         self._since.pop(result.host, None)
         self._busy.pop(result.host, None)
         if left:
@@ -232,8 +280,13 @@ class Report:
         """Since when, who, and at what; the longest first."""
         with self._lock:
             busy = [(self._since[host], host, steps[0]) for host, steps in self._busy.items()]
-            return sorted(busy + [(since, host, f"{step}: {doing}" if doing else step)
-                                  for (host, step), (since, doing) in self._elsewhere.items()])
+            return sorted(
+                busy
+                + [
+                    (since, host, f"{step}: {doing}" if doing else step)
+                    for (host, step), (since, doing) in self._elsewhere.items()
+                ]
+            )
 
     def _status(self, now: float) -> str:
         busy = self._at_work()
@@ -250,9 +303,18 @@ class Report:
 
 
 def _as_data(result: Result) -> dict[str, Any]:
-    return {"host": result.host, "step": result.step, "module": result.module, "status": result.status,
-            "changed": result.changed, "seconds": result.seconds, "place": str(result.place), "ignored": result.ignored,
-            "rescued": result.rescued, "values": _plain(result.values)}
+    return {
+        "host": result.host,
+        "step": result.step,
+        "module": result.module,
+        "status": result.status,
+        "changed": result.changed,
+        "seconds": result.seconds,
+        "place": str(result.place),
+        "ignored": result.ignored,
+        "rescued": result.rescued,
+        "values": _plain(result.values),
+    }
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -260,4 +322,8 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _readable(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, indent=2, default=str, ensure_ascii=False)
+    return (
+        value
+        if isinstance(value, str)
+        else json.dumps(value, indent=2, default=str, ensure_ascii=False)
+    )

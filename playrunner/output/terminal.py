@@ -1,4 +1,5 @@
-"""Terminal: colours where they are wanted, one live line where there is a screen, plain lines elsewhere."""
+"""Terminal: colours where they are wanted, one live line where there is a screen, plain lines
+elsewhere."""
 
 from __future__ import annotations
 
@@ -10,13 +11,27 @@ from typing import NamedTuple, TextIO
 
 from playrunner.text.streams import in_one_line, visible
 
-COLOURS = {"ok": "32", "changed": "33", "skipped": "36", "failed": "31;1", "unreachable": "31;1", "unknown": "35",
-           "rescued": "33", "ignored": "36", "dim": "2", "bold": "1", "-": "31", "+": "32", "@": "36"}
+COLOURS = {
+    "ok": "32",
+    "changed": "33",
+    "skipped": "36",
+    "failed": "31;1",
+    "unreachable": "31;1",
+    "unknown": "35",
+    "rescued": "33",
+    "ignored": "36",
+    "dim": "2",
+    "bold": "1",
+    "-": "31",
+    "+": "32",
+    "@": "36",
+}
 _ERASE_LINE = "\r\033[K"
 
 
 class Painted(NamedTuple):
-    """Text in a colour; the sequences for it are added after the text was made visible, so none can come from a host."""
+    """Text in a colour; the sequences for it are added after the text was made visible, so none can
+    come from a host."""
 
     text: str
     colour: str
@@ -37,7 +52,9 @@ class Terminal:
         self._live = ""
 
     def line(self, *parts: str | Painted) -> None:
-        text = "".join(self._painted(part) if isinstance(part, Painted) else visible(part) for part in parts)
+        text = "".join(
+            self._painted(part) if isinstance(part, Painted) else visible(part) for part in parts
+        )
         with self._lock:
             self._erase()
             self._write(text + "\n")

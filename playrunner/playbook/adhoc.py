@@ -12,11 +12,14 @@ from playrunner.text.documents import Located, parse_yaml
 
 
 def one_step_play(pattern: str, module: str, args: str, become: bool) -> Play:
-    """`args` is what a playbook has after the module's name: name=value words, a command line, or JSON."""
+    """`args` is what a playbook has after the module's name: name=value words, a command line, or
+    JSON."""
     place = Place("the command line")
     value = parse_yaml(args, "--args") if args.strip().startswith("{") else args
     task = Located({module: value})
     task.file, task.key_lines = str(place), {}
     words = Keywords(become=become or None)
-    nodes = load_node(task, place, Surroundings(Path.cwd(), Path.cwd(), words, bring_role=bring_role))
+    nodes = load_node(
+        task, place, Surroundings(Path.cwd(), Path.cwd(), words, bring_role=bring_role)
+    )
     return Play(module, pattern, place, Path.cwd(), words, (nodes,), (), (), {}, gather_facts=False)

@@ -1,4 +1,5 @@
-"""What a module takes: its annotated fields checked against what a playbook gives, in the playbook's words."""
+"""What a module takes: its annotated fields checked against what a playbook gives, in the
+playbook's words."""
 
 from __future__ import annotations
 
@@ -41,20 +42,30 @@ def fields(module: type[Module]) -> dict[str, Field]:
         return _READ[module]
     # Host modules never import typing at run time, so its names are supplied here.
     hints = typing.get_type_hints(module, localns={**vars(typing), "State": dict, "Change": object})
-    _READ[module] = {name: Field(name, kind, getattr(module, name, _REQUIRED))
-                     for name, kind in hints.items() if get_origin(kind) is not ClassVar and kind is not ClassVar}
+    _READ[module] = {
+        name: Field(name, kind, getattr(module, name, _REQUIRED))
+        for name, kind in hints.items()
+        if get_origin(kind) is not ClassVar and kind is not ClassVar
+    }
     return _READ[module]
 
 
-def checked_names(module: type[Module], given: Mapping[str, Any], label: str, place: Place) -> dict[str, Any]:
-    """The arguments under their own names; an unknown or missing one is bad input. Values are not looked at."""
+def checked_names(
+    module: type[Module], given: Mapping[str, Any], label: str, place: Place
+) -> dict[str, Any]:
+    """The arguments under their own names; an unknown or missing one is bad input. Values are not
+    looked at."""
     known = fields(module)
     result = {}
     for name, value in given.items():
         target = module.aliases.get(name, name)
         if target not in known:
             close = get_close_matches(str(name), [*known, *module.aliases], 1, 0.5)
-            hint = f'; did you mean "{close[0]}"?' if close else f"; it takes {', '.join(sorted(known))}"
+            hint = (
+                f'; did you mean "{close[0]}"?'
+                if close
+                else f"; it takes {', '.join(sorted(known))}"
+            )
             raise BadInput(f'{label} has no argument "{name}"{hint}', _line_of(given, name, place))
         result[target] = value
     missing = [name for name, field in known.items() if field.required and name not in result]
@@ -63,16 +74,22 @@ def checked_names(module: type[Module], given: Mapping[str, Any], label: str, pl
     return result
 
 
-def converted(module: type[Module], given: Mapping[str, Any], label: str, place: Place,
-              final: bool = False) -> dict[str, Any]:
-    """Values in the types the module asks for; before they are final, those that are templates are left alone."""
+def converted(
+    module: type[Module], given: Mapping[str, Any], label: str, place: Place, final: bool = False
+) -> dict[str, Any]:
+    """Values in the types the module asks for; before they are final, those that are templates are
+    left alone."""
     known = fields(module)
     result = {}
     for name, value in given.items():
         try:
-            result[name] = value if not final and is_template(value) else convert(value, known[name].kind)
+            result[name] = (
+                value if not final and is_template(value) else convert(value, known[name].kind)
+            )
         except ValueError as error:
-            raise BadInput(f'{label}: argument "{name}" {error}', _line_of(given, name, place)) from None
+            raise BadInput(
+                f'{label}: argument "{name}" {error}', _line_of(given, name, place)
+            ) from None
     complaint = getattr(module, "check", None)
     if complaint and final:
         message = complaint(result)
@@ -82,7 +99,8 @@ def converted(module: type[Module], given: Mapping[str, Any], label: str, place:
 
 
 def convert(value: Any, kind: Any) -> Any:
-    """`value` as `kind`, by the conversions Ansible users count on; ValueError says what was expected."""
+    """`value` as `kind`, by the conversions Ansible users count on; ValueError says what was
+    expected."""
     origin = get_origin(kind)
     if kind is Any:
         return value
@@ -103,7 +121,10 @@ def _convert_union(value: Any, kinds: tuple[Any, ...]) -> Any:
         return None
     real = [kind for kind in kinds if kind is not NoneType]
     for kind in real:
-        if isinstance(value, get_origin(kind) or kind if kind is not Any and get_origin(kind) is not Literal else ()):
+        if isinstance(
+            value,
+            get_origin(kind) or kind if kind is not Any and get_origin(kind) is not Literal else (),
+        ):
             return convert(value, kind)
     problems = []
     for kind in real:
@@ -118,13 +139,16 @@ def _convert_choice(value: Any, choices: tuple[Any, ...]) -> Any:
     # YAML reads a bare yes or no as a bool; the choice it stands for may be spelled as a word.
     words = {str(choice): choice for choice in choices}
     if isinstance(value, bool):
-        for word in (("yes", "on", "true") if value else ("no", "off", "false")):
+        for word in ("yes", "on", "true") if value else ("no", "off", "false"):
             if word in words:
                 return words[word]
     if str(value) in words:
         return words[str(value)]
     close = get_close_matches(str(value), words, 1, 0.5)
-    raise ValueError(f"cannot be {value!r}; " + (f'did you mean "{close[0]}"?' if close else f"one of {', '.join(words)}"))
+    raise ValueError(
+        f"cannot be {value!r}; "
+        + (f'did you mean "{close[0]}"?' if close else f"one of {', '.join(words)}")
+    )
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -193,6 +217,7 @@ def _as_number(kind: type[int] | type[float]) -> Any:
             return kind(number)
         except (TypeError, ValueError, OverflowError):
             raise ValueError(f"must be a number, not {value!r}") from None
+
     return read
 
 
@@ -200,7 +225,9 @@ _SCALARS = {str: _as_str, bool: as_bool, int: _as_number(int), float: _as_number
 
 
 def _kind_of(value: Any) -> str:
-    return {"Located": "a mapping", "dict": "a mapping", "NoneType": "empty"}.get(type(value).__name__, f"{value!r}")
+    return {"Located": "a mapping", "dict": "a mapping", "NoneType": "empty"}.get(
+        type(value).__name__, f"{value!r}"
+    )
 
 
 def _line_of(given: Mapping[str, Any], name: str, place: Place) -> Place:

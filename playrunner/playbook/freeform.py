@@ -1,4 +1,5 @@
-"""Arguments written in one line: `file: path=/x state=directory`, `command: make install chdir=/src`."""
+"""Arguments written in one line: `file: path=/x state=directory`, `command: make install
+chdir=/src`."""
 
 from __future__ import annotations
 
@@ -7,7 +8,9 @@ import re
 from playrunner.errors import BadInput, Place
 
 # A word ends at white space that is in no quotes and in no {{ }} or {% %}.
-_PIECE = re.compile(r"""\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|"(?:\\.|[^"\\])*"|'[^']*'|\\.|[^\s"'{\\]+|.""", re.DOTALL)
+_PIECE = re.compile(
+    r"""\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|"(?:\\.|[^"\\])*"|'[^']*'|\\.|[^\s"'{\\]+|.""", re.DOTALL
+)
 _PAIR = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
@@ -18,7 +21,7 @@ def words(text: str) -> list[tuple[str, int, int]]:
     for piece in _PIECE.finditer(text):
         if piece.group().isspace():
             if start >= 0:
-                found.append((text[start:piece.start()], start, piece.start()))
+                found.append((text[start : piece.start()], start, piece.start()))
             start = -1
         elif start < 0:
             start = piece.start()
@@ -39,7 +42,8 @@ def pairs(text: str, label: str, place: Place) -> dict[str, str]:
 
 
 def command_and_pairs(text: str, known: frozenset[str]) -> tuple[str, dict[str, str]]:
-    """A command line without its known name=value words, which are returned beside it; the rest keeps its spacing."""
+    """A command line without its known name=value words, which are returned beside it; the rest
+    keeps its spacing."""
     found = {}
     kept, last = [], 0
     for word, start, end in words(text):

@@ -1,4 +1,5 @@
-"""What the values of keywords have to be: checked when they are loaded, or once a template gave them."""
+"""What the values of keywords have to be: checked when they are loaded, or once a template gave
+them."""
 
 from __future__ import annotations
 
@@ -14,16 +15,37 @@ if TYPE_CHECKING:
     from playrunner.variables.scope import Scope
 
 MOST_SECONDS = 1_000_000_000  # 31 years; the system's clocks overflow at some more
-_FLAGS = ("become", "check_mode", "diff", "run_once", "ignore_errors", "ignore_unreachable", "no_log",
-          "any_errors_fatal", "delegate_facts", "gather_facts", "force_handlers", "keep", "extended",
-          "extended_allitems")
-_TEXTS = ("become_user", "become_method", "become_flags", "become_exe", "delegate_to", "connection",
-          "remote_user")
+_FLAGS = (
+    "become",
+    "check_mode",
+    "diff",
+    "run_once",
+    "ignore_errors",
+    "ignore_unreachable",
+    "no_log",
+    "any_errors_fatal",
+    "delegate_facts",
+    "gather_facts",
+    "force_handlers",
+    "keep",
+    "extended",
+    "extended_allitems",
+)
+_TEXTS = (
+    "become_user",
+    "become_method",
+    "become_flags",
+    "become_exe",
+    "delegate_to",
+    "connection",
+    "remote_user",
+)
 _NAMES = ("loop_var", "index_var")
 
 
 def check(given: Located) -> None:
-    """Refuse the first keyword whose written value cannot be used; a template's is checked when it runs."""
+    """Refuse the first keyword whose written value cannot be used; a template's is checked when it
+    runs."""
     for word, value in given.items():
         kind = _KINDS.get(word)
         if kind is None or value is None or is_template(value):
@@ -103,7 +125,16 @@ def _shown(value: Any) -> str:
 
 
 _KINDS: dict[str, Callable[[Any], Any]] = {
-    "timeout": _seconds, "delay": _seconds, "poll": _seconds, "pause": _seconds, "async": _whole_seconds,
-    "retries": _count, "throttle": _count, "port": _port, "max_fail_percentage": _percentage,
-    **dict.fromkeys(_FLAGS, arguments.as_bool), **dict.fromkeys(_TEXTS, _text),
-    **dict.fromkeys(_NAMES, _name)}
+    "timeout": _seconds,
+    "delay": _seconds,
+    "poll": _seconds,
+    "pause": _seconds,
+    "async": _whole_seconds,
+    "retries": _count,
+    "throttle": _count,
+    "port": _port,
+    "max_fail_percentage": _percentage,
+    **dict.fromkeys(_FLAGS, arguments.as_bool),
+    **dict.fromkeys(_TEXTS, _text),
+    **dict.fromkeys(_NAMES, _name),
+}

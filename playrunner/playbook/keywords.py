@@ -16,18 +16,55 @@ from playrunner.variables.templating import Templar
 
 SHARED = frozenset(field.name for field in fields(Keywords))
 PLAY = SHARED - {"delegate_to", "delegate_facts"} | {
-    "name", "hosts", "roles", "vars_files", "vars_prompt", "pre_tasks", "tasks", "post_tasks", "handlers", "serial",
-    "max_fail_percentage", "gather_facts", "gather_subset", "force_handlers", "strategy", "order",
-    "collections"}
+    "name",
+    "hosts",
+    "roles",
+    "vars_files",
+    "vars_prompt",
+    "pre_tasks",
+    "tasks",
+    "post_tasks",
+    "handlers",
+    "serial",
+    "max_fail_percentage",
+    "gather_facts",
+    "gather_subset",
+    "force_handlers",
+    "strategy",
+    "order",
+    "collections",
+}
 BLOCK = SHARED | {"name", "block", "rescue", "always", "collections"}
 STEP = SHARED | {
-    "name", "action", "local_action", "args", "loop", "loop_control", "register", "until", "retries", "delay", "notify",
-    "listen", "changed_when", "failed_when", "async", "poll", "keep", "collections"}
+    "name",
+    "action",
+    "local_action",
+    "args",
+    "loop",
+    "loop_control",
+    "register",
+    "until",
+    "retries",
+    "delay",
+    "notify",
+    "listen",
+    "changed_when",
+    "failed_when",
+    "async",
+    "poll",
+    "keep",
+    "collections",
+}
 # Known elsewhere, not here; said so instead of being ignored.
 REFUSED = {
-    "gather_timeout": "facts are gathered without calling other programs; give the play's steps a timeout instead",
+    "gather_timeout": (
+        "facts are gathered without calling other programs; give the play's steps a timeout instead"
+    ),
     "debugger": "there is no step debugger; use --verbose, or --start-at-task to go on from a step",
-    "become_pass": "passwords are not written in playbooks; set PLAYRUNNER_BECOME_PASSWORD or answer the prompt",
+    "become_pass": (
+        "passwords are not written in playbooks; set PLAYRUNNER_BECOME_PASSWORD or answer the"
+        " prompt"
+    ),
     "fact_path": "local facts are read from /etc/ansible/facts.d only",
 }
 _CONDITIONS = ("when", "until", "changed_when", "failed_when")
@@ -55,9 +92,15 @@ def read_keywords(given: Located) -> Keywords:
     values["environment"] = _environment(given)
     defaults = given.get("module_defaults")
     if defaults is not None and not isinstance(defaults, dict):
-        raise BadInput("module_defaults takes a mapping of module names to arguments", given.place("module_defaults"))
+        raise BadInput(
+            "module_defaults takes a mapping of module names to arguments",
+            given.place("module_defaults"),
+        )
     if any(not isinstance(each, dict) for each in (defaults or {}).values()):
-        raise BadInput("each module of module_defaults takes a mapping of arguments", given.place("module_defaults"))
+        raise BadInput(
+            "each module of module_defaults takes a mapping of arguments",
+            given.place("module_defaults"),
+        )
     values["module_defaults"] = (defaults,) if defaults else ()
     for word in _CONDITIONS:
         check_conditions(given, word)
@@ -68,7 +111,10 @@ def _environment(given: Located) -> tuple[Any, ...]:
     layers = tuple(as_list(given.get("environment")))
     for layer in layers:
         if not isinstance(layer, dict) and not is_template(layer):
-            raise BadInput(f"environment takes a mapping of names to values, not {layer!r}", given.place("environment"))
+            raise BadInput(
+                f"environment takes a mapping of names to values, not {layer!r}",
+                given.place("environment"),
+            )
     return layers
 
 
@@ -89,9 +135,14 @@ def read_vars(given: Located, word: str = "vars") -> dict[str, Any]:
         raise BadInput(f"{word} takes a mapping of names to values", given.place(word))
     for name, inner in value.items():
         if not isinstance(name, str) or not name.isidentifier():
-            raise BadInput(f'"{name}" cannot be a variable name: letters, digits and _ only, not starting with a digit',
-                           value.place(name) if isinstance(value, Located) else given.place(word))
-        check_templates(inner, value.place(name) if isinstance(value, Located) else given.place(word))
+            raise BadInput(
+                f'"{name}" cannot be a variable name: letters, digits and _ only, not starting with'
+                " a digit",
+                value.place(name) if isinstance(value, Located) else given.place(word),
+            )
+        check_templates(
+            inner, value.place(name) if isinstance(value, Located) else given.place(word)
+        )
     return value
 
 
@@ -105,7 +156,9 @@ def conditions(given: Located, word: str) -> tuple[Any, ...]:
 def check_conditions(given: Located, word: str) -> None:
     for condition in as_list(given.get(word)):
         if isinstance(condition, (dict, list)):
-            raise BadInput(f"{word} takes an expression, or a list of expressions", given.place(word))
+            raise BadInput(
+                f"{word} takes an expression, or a list of expressions", given.place(word)
+            )
         if isinstance(condition, str):
             problem = templar.check_expression(condition)
             if problem:
@@ -129,9 +182,11 @@ def check_templates(value: Any, place: Place) -> None:
 
 def circle(chain: tuple[Path, ...], again: Path) -> str:
     """The files from where a circle begins to where it closes."""
-    files = [*chain[chain.index(again.resolve()):], again.resolve()]
+    files = [*chain[chain.index(again.resolve()) :], again.resolve()]
     here = Path.cwd()
-    return " -> ".join(str(file.relative_to(here) if file.is_relative_to(here) else file) for file in files)
+    return " -> ".join(
+        str(file.relative_to(here) if file.is_relative_to(here) else file) for file in files
+    )
 
 
 def as_list(value: Any) -> list[Any]:

@@ -11,7 +11,9 @@ from playrunner.playbook.keyword_values import check
 from playrunner.text.documents import Located
 from playrunner.variables.templating import is_template
 
-_LOOP_CONTROL = frozenset(["loop_var", "index_var", "label", "pause", "extended", "extended_allitems", "break_when"])
+_LOOP_CONTROL = frozenset(
+    ["loop_var", "index_var", "label", "pause", "extended", "extended_allitems", "break_when"]
+)
 
 
 def read_loop(task: Located) -> Loop | None:
@@ -21,27 +23,45 @@ def read_loop(task: Located) -> Loop | None:
             raise BadInput('"loop_control" needs a "loop" beside it', task.place("loop_control"))
         return None
     if len(sources) > 1:
-        raise BadInput(f'a task has one loop; here are "{sources[0]}" and "{sources[1]}"', task.place(sources[1]))
+        raise BadInput(
+            f'a task has one loop; here are "{sources[0]}" and "{sources[1]}"',
+            task.place(sources[1]),
+        )
     control = task.get("loop_control") or Located()
     if not isinstance(control, Located):
         raise BadInput("loop_control takes a mapping", task.place("loop_control"))
     for word in control:
         if word not in _LOOP_CONTROL:
             close = get_close_matches(str(word), _LOOP_CONTROL, 1)
-            raise BadInput(f'loop_control has no "{word}"' + (f'; did you mean "{close[0]}"?' if close else ""),
-                           control.place(word))
+            raise BadInput(
+                f'loop_control has no "{word}"'
+                + (f'; did you mean "{close[0]}"?' if close else ""),
+                control.place(word),
+            )
     check(control)
     keywords.check_conditions(control, "break_when")
     lookup = None if sources[0] == "loop" else str(sources[0]).removeprefix("with_")
     if lookup is not None and lookup not in _lookup_names():
         close = get_close_matches(lookup, _lookup_names(), 1)
-        raise BadInput(f'there is no loop "with_{lookup}"' + (f'; did you mean "with_{close[0]}"?' if close else ""),
-                       task.place(sources[0]))
+        raise BadInput(
+            f'there is no loop "with_{lookup}"'
+            + (f'; did you mean "with_{close[0]}"?' if close else ""),
+            task.place(sources[0]),
+        )
     keywords.check_templates(task[sources[0]], task.place(sources[0]))
-    extended = is_template(control.get("extended")) or arguments.as_bool(control.get("extended") or False)
-    return Loop(task[sources[0]], lookup, str(control.get("loop_var", "item")), control.get("index_var"),
-                control.get("label"), control.get("pause", 0), extended,
-                tuple(keywords.as_list(control.get("break_when"))))
+    extended = is_template(control.get("extended")) or arguments.as_bool(
+        control.get("extended") or False
+    )
+    return Loop(
+        task[sources[0]],
+        lookup,
+        str(control.get("loop_var", "item")),
+        control.get("index_var"),
+        control.get("label"),
+        control.get("pause", 0),
+        extended,
+        tuple(keywords.as_list(control.get("break_when"))),
+    )
 
 
 def _lookup_names() -> frozenset[str]:

@@ -1,4 +1,5 @@
-"""The manual of modules, made from their own code: the class's docstring, its fields, and the comment beside each."""
+"""The manual of modules, made from their own code: the class's docstring, its fields, and the
+comment beside each."""
 
 from __future__ import annotations
 
@@ -27,20 +28,41 @@ def describe(name: str) -> dict[str, Any]:
     full = module_index.canonical(name)
     if full is None:
         close = module_index.nearest(name)
-        raise BadInput(f'there is no module "{name}"' + (f'; did you mean "{close}"?' if close else ""))
+        raise BadInput(
+            f'there is no module "{name}"' + (f'; did you mean "{close}"?' if close else "")
+        )
     cls = module_index.module_class(full)
     notes = _notes(cls)
-    other = {target: sorted(alias for alias, to in cls.aliases.items() if to == target) for target in cls.aliases.values()}
+    other = {
+        target: sorted(alias for alias, to in cls.aliases.items() if to == target)
+        for target in cls.aliases.values()
+    }
     return {
-        "name": full, "summary": inspect.getdoc(cls) or "", "kind": _kind(cls),
+        "name": full,
+        "summary": inspect.getdoc(cls) or "",
+        "kind": _kind(cls),
         "runs_on": "the host" if module_index.runs_on_host(full) else "the controller",
-        "arguments": [{"name": field.name, "type": _type(field.kind), "required": field.required,
-                       "default": None if field.required else field.default, "help": notes.get(field.name, ""),
-                       "aliases": other.get(field.name, [])} for field in arguments.fields(cls).values()]}
+        "arguments": [
+            {
+                "name": field.name,
+                "type": _type(field.kind),
+                "required": field.required,
+                "default": None if field.required else field.default,
+                "help": notes.get(field.name, ""),
+                "aliases": other.get(field.name, []),
+            }
+            for field in arguments.fields(cls).values()
+        ],
+    }
 
 
 def page(found: dict[str, Any]) -> str:
-    lines = [f"{found['name']}  ({found['kind']}, runs on {found['runs_on']})", "", found["summary"], ""]
+    lines = [
+        f"{found['name']}  ({found['kind']}, runs on {found['runs_on']})",
+        "",
+        found["summary"],
+        "",
+    ]
     for field in found["arguments"]:
         given = "required" if field["required"] else f"default {field['default']!r}"
         also = f"; also {', '.join(field['aliases'])}" if field["aliases"] else ""
@@ -51,7 +73,13 @@ def page(found: dict[str, Any]) -> str:
 
 
 def _kind(cls: type[Module]) -> str:
-    return "probe: only looks" if issubclass(cls, Probe) else "action: done each run" if issubclass(cls, Action) else "state"
+    return (
+        "probe: only looks"
+        if issubclass(cls, Probe)
+        else "action: done each run"
+        if issubclass(cls, Action)
+        else "state"
+    )
 
 
 def _notes(cls: type[Module]) -> dict[str, str]:
@@ -63,5 +91,9 @@ def _notes(cls: type[Module]) -> dict[str, str]:
 
 
 def _type(kind: Any) -> str:
-    text = getattr(kind, "__name__", None) if isinstance(kind, type) and not getattr(kind, "__args__", None) else str(kind)
+    text = (
+        getattr(kind, "__name__", None)
+        if isinstance(kind, type) and not getattr(kind, "__args__", None)
+        else str(kind)
+    )
     return re.sub(r"typing\.|Optional", "", str(text)).replace("NoneType", "None")

@@ -17,7 +17,13 @@ _ROOT = Path(__file__).parents[2]
 MODULE_PACKAGES = ("playrunner.modules", "playrunner.training.modules")  # a folder per kind in each
 HOST_KINDS = ("host", "train")  # modules of these run on the hosts, inside the agent
 HOST_PACKAGES = ("playrunner.modules.host", "playrunner.training.modules.train")
-PACKAGES = ("playrunner", "playrunner.hostside", "playrunner.training", *MODULE_PACKAGES, *HOST_PACKAGES)
+PACKAGES = (
+    "playrunner",
+    "playrunner.hostside",
+    "playrunner.training",
+    *MODULE_PACKAGES,
+    *HOST_PACKAGES,
+)
 
 # Names Ansible users write, and where the thing lives here.
 _OTHER_NAMES = {"systemd_service": "systemd", "include": "include_tasks", "gather_facts": "setup"}
@@ -38,13 +44,16 @@ def names() -> dict[str, str]:
 
 
 def canonical(name: str) -> str | None:
-    """The full name for what a playbook says (`copy`, `ansible.builtin.copy`, `host.copy`), or None."""
+    """The full name for what a playbook says (`copy`, `ansible.builtin.copy`, `host.copy`), or
+    None."""
     for prefix in _PREFIXES:
         name = name.removeprefix(prefix)
     name = _OTHER_NAMES.get(name, name)
     if name in names():
         return name
-    return next((f"{home}.{name}" for home in ("host", "play") if f"{home}.{name}" in names()), None)
+    return next(
+        (f"{home}.{name}" for home in ("host", "play") if f"{home}.{name}" in names()), None
+    )
 
 
 def nearest(name: str) -> str | None:
@@ -68,11 +77,14 @@ def module_class(name: str) -> type[Module]:
 
 @cache
 def sources(path: str) -> tuple[tuple[str, str], ...]:
-    """A host module's source and that of everything of ours it imports, in an order in which each can be loaded."""
+    """A host module's source and that of everything of ours it imports, in an order in which each
+    can be loaded."""
     order: dict[str, str] = {}
 
     def visit(name: str) -> None:
-        if name in order or name == "playrunner.hostside.agent":  # the agent is already running there
+        if (
+            name in order or name == "playrunner.hostside.agent"
+        ):  # the agent is already running there
             return
         text = "" if name in PACKAGES else source_file(name).read_text()
         for package, imported in _IMPORT.findall(text):
@@ -82,19 +94,31 @@ def sources(path: str) -> tuple[tuple[str, str], ...]:
                     visit(f"{package}.{leaf}")
         order[name] = text
 
-    for name in (*PACKAGES, "playrunner.hostside.perform", "playrunner.hostside.host_context", "playrunner.hostside.answer", path):
+    for name in (
+        *PACKAGES,
+        "playrunner.hostside.perform",
+        "playrunner.hostside.host_context",
+        "playrunner.hostside.answer",
+        path,
+    ):
         visit(name)
     return tuple(order.items())
 
 
 @cache
 def compiled(name: str) -> bytes:
-    """A module of ours as marshalled code; taken as it is from Python's own cache when that is fresh."""
+    """A module of ours as marshalled code; taken as it is from Python's own cache when that is
+    fresh."""
     source = source_file(name)
     try:
         data = Path(importlib.util.cache_from_source(str(source))).read_bytes()
         status = source.stat()
-        fresh = (importlib.util.MAGIC_NUMBER, 0, int(status.st_mtime) & 0xFFFFFFFF, status.st_size & 0xFFFFFFFF)
+        fresh = (
+            importlib.util.MAGIC_NUMBER,
+            0,
+            int(status.st_mtime) & 0xFFFFFFFF,
+            status.st_size & 0xFFFFFFFF,
+        )
         if struct.unpack("<4sLLL", data[:16]) == fresh:
             return data[16:]
     except OSError:

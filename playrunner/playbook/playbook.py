@@ -18,23 +18,35 @@ from playrunner.playbook.steps import Imported, Surroundings, load_nodes
 from playrunner.text.documents import Located, parse_yaml, read_yaml
 from playrunner.text.written import is_template
 
-_IMPORT_WORDS = frozenset({"import_playbook", "ansible.builtin.import_playbook", "name", "vars", "tags", "when"})
+_IMPORT_WORDS = frozenset(
+    {"import_playbook", "ansible.builtin.import_playbook", "name", "vars", "tags", "when"}
+)
 _SECTIONS = ("pre_tasks", "tasks", "post_tasks")
 
 
-def load_playbook(path: Path, outer: Keywords = Keywords(), chain: tuple[Path, ...] = ()) -> list[Play]:
+def load_playbook(
+    path: Path, outer: Keywords = Keywords(), chain: tuple[Path, ...] = ()
+) -> list[Play]:
     """Every play of a playbook; nothing is run and no host is touched."""
     entries = read_yaml(path)
     if entries is None:
         return []
     if not isinstance(entries, list):
-        raise BadInput("a playbook is a list of plays, each starting with '- hosts: ...'", Place(str(path), 1))
+        raise BadInput(
+            "a playbook is a list of plays, each starting with '- hosts: ...'", Place(str(path), 1)
+        )
     plays: list[Play] = []
     for entry in entries:
         if not isinstance(entry, Located):
-            raise BadInput(f"a play is a mapping with hosts and tasks, not {entry!r}", Place(str(path), 1))
+            raise BadInput(
+                f"a play is a mapping with hosts and tasks, not {entry!r}", Place(str(path), 1)
+            )
         word = next((word for word in entry if str(word).endswith("import_playbook")), None)
-        plays += _imported(entry, word, path, outer, chain) if word else [_load_play(entry, path.parent, outer)]
+        plays += (
+            _imported(entry, word, path, outer, chain)
+            if word
+            else [_load_play(entry, path.parent, outer)]
+        )
     return plays
 
 
@@ -48,12 +60,16 @@ def role_play(role: str, hosts: str, tasks: str = "main") -> Play:
 
 def roles_play(roles: Sequence[str], hosts: str = "localhost") -> Play:
     """A play of whole roles with what they depend on, each once: for verbs that stand for them."""
-    text = json.dumps([{"name": ", ".join(roles), "hosts": hosts, "gather_facts": False, "roles": list(roles)}])
+    text = json.dumps(
+        [{"name": ", ".join(roles), "hosts": hosts, "gather_facts": False, "roles": list(roles)}]
+    )
     (entry,) = parse_yaml(text, "roles")
     return _load_play(entry, Path.cwd(), Keywords())
 
 
-def _imported(entry: Located, word: str, path: Path, outer: Keywords, chain: tuple[Path, ...]) -> list[Play]:
+def _imported(
+    entry: Located, word: str, path: Path, outer: Keywords, chain: tuple[Path, ...]
+) -> list[Play]:
     words.refuse_unknown(entry, _IMPORT_WORDS, "import_playbook")
     name = entry[word]
     if not isinstance(name, str) or is_template(name):
@@ -62,7 +78,10 @@ def _imported(entry: Located, word: str, path: Path, outer: Keywords, chain: tup
     if not os.path.isfile(target):
         raise BadInput(f'there is no playbook "{target}"', entry.place(word))
     if target.resolve() in (chain := (*chain, path.resolve())):
-        raise BadInput(f"playbooks import each other in a circle: {words.circle(chain, target)}", entry.place(word))
+        raise BadInput(
+            f"playbooks import each other in a circle: {words.circle(chain, target)}",
+            entry.place(word),
+        )
     return load_playbook(target, words.read_keywords(entry).under(outer), chain)
 
 
@@ -71,11 +90,16 @@ def _load_play(entry: Located, directory: Path, outer: Keywords) -> Play:
     if "hosts" not in entry:
         raise BadInput('this play has no "hosts"', entry.place())
     if not entry["hosts"] or not isinstance(entry["hosts"], (str, list)):
-        raise BadInput('"hosts" takes a pattern such as all, or a list of them', entry.place("hosts"))
+        raise BadInput(
+            '"hosts" takes a pattern such as all, or a list of them', entry.place("hosts")
+        )
     _check_choice(entry, "strategy", ("free", "linear", "host_pinned"))
-    _check_choice(entry, "order", ("inventory", "sorted", "reverse_sorted", "reverse_inventory", "shuffle"))
+    _check_choice(
+        entry, "order", ("inventory", "sorted", "reverse_sorted", "reverse_inventory", "shuffle")
+    )
     own = words.read_keywords(entry)
-    # A play's variables rank below its roles'; what an importing playbook passes down is the play's too.
+    # A play's variables rank below its roles'; what an importing playbook passes down is the play's
+    # too.
     variables = {name: value for layer in (*outer.vars, *own.vars) for name, value in layer.items()}
     keywords = replace(own.under(outer), vars=())
     imported = Imported([], [], [])
@@ -84,18 +108,34 @@ def _load_play(entry: Located, directory: Path, outer: Keywords) -> Play:
     before = load_nodes(entry.get("pre_tasks"), entry.place("pre_tasks"), around)
     for role in _list(entry, "roles"):
         roles.add(role, entry.place("roles"))
-    tasks, after = (load_nodes(entry.get(name), entry.place(name), around) for name in _SECTIONS[1:])
-    handlers = load_nodes(entry.get("handlers"), entry.place("handlers"), replace(around, handlers=True))
+    tasks, after = (
+        load_nodes(entry.get(name), entry.place(name), around) for name in _SECTIONS[1:]
+    )
+    handlers = load_nodes(
+        entry.get("handlers"), entry.place("handlers"), replace(around, handlers=True)
+    )
     return Play(
-        name=str(entry.get("name") or _hosts_text(entry["hosts"])), hosts=entry["hosts"], place=entry.place(),
-        directory=directory, keywords=keywords, sections=(before, tuple(roles.nodes) + tasks, after),
-        handlers=(*roles.handlers, *imported.handlers, *handlers), roles=(*roles.roles, *imported.roles),
-        mentions=tuple(imported.done), vars=variables, vars_files=tuple(words.as_list(entry.get("vars_files"))),
+        name=str(entry.get("name") or _hosts_text(entry["hosts"])),
+        hosts=entry["hosts"],
+        place=entry.place(),
+        directory=directory,
+        keywords=keywords,
+        sections=(before, tuple(roles.nodes) + tasks, after),
+        handlers=(*roles.handlers, *imported.handlers, *handlers),
+        roles=(*roles.roles, *imported.roles),
+        mentions=tuple(imported.done),
+        vars=variables,
+        vars_files=tuple(words.as_list(entry.get("vars_files"))),
         vars_prompt=_prompts(entry),
-        gather_facts=entry.get("gather_facts", True), gather_subset=entry.get("gather_subset"),
-        serial=_serial(entry), max_fail_percentage=entry.get("max_fail_percentage"),
-        any_errors_fatal=entry.get("any_errors_fatal", False), force_handlers=_flag(entry, "force_handlers"),
-        strategy=str(entry.get("strategy", "free")), order=str(entry.get("order", "inventory")))
+        gather_facts=entry.get("gather_facts", True),
+        gather_subset=entry.get("gather_subset"),
+        serial=_serial(entry),
+        max_fail_percentage=entry.get("max_fail_percentage"),
+        any_errors_fatal=entry.get("any_errors_fatal", False),
+        force_handlers=_flag(entry, "force_handlers"),
+        strategy=str(entry.get("strategy", "free")),
+        order=str(entry.get("order", "inventory")),
+    )
 
 
 def _list(entry: Located, word: str) -> list[Any]:
@@ -110,7 +150,10 @@ def _serial(entry: Located) -> tuple[Any, ...]:
     for size in sizes:
         text = str(size)
         if not is_template(size) and not (text.removesuffix("%").isdecimal()):
-            raise BadInput(f"serial takes a number of hosts or a percentage, not {size!r}", entry.place("serial"))
+            raise BadInput(
+                f"serial takes a number of hosts or a percentage, not {size!r}",
+                entry.place("serial"),
+            )
     return sizes
 
 
@@ -123,14 +166,18 @@ def _flag(entry: Located, word: str) -> bool:
 
 def _check_choice(entry: Located, word: str, choices: tuple[str, ...]) -> None:
     if word in entry and str(entry[word]).removeprefix("ansible.builtin.") not in choices:
-        raise BadInput(f'{word} cannot be "{entry[word]}"; one of {", ".join(choices)}', entry.place(word))
+        raise BadInput(
+            f'{word} cannot be "{entry[word]}"; one of {", ".join(choices)}', entry.place(word)
+        )
 
 
 def _prompts(entry: Located) -> tuple[Located, ...]:
     prompts = _list(entry, "vars_prompt")
     for prompt in prompts:
         if not isinstance(prompt, Located) or "name" not in prompt:
-            raise BadInput('each of vars_prompt is a mapping with a "name"', entry.place("vars_prompt"))
+            raise BadInput(
+                'each of vars_prompt is a mapping with a "name"', entry.place("vars_prompt")
+            )
     return tuple(prompts)
 
 

@@ -22,7 +22,12 @@ SUFFIXES = ("", ".yml", ".yaml", ".json")
 
 
 def find_role(name: str, place: Place, play_directory: Path) -> Path:
-    folders = [play_directory / "roles", Path.cwd() / "roles", play_directory, play_directory.parent / "roles"]
+    folders = [
+        play_directory / "roles",
+        Path.cwd() / "roles",
+        play_directory,
+        play_directory.parent / "roles",
+    ]
     if "/" in name:
         folders.insert(0, Path("/"))
         name = os.path.expanduser(name)
@@ -30,28 +35,56 @@ def find_role(name: str, place: Place, play_directory: Path) -> Path:
         for spelled in (name, name.replace("-", "_")):
             if os.path.isdir(folder / spelled):
                 return folder / spelled
-    known = sorted({path.name for folder in folders[:2] if folder.is_dir() for path in folder.iterdir() if path.is_dir()})
+    known = sorted(
+        {
+            path.name
+            for folder in folders[:2]
+            if folder.is_dir()
+            for path in folder.iterdir()
+            if path.is_dir()
+        }
+    )
     close = get_close_matches(name, known, 1)
-    hint = f'did you mean "{close[0]}"?' if close else f"looked in {', '.join(dict.fromkeys(map(str, folders)))}"
+    hint = (
+        f'did you mean "{close[0]}"?'
+        if close
+        else f"looked in {', '.join(dict.fromkeys(map(str, folders)))}"
+    )
     raise BadInput(f'there is no role "{name}"; {hint}', place)
 
 
-def load_role(name: str, params: Mapping[str, Any], place: Place, around: Surroundings,
-              parts: Mapping[str, str] | None = None) -> Role:
-    """The role with its variables; `parts` names other files than main (tasks_from, vars_from, defaults_from)."""
+def load_role(
+    name: str,
+    params: Mapping[str, Any],
+    place: Place,
+    around: Surroundings,
+    parts: Mapping[str, str] | None = None,
+) -> Role:
+    """The role with its variables; `parts` names other files than main (tasks_from, vars_from,
+    defaults_from)."""
     parts = parts or {}
     path = find_role(name, place, around.play_directory)
     for folder in _PLUGIN_FOLDERS:
         if (path / folder).is_dir():
-            raise BadInput(f"roles with {folder}/ of their own are not supported;"
-                           " write a module under playrunner/modules/ instead", Place(str(path / folder)))
+            raise BadInput(
+                f"roles with {folder}/ of their own are not supported;"
+                " write a module under playrunner/modules/ instead",
+                Place(str(path / folder)),
+            )
     chain = (*around.role.parents, around.role.name) if around.role else ()
-    return Role(path.name, path, variables_file(path, "defaults", parts.get("defaults_from", "main"), place),
-                variables_file(path, "vars", parts.get("vars_from", "main"), place), params, chain)
+    return Role(
+        path.name,
+        path,
+        variables_file(path, "defaults", parts.get("defaults_from", "main"), place),
+        variables_file(path, "vars", parts.get("vars_from", "main"), place),
+        params,
+        chain,
+    )
 
 
 def variables_file(role: Path, folder: str, name: str, place: Place) -> dict[str, Any]:
-    """A role's defaults or vars: one file, or a folder of files that add up in order of their names."""
+    """A role's defaults or vars: one file, or a folder of files that add up in order of their
+    names."""
     found = _main_file(role, folder, name)
     if found is None:
         if name != "main":
@@ -61,12 +94,16 @@ def variables_file(role: Path, folder: str, name: str, place: Place) -> dict[str
     for file in sorted(found.iterdir()) if found.is_dir() else [found]:
         value = read_yaml(file) or {}
         if not isinstance(value, Located | dict):
-            raise BadInput("a file of variables holds a mapping of names to values", Place(str(file), 1))
+            raise BadInput(
+                "a file of variables holds a mapping of names to values", Place(str(file), 1)
+            )
         merged.update(value)
     return merged
 
 
-def role_nodes(role: Role, place: Place, around: Surroundings, tasks_from: str = "main") -> tuple[Node, ...]:
+def role_nodes(
+    role: Role, place: Place, around: Surroundings, tasks_from: str = "main"
+) -> tuple[Node, ...]:
     file = _main_file(role.path, "tasks", tasks_from)
     if file is None:
         if tasks_from != "main":
@@ -75,7 +112,9 @@ def role_nodes(role: Role, place: Place, around: Surroundings, tasks_from: str =
     return load_step_file(file, replace(around, role=role), place)
 
 
-def role_handlers(role: Role, around: Surroundings, handlers_from: str = "main") -> tuple[Node, ...]:
+def role_handlers(
+    role: Role, around: Surroundings, handlers_from: str = "main"
+) -> tuple[Node, ...]:
     file = _main_file(role.path, "handlers", handlers_from)
     return load_step_file(file, replace(around, role=role, handlers=True)) if file else ()
 
@@ -93,7 +132,8 @@ def read_meta(role: Role) -> Located:
 
 
 class RoleList:
-    """The roles a play names, dependencies first, each once unless its parameters differ or it allows more."""
+    """The roles a play names, dependencies first, each once unless its parameters differ or it
+    allows more."""
 
     def __init__(self, around: Surroundings, done: list[tuple[Any, ...]] | None = None) -> None:
         self.around = around
@@ -102,13 +142,22 @@ class RoleList:
         self.handlers: list[Node] = []
         self.done = [] if done is None else done  # mentions so far: name, parameters, keywords
 
-    def add(self, entry: Any, place: Place, outer: Surroundings | None = None, chain: tuple[str, ...] = (),
-            parts: Mapping[str, str] | None = None, again: bool = False) -> None:
+    def add(
+        self,
+        entry: Any,
+        place: Place,
+        outer: Surroundings | None = None,
+        chain: tuple[str, ...] = (),
+        parts: Mapping[str, str] | None = None,
+        again: bool = False,
+    ) -> None:
         around = outer or self.around
         name, params, keywords = _role_entry(entry, place)
         place = entry.place() if isinstance(entry, Located) else place
         if name in chain:
-            raise BadInput(f"roles depend on each other in a circle: {' -> '.join([*chain, name])}", place)
+            raise BadInput(
+                f"roles depend on each other in a circle: {' -> '.join([*chain, name])}", place
+            )
         role = load_role(name, params, place, around, parts)
         meta = read_meta(role)
         allowed = again or bool(meta.get("allow_duplicates", False))
@@ -120,7 +169,9 @@ class RoleList:
         if not isinstance(dependencies, list):
             raise BadInput("dependencies is a list of roles", meta.place("dependencies"))
         for dependency in dependencies:
-            self.add(dependency, meta.place("dependencies"), replace(inside, role=role), (*chain, name))
+            self.add(
+                dependency, meta.place("dependencies"), replace(inside, role=role), (*chain, name)
+            )
         self.done.append(mention)
         self.roles.append(role)
         self.nodes += role_nodes(role, place, inside, (parts or {}).get("tasks_from", "main"))
@@ -128,7 +179,8 @@ class RoleList:
 
 
 def bring_role(given: Mapping[str, Any], place: Place, around: Surroundings) -> tuple[Node, ...]:
-    """The steps of a role where a task names it; its handlers and variables belong to the whole play."""
+    """The steps of a role where a task names it; its handlers and variables belong to the whole
+    play."""
     found = RoleList(around, around.imported.done if around.imported else None)
     found.add(str(given["name"]), place, parts=role_parts(given), again=True)
     if around.imported is not None:
@@ -152,7 +204,10 @@ def _role_entry(entry: Any, place: Place) -> tuple[str, dict[str, Any], Keywords
     if not isinstance(name, str) or not name:
         raise BadInput('this role has no name; write "- role: NAME"', entry.place())
     if is_template(name):
-        raise BadInput('a role needs a plain name here; use "include_role" for a name from a template', entry.place())
+        raise BadInput(
+            'a role needs a plain name here; use "include_role" for a name from a template',
+            entry.place(),
+        )
     params = {key: value for key, value in entry.items() if key not in _ROLE_WORDS}
     for key, value in params.items():
         words.check_templates(value, entry.place(key))
@@ -162,6 +217,8 @@ def _role_entry(entry: Any, place: Place) -> tuple[str, dict[str, Any], Keywords
 def _main_file(role: Path, folder: str, name: str) -> Path | None:
     for suffix in (".yml", ".yaml", ".json", ""):
         candidate = role / folder / f"{name}{suffix}"
-        if os.path.isfile(candidate) or (os.path.isdir(candidate) and folder in ("vars", "defaults")):
+        if os.path.isfile(candidate) or (
+            os.path.isdir(candidate) and folder in ("vars", "defaults")
+        ):
             return candidate
     return None

@@ -18,14 +18,18 @@ from playrunner.text.documents import read_json_object
 
 
 @contextmanager
-def inventory_lock(files: tuple[Path, ...], command: str, wait: bool, say: Callable[[str], None]) -> Iterator[None]:
+def inventory_lock(
+    files: tuple[Path, ...], command: str, wait: bool, say: Callable[[str], None]
+) -> Iterator[None]:
     """Hold the inventory's lock; another holder is named, then waited for or refused."""
     from filelock import FileLock, Timeout
 
     folder = state_directory() / "locks"
     with recording_in(folder):
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-    name = hashlib.sha256("\n".join(str(file.absolute()) for file in files).encode()).hexdigest()[:16]
+    name = hashlib.sha256("\n".join(str(file.absolute()) for file in files).encode()).hexdigest()[
+        :16
+    ]
     lock, note = FileLock(folder / f"{name}.lock"), folder / f"{name}.json"
     try:
         with recording_in(folder):
@@ -35,14 +39,25 @@ def inventory_lock(files: tuple[Path, ...], command: str, wait: bool, say: Calla
             yield
             return
         if not wait:
-            raise LockHeld(f"another run works on this inventory: {_holder(note)}; run again when it is done,"
-                           " or leave out --no-wait to wait for it") from None
+            raise LockHeld(
+                f"another run works on this inventory: {_holder(note)}; run again when it is done,"
+                " or leave out --no-wait to wait for it"
+            ) from None
         say(f"waiting for another run on this inventory: {_holder(note)} (Ctrl-C to give up)")
         lock.acquire()
     try:
         with recording_in(folder):
-            note.write_text(json.dumps({"pid": os.getpid(), "user": _user(), "host": socket.gethostname(),
-                                        "command": command, "since": time.time()}))
+            note.write_text(
+                json.dumps(
+                    {
+                        "pid": os.getpid(),
+                        "user": _user(),
+                        "host": socket.gethostname(),
+                        "command": command,
+                        "since": time.time(),
+                    }
+                )
+            )
         yield
     finally:
         note.unlink(missing_ok=True)
@@ -57,7 +72,8 @@ def _user() -> str:
 
 
 def _started_us(note: Path) -> bool:
-    """Whether we are a step of the run that holds the lock: it waits for us, so we work under its lock."""
+    """Whether we are a step of the run that holds the lock: it waits for us, so we work under its
+    lock."""
     try:
         held = read_json_object(note)
     except BadInput:
@@ -75,7 +91,9 @@ def _parent(pid: int) -> int:
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except OSError:
-        told = subprocess.run(["ps", "-o", "ppid=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout.strip()
+        told = subprocess.run(
+            ["ps", "-o", "ppid=", "-p", str(pid)], capture_output=True, text=True, check=False
+        ).stdout.strip()
         return int(told) if told.isdigit() else 0
 
 

@@ -1,4 +1,5 @@
-"""Ledger: what each run meant to do and did, one JSON line per event, in a folder of its own that outlives the run."""
+"""Ledger: what each run meant to do and did, one JSON line per event, in a folder of its own that
+outlives the run."""
 
 from __future__ import annotations
 
@@ -38,14 +39,17 @@ def recording_in(folder: Path) -> Iterator[None]:
     except TimeoutError:
         raise  # a lock that another run holds
     except OSError as error:
-        raise BadInput(f"the run cannot be recorded in {folder}: {error.strerror or error};"
-                       " set PLAYRUNNER_STATE_HOME to a folder that can be written") from None
+        raise BadInput(
+            f"the run cannot be recorded in {folder}: {error.strerror or error};"
+            " set PLAYRUNNER_STATE_HOME to a folder that can be written"
+        ) from None
 
 
 class Ledger:
     """The record of one run. Intent is written before a step starts, outcome after it ended.
 
-    A disk that fills up does not end a run that is under way: `lost` is why something is missing in the record.
+    A disk that fills up does not end a run that is under way: `lost` is why something is missing in
+    the record.
     """
 
     def __init__(self, command: str, directory: Path | None = None) -> None:
@@ -73,9 +77,17 @@ class Ledger:
         self.event("intent", host=host, step=step, module=module, place=place)
 
     def hear(self, result: Result) -> None:
-        self.event("outcome", host=result.host, step=result.step, module=result.module, status=result.status,
-                   changed=result.changed, seconds=result.seconds, place=str(result.place),
-                   **({"msg": result.message} if result.status in ("failed", "unreachable") else {}))
+        self.event(
+            "outcome",
+            host=result.host,
+            step=result.step,
+            module=result.module,
+            status=result.status,
+            changed=result.changed,
+            seconds=result.seconds,
+            place=str(result.place),
+            **({"msg": result.message} if result.status in ("failed", "unreachable") else {}),
+        )
         self.output(result.host, _log_text(result))
 
     def output(self, host: str, text: str) -> None:
@@ -91,8 +103,16 @@ class Ledger:
     def close(self, recap: Recap, exit_code: int, seconds: float) -> None:
         self.event("end", exit_code=exit_code, seconds=round(seconds, 3))
         os.close(self._events)
-        summary = {"run_id": self.run_id, "exit_code": exit_code, "seconds": round(seconds, 3), "recap": recap.hosts,
-                   "slowest": [{"seconds": taken, "host": host, "step": step} for taken, host, step in recap.slowest]}
+        summary = {
+            "run_id": self.run_id,
+            "exit_code": exit_code,
+            "seconds": round(seconds, 3),
+            "recap": recap.hosts,
+            "slowest": [
+                {"seconds": taken, "host": host, "step": step}
+                for taken, host, step in recap.slowest
+            ],
+        }
         scratch = self.folder / ".recap.json"
         with self._missing_if_full(), _all_or_nothing(scratch):
             scratch.write_text(as_json(summary, indent=2) + "\n")
@@ -102,12 +122,16 @@ class Ledger:
     def loss(self) -> NotWritten:
         """What to say when something is missing in the record."""
         assert self.lost
-        return NotWritten(f"the record of this run in {self.folder} is not complete: {self.lost.strerror or self.lost};"
-                          " the run itself went on; make room, or set PLAYRUNNER_STATE_HOME to another folder")
+        return NotWritten(
+            f"the record of this run in {self.folder} is not complete:"
+            f" {self.lost.strerror or self.lost}; the run itself went on; make room, or set"
+            " PLAYRUNNER_STATE_HOME to another folder"
+        )
 
     @contextmanager
     def _missing_if_full(self) -> Iterator[None]:
-        """One writer at a time, so that a line which does not fit can be taken back; the first reason is kept."""
+        """One writer at a time, so that a line which does not fit can be taken back; the first
+        reason is kept."""
         with self._lock:
             try:
                 yield

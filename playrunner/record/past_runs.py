@@ -1,4 +1,5 @@
-"""Past runs, read back: what a crash, a full disk or another program left in a record is passed over, and counted."""
+"""Past runs, read back: what a crash, a full disk or another program left in a record is passed
+over, and counted."""
 
 from __future__ import annotations
 
@@ -15,8 +16,17 @@ from playrunner.text.answers import misfit, too_deep
 
 MOST_LINE = 16 << 20  # bytes; the longest real lines hold a step's message
 _YEAR_10000 = 253_402_300_800.0  # what a clock can show ends here
-_EVENT = {"at!": float, "event!": str, "command": str, "pid": int, "exit_code": int, "seconds": float,
-          **dict.fromkeys(("host", "step", "module", "place", "status", "msg", "subject", "call", "token"), str)}
+_EVENT = {
+    "at!": float,
+    "event!": str,
+    "command": str,
+    "pid": int,
+    "exit_code": int,
+    "seconds": float,
+    **dict.fromkeys(
+        ("host", "step", "module", "place", "status", "msg", "subject", "call", "token"), str
+    ),
+}
 _RECAP = {"run_id": str, "exit_code": int, "seconds": float, "recap": {"*": {"*": int}}}
 
 
@@ -47,11 +57,16 @@ def runs(directory: Path | None = None, unreadable: Unreadable | None = None) ->
     """Every recorded run, newest first."""
     root = (directory or state_directory()) / "runs"
     try:
-        folders = sorted((path for path in root.iterdir() if path.is_dir() and not path.is_symlink()), reverse=True)
+        folders = sorted(
+            (path for path in root.iterdir() if path.is_dir() and not path.is_symlink()),
+            reverse=True,
+        )
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise BadInput(f"the records of runs cannot be read: {error.strerror}", Place(str(root))) from None
+        raise BadInput(
+            f"the records of runs cannot be read: {error.strerror}", Place(str(root))
+        ) from None
     return [_read(folder, unreadable or Unreadable()) for folder in folders]
 
 
@@ -94,7 +109,11 @@ def _without_nulls(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _finite(value: dict[str, Any]) -> bool:
-    return all(math.isfinite(value[name]) for name in ("at", "seconds") if isinstance(value.get(name), float))
+    return all(
+        math.isfinite(value[name])
+        for name in ("at", "seconds")
+        if isinstance(value.get(name), float)
+    )
 
 
 def _read(folder: Path, unreadable: Unreadable) -> RunRecord:
@@ -109,4 +128,6 @@ def _read(folder: Path, unreadable: Unreadable) -> RunRecord:
         recap = None
     if recap is None:
         unreadable.parts.append(str(folder / "recap.json"))
-    return RunRecord(folder.name, folder, str(first.get("command") or ""), float(first.get("at", 0)), recap or {})
+    return RunRecord(
+        folder.name, folder, str(first.get("command") or ""), float(first.get("at", 0)), recap or {}
+    )

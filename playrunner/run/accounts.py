@@ -1,4 +1,5 @@
-"""Clouds: the accounts a run works in and the mark it leaves there, from the variables of the inventory."""
+"""Clouds: the accounts a run works in and the mark it leaves there, from the variables of the
+inventory."""
 
 from __future__ import annotations
 
@@ -52,12 +53,17 @@ class Clouds:
 
         settings = settings_of(lambda name: _value(scope, name))
         with self._lock:
-            return self._clusters.setdefault(settings, Cluster(lambda: open_transport(settings, scope)))
+            return self._clusters.setdefault(
+                settings, Cluster(lambda: open_transport(settings, scope))
+            )
 
     def owner(self, scope: Scope) -> Owner:
         name = _value(scope, "cluster_name")
         if not name:
-            raise BadInput('cluster_name is not set; it marks everything that is made: give it in the inventory (all: vars:)')
+            raise BadInput(
+                "cluster_name is not set; it marks everything that is made: give it in the"
+                " inventory (all: vars:)"
+            )
         return owner_of(str(name), self._run, str(_value(scope, "ttl")))
 
 

@@ -1,7 +1,8 @@
 """Background: steps whose work goes on elsewhere (a cloud), each in a thread of its own.
 
-A step starts at once and waits only for the registered values it reads: what reads what is the graph of a run, and nobody
-has to write it down. Who read which name is remembered, since taking things away goes the same ways backwards.
+A step starts at once and waits only for the registered values it reads: what reads what is the
+graph of a run, and nobody has to write it down. Who read which name is remembered, since taking
+things away goes the same ways backwards.
 """
 
 from __future__ import annotations
@@ -29,8 +30,11 @@ class Background:
         self._flights: list[Flight] = []
         self._stopped = threading.Event()
 
-    def start(self, flight: Flight, fill: Callable[[], None], take_in: Callable[[Flight], None]) -> None:
-        """Have a step filled with its turns by a thread; its result is taken in as soon as it is there."""
+    def start(
+        self, flight: Flight, fill: Callable[[], None], take_in: Callable[[Flight], None]
+    ) -> None:
+        """Have a step filled with its turns by a thread; its result is taken in as soon as it is
+        there."""
         flight.landed = threading.Event()
         self._flights.append(flight)
 
@@ -41,7 +45,8 @@ class Background:
                 take_in(flight)
             except Interrupted:
                 flight.abandoned = True
-            except Exception as problem:  # a defect: raised again by the host's own thread, which knows how to tell it
+            # A defect: raised again by the host's own thread, which knows how to tell it
+            except Exception as problem:
                 flight.problem = problem
             finally:
                 flight.landed.set()
@@ -49,11 +54,19 @@ class Background:
         threading.Thread(target=work, name=flight.step.title, daemon=True).start()
 
     def wait(self, flight: Flight) -> Flight:
-        """Wait for a step; gives the one that has come to its end: this, or another that failed meanwhile."""
+        """Wait for a step; gives the one that has come to its end: this, or another that failed
+        meanwhile."""
         assert flight.landed
         while not flight.landed.wait(LOOK_SECONDS):
             self._batch.check_going()
-            failed = next((one for one in self._flights if one.landed and one.landed.is_set() and _has_failed(one)), None)
+            failed = next(
+                (
+                    one
+                    for one in self._flights
+                    if one.landed and one.landed.is_set() and _has_failed(one)
+                ),
+                None,
+            )
             if failed:
                 return failed
         return flight
@@ -85,14 +98,19 @@ class Background:
 class Branch(Waiter):
     """How one step in the background waits for values: each by its name, nothing else."""
 
-    def __init__(self, background: Background, producers: Mapping[str, Flight], others: Waiter) -> None:
+    def __init__(
+        self, background: Background, producers: Mapping[str, Flight], others: Waiter
+    ) -> None:
         self._background, self._others = background, others
-        self._producers = dict(producers)  # as they stand when the step is started: later ones are not for it
+        self._producers = dict(
+            producers
+        )  # as they stand when the step is started: later ones are not for it
         self.tentative = others.tentative
         self.read: set[str] = set()
 
     def settle(self) -> None:
-        """Nothing: what a template looks up besides names (files, the environment) is taken as it is found."""
+        """Nothing: what a template looks up besides names (files, the environment) is taken as it
+        is found."""
 
     def wait_for(self, name: str) -> None:
         flight = self._producers.get(name)

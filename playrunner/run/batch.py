@@ -34,8 +34,14 @@ class Outcome:
 class Batch:
     """Hosts run on their own; this is all they share while they do."""
 
-    def __init__(self, hosts: list[str], slots: threading.Semaphore, going: threading.Event, lockstep: bool = False,
-                 max_fail_percentage: float | None = None) -> None:
+    def __init__(
+        self,
+        hosts: list[str],
+        slots: threading.Semaphore,
+        going: threading.Event,
+        lockstep: bool = False,
+        max_fail_percentage: float | None = None,
+    ) -> None:
         self.hosts = hosts
         self.lockstep = lockstep
         self.failed: set[str] = set()
@@ -52,7 +58,9 @@ class Batch:
     @property
     def active(self) -> list[str]:
         """Hosts still in the play, in their order."""
-        return [host for host in self.hosts if host not in self.failed and host not in self.unreachable]
+        return [
+            host for host in self.hosts if host not in self.failed and host not in self.unreachable
+        ]
 
     @contextmanager
     def slot(self) -> Iterator[None]:
@@ -99,9 +107,12 @@ class Batch:
         self._wait(lambda: all(reached >= position for reached in self._progress.values()))
 
     def fail(self, host: str, position: Position, fatal: bool) -> None:
-        """A host is out; perhaps the play ends for the others, once they have done the step that failed."""
+        """A host is out; perhaps the play ends for the others, once they have done the step that
+        failed."""
         self.failed.add(host)
-        too_many = self._most_failed is not None and 100 * len(self.failed) / len(self.hosts) > float(self._most_failed)
+        too_many = self._most_failed is not None and 100 * len(self.failed) / len(
+            self.hosts
+        ) > float(self._most_failed)
         if (fatal or too_many) and self.doomed_at is None:
             self.doomed_at = position
 

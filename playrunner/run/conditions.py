@@ -22,7 +22,9 @@ def judge(flight: Flight, turn: Turn) -> None:
         if step.changed_when is not None:
             values["changed"] = scope.world.templar.truth(step.changed_when, scope)
         if step.failed_when is not None:
-            values["failed"] = values["failed_when_result"] = scope.world.templar.truth(step.failed_when, scope)
+            values["failed"] = values["failed_when_result"] = scope.world.templar.truth(
+                step.failed_when, scope
+            )
     except PlayrunnerError as error:
         values.update(failed=True, msg=str(error))
 
@@ -44,4 +46,8 @@ def satisfied(flight: Flight, turn: Turn) -> bool:
 
 
 def _with_result(flight: Flight, turn: Turn) -> Scope:
-    return turn.scope.inner({flight.step.register: turn.values}) if flight.step.register else turn.scope
+    return (
+        turn.scope.inner({flight.step.register: turn.values})
+        if flight.step.register
+        else turn.scope
+    )

@@ -32,7 +32,9 @@ class Context:
     diff: bool
     connection: Callable[[], Connection]  # opened when first asked for
     reset_connection: Callable[[], None]
-    on_host: Callable[[str, dict[str, Any]], tuple[dict[str, Any], bytes]]  # another module, on the step's host
+    on_host: Callable[
+        [str, dict[str, Any]], tuple[dict[str, Any], bytes]
+    ]  # another module, on the step's host
     sleep: Callable[[float], None]
     show: Callable[[str], None]
     ask: Callable[[str, bool], str]
@@ -47,9 +49,12 @@ class Context:
 
     @property
     def aws(self) -> Aws:
-        # Not a cached_property: before Python 3.12 all instances share its lock, and finding an account out may have to wait.
+        # Not a cached_property: before Python 3.12 all instances share its lock, and finding an
+        # account out may have to wait.
         if self._aws is None:
-            self._aws = Aws(self.clouds.aws(self.scope), self.subject, self.clouds.intents, self.sleep)
+            self._aws = Aws(
+                self.clouds.aws(self.scope), self.subject, self.clouds.intents, self.sleep
+            )
         return self._aws
 
     @property
@@ -57,7 +62,9 @@ class Context:
         if self._gcp is None:
             from playrunner.gcp.client import Gcp
 
-            self._gcp = Gcp(self.clouds.gcp(self.scope), self.subject, self.clouds.intents, self.sleep)
+            self._gcp = Gcp(
+                self.clouds.gcp(self.scope), self.subject, self.clouds.intents, self.sleep
+            )
         return self._gcp
 
     @property
@@ -65,7 +72,9 @@ class Context:
         if self._kube is None:
             from playrunner.kube.client.client import Kube
 
-            self._kube = Kube(self.clouds.kube(self.scope), self.subject, self.clouds.intents, self.sleep)
+            self._kube = Kube(
+                self.clouds.kube(self.scope), self.subject, self.clouds.intents, self.sleep
+            )
         return self._kube
 
     @property
@@ -84,7 +93,8 @@ class Context:
         return self.scope.world.templar.truth(condition, self.scope)
 
     def evaluate(self, expression: str) -> Any:
-        """The value of an expression: a module's own, or one that `raw` handed to it as the playbook has it."""
+        """The value of an expression: a module's own, or one that `raw` handed to it as the
+        playbook has it."""
         own = Written(expression) if type(expression) is str else expression
         return self.scope.world.templar.evaluate(own, self.scope)
 
@@ -92,7 +102,9 @@ class Context:
         return self.scope.world.templar.render(value, self.scope)
 
     def render_file(self, path: Path, **settings: Any) -> str:
-        return self.scope.world.templar.render_file(path.read_text(), self.scope, name=str(path), **settings)
+        return self.scope.world.templar.render_file(
+            path.read_text(), self.scope, name=str(path), **settings
+        )
 
     def find(self, path: str, folder: str) -> Path:
         return self.scope.find(path, folder)

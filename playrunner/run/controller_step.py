@@ -1,4 +1,5 @@
-"""Controller: steps that are done here, not by an agent on a host: variables, includes, and things in a cloud."""
+"""Controller: steps that are done here, not by an agent on a host: variables, includes, and things
+in a cloud."""
 
 from __future__ import annotations
 
@@ -25,9 +26,23 @@ Sleep = Callable[[float], None]
 class Controller:
     """One strand's way of doing steps itself."""
 
-    def __init__(self, shared: Shared, requests: Requests, courier: Courier, host: str, waiter: Waiter, sleep: Sleep,
-                 background_sleep: Sleep) -> None:
-        self.shared, self.requests, self.courier, self.host, self.waiter = shared, requests, courier, host, waiter
+    def __init__(
+        self,
+        shared: Shared,
+        requests: Requests,
+        courier: Courier,
+        host: str,
+        waiter: Waiter,
+        sleep: Sleep,
+        background_sleep: Sleep,
+    ) -> None:
+        self.shared, self.requests, self.courier, self.host, self.waiter = (
+            shared,
+            requests,
+            courier,
+            host,
+            waiter,
+        )
         self.sleep, self.background_sleep = sleep, background_sleep
 
     def do(self, flight: Flight, turn: Turn) -> dict[str, Any]:
@@ -35,13 +50,19 @@ class Controller:
         step, scope = flight.step, turn.scope
         cls = module_index.module_class(step.module)
         survey = self.shared.survey
-        given = (survey if survey and cls.in_background else self.requests).arguments_of(step, scope)
+        given = (survey if survey and cls.in_background else self.requests).arguments_of(
+            step, scope
+        )
         if step.module in ("play.include_tasks", "play.include_role"):
             return {"changed": False, "include": given}
         module = cls(**given)
         ctx = self._context(flight, turn, module)
         try:
-            values = self._brought(flight, turn, module, ctx) if cls.in_background else perform(module, ctx)
+            values = (
+                self._brought(flight, turn, module, ctx)
+                if cls.in_background
+                else perform(module, ctx)
+            )
         except Failed as failure:
             return {"changed": False, "failed": True, "msg": str(failure), **failure.values}
         if cls.of_the_controller:
@@ -77,16 +98,30 @@ class Controller:
         title = f"{flight.title} ({turn.label})" if turn.label else flight.title
 
         def on_host(module: str, given: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-            parcel = self.courier.send(self.requests.seat_of(step, scope), module, {"args": given, "halt": False})
+            parcel = self.courier.send(
+                self.requests.seat_of(step, scope), module, {"args": given, "halt": False}
+            )
             return self.courier.wait(parcel), parcel.body
 
         # A survey looks once: what is waited for when things are made may never come when they go.
-        check = self.requests.checks(step, scope) or (shared.survey is not None and isinstance(module, Probe))
+        check = self.requests.checks(step, scope) or (
+            shared.survey is not None and isinstance(module, Probe)
+        )
         return Context(
-            self.host, scope, shared.world.inventory, check, shared.options.diff,
+            self.host,
+            scope,
+            shared.world.inventory,
+            check,
+            shared.options.diff,
             connection=lambda: shared.pool.get(self.requests.seat_of(step, scope).target),
-            reset_connection=lambda: self.courier.reset(self.requests.seat_of(step, scope)), on_host=on_host,
+            reset_connection=lambda: self.courier.reset(self.requests.seat_of(step, scope)),
+            on_host=on_host,
             sleep=self.background_sleep if module.in_background else self.sleep,
-            show=lambda text: None if flight.hidden else shared.report.output(self.host, text), ask=shared.report.ask,
-            clouds=shared.clouds, subject=title,
-            progress=lambda text: shared.report.progress(self.host, title, "" if flight.hidden else text))
+            show=lambda text: None if flight.hidden else shared.report.output(self.host, text),
+            ask=shared.report.ask,
+            clouds=shared.clouds,
+            subject=title,
+            progress=lambda text: shared.report.progress(
+                self.host, title, "" if flight.hidden else text
+            ),
+        )

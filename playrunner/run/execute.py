@@ -49,7 +49,9 @@ class Execution:
         shared, world = self.shared, self.shared.world
         world.inventory = world.inventory.with_adjacent(play.directory)
         scope = Scope(world, "localhost")
-        hosts = patterns.select(world.inventory, world.templar.render(play.hosts, scope), shared.options.limit or None)
+        hosts = patterns.select(
+            world.inventory, world.templar.render(play.hosts, scope), shared.options.limit or None
+        )
         names = ordered([host for host in hosts if host not in shared.gone], play.order)
         variables = self._variables(play, hosts)
         shared.report.play_starts(play, names)
@@ -64,14 +66,18 @@ class Execution:
         shared.report.flush()
 
     def _variables(self, play: Play, hosts: Sequence[str]) -> PlayVariables:
-        variables = PlayVariables(play, {
-            "ansible_play_hosts_all": list(hosts),
-            "ansible_play_hosts": lambda: [host for host in hosts if host not in self._lost()],
-            "play_hosts": lambda: [host for host in hosts if host not in self._lost()],
-            "ansible_play_batch": lambda: self._batch.active if self._batch else list(hosts),
-            "ansible_play_role_names": [role.name for role in play.roles],
-            "ansible_role_names": [role.name for role in play.roles],
-        }, prompted=self._prompt(play))
+        variables = PlayVariables(
+            play,
+            {
+                "ansible_play_hosts_all": list(hosts),
+                "ansible_play_hosts": lambda: [host for host in hosts if host not in self._lost()],
+                "play_hosts": lambda: [host for host in hosts if host not in self._lost()],
+                "ansible_play_batch": lambda: self._batch.active if self._batch else list(hosts),
+                "ansible_play_role_names": [role.name for role in play.roles],
+                "ansible_role_names": [role.name for role in play.roles],
+            },
+            prompted=self._prompt(play),
+        )
         for role in play.roles:
             variables.add_role(role)
         return variables
@@ -81,7 +87,9 @@ class Execution:
         for prompt in play.vars_prompt:
             name = str(prompt["name"])
             if name not in self.shared.world.extra:
-                shown = self.shared.report.ask(str(prompt.get("prompt") or name), not prompt.get("private", True))
+                shown = self.shared.report.ask(
+                    str(prompt.get("prompt") or name), not prompt.get("private", True)
+                )
                 made = Written if prompt.get("unsafe") else written
                 answers[name] = made(shown) if shown else prompt.get("default", "")
         return answers
@@ -90,7 +98,9 @@ class Execution:
         if play.max_fail_percentage is None:
             return None
         scope = Scope(self.shared.world, "localhost")
-        return keyword_values.number("max_fail_percentage", play.max_fail_percentage, scope, play.place)
+        return keyword_values.number(
+            "max_fail_percentage", play.max_fail_percentage, scope, play.place
+        )
 
     def _lost(self) -> set[str]:
         batch = self._batch
@@ -98,12 +108,22 @@ class Execution:
 
     def _run_batch(self, play: Play, variables: PlayVariables, hosts: list[str]) -> bool:
         """The hosts through the play; False when none of them is left, which ends the run."""
-        lockstep = bool(play.any_errors_fatal or play.max_fail_percentage is not None or play.strategy.endswith("linear"))
-        batch = self._batch = Batch(hosts, self._slots, self._going, lockstep, self._most_failed(play))
+        lockstep = bool(
+            play.any_errors_fatal
+            or play.max_fail_percentage is not None
+            or play.strategy.endswith("linear")
+        )
+        batch = self._batch = Batch(
+            hosts, self._slots, self._going, lockstep, self._most_failed(play)
+        )
         if any(self._needs_ssh(host) for host in hosts):
             session.prepare()
-        threads = [threading.Thread(target=Strand(self.shared, batch, variables, host).go, name=host, daemon=True)
-                   for host in hosts]
+        threads = [
+            threading.Thread(
+                target=Strand(self.shared, batch, variables, host).go, name=host, daemon=True
+            )
+            for host in hosts
+        ]
         try:
             for thread in threads:
                 thread.start()

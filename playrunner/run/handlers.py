@@ -12,7 +12,8 @@ from playrunner.variables.scope import Scope
 
 
 class Handlers:
-    """The handlers a play and its roles define; each notified one runs once, in the order they are written."""
+    """The handlers a play and its roles define; each notified one runs once, in the order they are
+    written."""
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
         self._known = steps_of(nodes)
@@ -27,14 +28,17 @@ class Handlers:
             for name in entry if isinstance(entry, list) else [entry]:
                 found = self._answering(str(name))
                 if not found:
-                    known = [step.name for step in self._known] + [topic for step in self._known for topic in step.listen]
+                    known = [step.name for step in self._known] + [
+                        topic for step in self._known for topic in step.listen
+                    ]
                     close = get_close_matches(str(name), known, 1)
                     hint = f'; did you mean "{close[0]}"?' if close else ""
                     raise BadInput(f'there is no handler "{name}"{hint}', place)
                 self._notified += [step for step in found if step not in self._notified]
 
     def notified(self, scope_of: Callable[[Step], Scope]) -> Iterator[tuple[int, Step]]:
-        """Those to run now, with their number; one that a handler notifies in its turn is run as well."""
+        """Those to run now, with their number; one that a handler notifies in its turn is run as
+        well."""
         for step in self._known:
             if is_template(step.name):
                 self._rendered(step, scope_of)
@@ -46,7 +50,8 @@ class Handlers:
     def _answering(self, name: str) -> list[Step]:
         listening = [step for step in self._known if name in step.listen]
         named = [step for step in self._known if name in (step.name, step.title)]
-        # The last definition of a name is the one that counts, so that a play can replace a role's handler.
+        # The last definition of a name is the one that counts, so that a play can replace a role's
+        # handler.
         return [*named[-1:], *(step for step in listening if step not in named[-1:])]
 
     def _rendered(self, step: Step, scope_of: Callable[[Step], Scope]) -> None:

@@ -1,4 +1,5 @@
-"""What a host is asked to do: a step's arguments rendered, its files shipped, and who does it where."""
+"""What a host is asked to do: a step's arguments rendered, its files shipped, and who does it
+where."""
 
 from __future__ import annotations
 
@@ -22,8 +23,17 @@ from playrunner.variables.origins import keyword, setting
 from playrunner.variables.scope import Scope, contains_template
 from playrunner.variables.templating import MISSING
 
-TEMPLATE_SETTINGS = ("trim_blocks", "lstrip_blocks", "newline_sequence", "block_start_string", "block_end_string",
-                     "variable_start_string", "variable_end_string", "comment_start_string", "comment_end_string")
+TEMPLATE_SETTINGS = (
+    "trim_blocks",
+    "lstrip_blocks",
+    "newline_sequence",
+    "block_start_string",
+    "block_end_string",
+    "variable_start_string",
+    "variable_end_string",
+    "comment_start_string",
+    "comment_end_string",
+)
 
 
 class Requests:
@@ -34,15 +44,22 @@ class Requests:
         self._targets: dict[str, Target] = {}  # how each host is reached, worked out once a play
 
     def arguments_of(self, step: Step, scope: Scope) -> dict[str, Any]:
-        """The arguments as the module takes them: rendered, omitted ones gone, in their types, files in place of names."""
+        """The arguments as the module takes them: rendered, omitted ones gone, in their types,
+        files in place of names."""
         cls, templar = module_index.module_class(step.module), scope.world.templar
         render = _kept if cls.takes_any else templar.render
-        given = {name: value if name in cls.raw else render(value, scope, keys=False)
-                 for name, value in step.arguments.items()}
+        given = {
+            name: value if name in cls.raw else render(value, scope, keys=False)
+            for name, value in step.arguments.items()
+        }
         given = {name: without_omitted(value) for name, value in given.items() if value is not OMIT}
         if cls.takes_any:
             return {str(templar.render(name, scope)): value for name, value in given.items()}
-        missing = [name for name, field in arguments.fields(cls).items() if field.required and name not in given]
+        missing = [
+            name
+            for name, field in arguments.fields(cls).items()
+            if field.required and name not in given
+        ]
         if missing:
             raise StepFailed(f'{step.module} needs the argument "{missing[0]}"')
         converted = arguments.converted(cls, given, step.module, step.place, final=True)
@@ -51,11 +68,20 @@ class Requests:
     def request_of(self, flight: Flight, scope: Scope, given: dict[str, Any]) -> dict[str, Any]:
         step, options = flight.step, self._shared.options
         words = step.keywords
-        request: dict[str, Any] = {"args": given, "halt": not flight.ignored and step.failed_when is None
-                                   and step.until is None and step.retries is None}
+        request: dict[str, Any] = {
+            "args": given,
+            "halt": (
+                not flight.ignored
+                and step.failed_when is None
+                and step.until is None
+                and step.retries is None
+            ),
+        }
         if self.checks(step, scope):
             request["check"] = True
-        if options.rollback or (options.diff if words.diff is None else self.flag(words.diff, scope)):
+        if options.rollback or (
+            options.diff if words.diff is None else self.flag(words.diff, scope)
+        ):
             request["diff"] = True
         if flight.hidden:
             request["live"] = False
@@ -76,7 +102,8 @@ class Requests:
         return request
 
     def seat_of(self, step: Step, scope: Scope) -> Seat:
-        """Which agent does the step: the host's own or the one it is delegated to, as the user it becomes."""
+        """Which agent does the step: the host's own or the one it is delegated to, as the user it
+        becomes."""
         other = delegate(step, scope)
         return Seat(self._target(step, scope, other), self._become(step, scope, other))
 
@@ -98,14 +125,20 @@ class Requests:
         """A connection variable was set: how hosts are reached is worked out anew."""
         self._targets.clear()
 
-    def _shipped(self, cls: type[Module], given: dict[str, Any], step: Step, scope: Scope) -> dict[str, Any]:
+    def _shipped(
+        self, cls: type[Module], given: dict[str, Any], step: Step, scope: Scope
+    ) -> dict[str, Any]:
         shipments = self._shared.shipments
         if cls.renders:
             path = scope.find(given["src"], "templates")
-            settings = {name: given[name] for name in TEMPLATE_SETTINGS if given.get(name) is not None}
+            settings = {
+                name: given[name] for name in TEMPLATE_SETTINGS if given.get(name) is not None
+            }
             inner = scope.inner(_template_names(path))
             text = self._shared.text_of(path)
-            given["content"] = scope.world.templar.render_file(text, inner, name=str(path), **settings)
+            given["content"] = scope.world.templar.render_file(
+                text, inner, name=str(path), **settings
+            )
         elif cls.ships and given.get(cls.ships) is not None and not given.get("remote_src"):
             name = str(given[cls.ships])
             if step.module == "host.script":
@@ -116,7 +149,9 @@ class Requests:
                     raise StepFailed("script needs the name of a file on this machine")
                 given["script"] = shipments.of(scope.find(unquoted(first[0][0]), "files"))
             elif "://" not in name:
-                given[cls.ships] = shipments.of(scope.find(name, "files"), name.endswith("/"), given.get("decrypt") is False)
+                given[cls.ships] = shipments.of(
+                    scope.find(name, "files"), name.endswith("/"), given.get("decrypt") is False
+                )
         return given
 
     def _target(self, step: Step, scope: Scope, other: str | None) -> Target:
@@ -142,13 +177,24 @@ class Requests:
 
         if not self.flag(value("become", words.become, ""), scope):
             return None
-        password = str(value("become_password", None) or value("become_pass", None) or self._shared.options.become_password)
+        password = str(
+            value("become_password", None)
+            or value("become_pass", None)
+            or self._shared.options.become_password
+        )
         method = str(value("become_method", words.become_method, "sudo")).rpartition(".")[2]
         if method not in ("sudo", "su"):
-            raise BadInput(f'become_method cannot be "{method}"; it is sudo or su',
-                           subject.origin("ansible_become_method") or step.place)
-        return Become(str(value("become_user", words.become_user, "root")) or "root", method,
-                      str(value("become_flags", words.become_flags)), str(value("become_exe", words.become_exe)), password)
+            raise BadInput(
+                f'become_method cannot be "{method}"; it is sudo or su',
+                subject.origin("ansible_become_method") or step.place,
+            )
+        return Become(
+            str(value("become_user", words.become_user, "root")) or "root",
+            method,
+            str(value("become_flags", words.become_flags)),
+            str(value("become_exe", words.become_exe)),
+            password,
+        )
 
 
 def _kept(value: Any, scope: Scope, keys: bool) -> Any:
@@ -172,8 +218,11 @@ def delegate(step: Step, scope: Scope) -> str | None:
     traced = scope.traced()
     scope.world.templar.render(written, traced)
     if traced.foreign:
-        raise BadInput(f'delegate_to names this machine by "{traced.foreign[0]}", which no playbook or inventory wrote;'
-                       " write localhost itself", step.place)
+        raise BadInput(
+            f'delegate_to names this machine by "{traced.foreign[0]}", which no playbook or'
+            " inventory wrote; write localhost itself",
+            step.place,
+        )
     return "localhost"
 
 
@@ -190,9 +239,16 @@ def _template_names(path: Path) -> dict[str, Any]:
     """What a template can say about itself."""
     import os
 
-    return {"template_path": str(path), "template_fullpath": str(path.absolute()), "template_host": os.uname().nodename,
-            "template_uid": getpass.getuser(), "template_destpath": None, "template_mtime": path.stat().st_mtime,
-            "template_run_date": None, "ansible_managed": "Ansible managed"}
+    return {
+        "template_path": str(path),
+        "template_fullpath": str(path.absolute()),
+        "template_host": os.uname().nodename,
+        "template_uid": getpass.getuser(),
+        "template_destpath": None,
+        "template_mtime": path.stat().st_mtime,
+        "template_run_date": None,
+        "ansible_managed": "Ansible managed",
+    }
 
 
 def _environment(step: Step, scope: Scope) -> dict[str, str]:
@@ -203,6 +259,10 @@ def _environment(step: Step, scope: Scope) -> dict[str, str]:
             if part is OMIT:
                 continue
             if not isinstance(part, dict):
-                raise BadInput(f"environment takes a mapping of names to values, not {part!r}", step.place)
-            found.update({str(name): str(value) for name, value in part.items() if value is not OMIT})
+                raise BadInput(
+                    f"environment takes a mapping of names to values, not {part!r}", step.place
+                )
+            found.update(
+                {str(name): str(value) for name, value in part.items() if value is not OMIT}
+            )
     return found

@@ -1,4 +1,5 @@
-"""Strand: one host's way through a play. Steps are sent ahead; a value that is still on its way is waited for when read."""
+"""Strand: one host's way through a play. Steps are sent ahead; a value that is still on its way is
+waited for when read."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ from playrunner.variables.host_memory import PlayVariables
 from playrunner.variables.play_vars_files import read_vars_files
 from playrunner.variables.scope import Scope, Waiter
 
-AFTER_ITS_INCLUDES = 1 << 20  # handlers flushed after a step stand behind whatever that step included
+AFTER_ITS_INCLUDES = (
+    1 << 20
+)  # handlers flushed after a step stand behind whatever that step included
 
 
 class HostEnded(Exception):
@@ -37,14 +40,19 @@ class Strand:
         self.play = variables.play
         self.memory = shared.world.memory(host)
         self.handlers = Handlers(self.play.handlers)
-        self.courier = Courier(shared.agents, shared.shipments, lambda text: shared.report.output(host, text))
+        self.courier = Courier(
+            shared.agents, shared.shipments, lambda text: shared.report.output(host, text)
+        )
         self.under_way = UnderWay(shared, batch, host, self.courier, self.handlers)
-        self.launcher = Launcher(shared, batch, self.courier, host, self.under_way,
-                                 self.under_way.background.sleep)
+        self.launcher = Launcher(
+            shared, batch, self.courier, host, self.under_way, self.under_way.background.sleep
+        )
         self.flag = self.launcher.requests.flag
         self.settle = self.under_way.settle
         self._meet_next = False
-        self._data: tuple[Mapping[str, Any], ...] = ()  # loop variables of includes, outermost first
+        self._data: tuple[
+            Mapping[str, Any], ...
+        ] = ()  # loop variables of includes, outermost first
         self._params: tuple[Mapping[str, Any], ...] = ()  # vars of includes, outermost first
         self._files: Mapping[str, Any] = {}  # vars_files
 
@@ -80,7 +88,9 @@ class Strand:
             pass
         except PlayrunnerError as error:
             self._report_error(error, 4 if isinstance(error, HostUnreachable) else 2)
-        except Exception as error:  # the controller's one broad catch: a defect fails this host, the others go on
+        except (
+            Exception
+        ) as error:  # the controller's one broad catch: a defect fails this host, the others go on
             if full := of_a_full_machine(error):
                 self._report_error(full, 2)
                 return
@@ -89,7 +99,9 @@ class Strand:
             self.batch.failed.add(self.host)
 
     def _fail(self, step: Step | None) -> None:
-        self.batch.fail(self.host, self.under_way.position, fatal=bool(step and step.keywords.any_errors_fatal))
+        self.batch.fail(
+            self.host, self.under_way.position, fatal=bool(step and step.keywords.any_errors_fatal)
+        )
         if self.play.force_handlers or self.shared.options.force_handlers:
             self._guarded_handlers()
 
@@ -104,11 +116,19 @@ class Strand:
         word = "unreachable" if code == 4 else "failed"
         (self.batch.unreachable if code == 4 else self.batch.failed).add(self.host)
         step = self.play.name
-        self.shared.hear(Result(self.host, step, "", word, {word: True, "msg": str(error)}, place=self.play.place))
+        self.shared.hear(
+            Result(
+                self.host, step, "", word, {word: True, "msg": str(error)}, place=self.play.place
+            )
+        )
 
     def _all_sections(self) -> None:
-        self._files = read_vars_files(self.play.vars_files, lambda found: Scope(
-            self.shared.world, self.host, self.variables, files=found, waiter=self.under_way))
+        self._files = read_vars_files(
+            self.play.vars_files,
+            lambda found: Scope(
+                self.shared.world, self.host, self.variables, files=found, waiter=self.under_way
+            ),
+        )
         self._gather()
         last = BEFORE_ALL
         for section in self.play.sections:
@@ -131,12 +151,24 @@ class Strand:
             pass
 
     def _gather(self) -> None:
-        scope = Scope(self.shared.world, self.host, self.variables, files=self._files, waiter=self.under_way)
+        scope = Scope(
+            self.shared.world, self.host, self.variables, files=self._files, waiter=self.under_way
+        )
         if not self.flag(self.play.gather_facts, scope):
             return
         subset = {"gather_subset": self.play.gather_subset} if self.play.gather_subset else {}
         words = Keywords(tags=frozenset({"always"})).under(self.play.keywords)
-        self.step(Step("Gathering Facts", "host.setup", subset, self.play.place, words, BEFORE_ALL, implicit=True))
+        self.step(
+            Step(
+                "Gathering Facts",
+                "host.setup",
+                subset,
+                self.play.place,
+                words,
+                BEFORE_ALL,
+                implicit=True,
+            )
+        )
 
     def nodes(self, nodes: tuple[Node, ...]) -> None:
         for node in nodes:
@@ -167,7 +199,10 @@ class Strand:
             if not block.rescue:
                 raise
             failed = failure.flight.step
-            self.memory.given["ansible_failed_task"] = {"name": failed.name, "action": failed.module.rpartition(".")[2]}
+            self.memory.given["ansible_failed_task"] = {
+                "name": failed.name,
+                "action": failed.module.rpartition(".")[2],
+            }
             self.memory.given["ansible_failed_result"] = dict(failure.values)
         finally:
             self.under_way.rescuers -= bool(block.rescue)
@@ -201,10 +236,17 @@ class Strand:
             self._start(step, scope)
 
     def _meets_others(self, step: Step) -> bool:
-        """Where the playbook makes hosts wait for each other: delegation, one host for all, steps that reach out."""
+        """Where the playbook makes hosts wait for each other: delegation, one host for all, steps
+        that reach out."""
         words = step.keywords
-        waits = (self.batch.lockstep or self._meet_next or words.run_once is not None or words.delegate_to is not None
-                 or words.any_errors_fatal or self.launcher.waits_for_all(step))
+        waits = (
+            self.batch.lockstep
+            or self._meet_next
+            or words.run_once is not None
+            or words.delegate_to is not None
+            or words.any_errors_fatal
+            or self.launcher.waits_for_all(step)
+        )
         self._meet_next = words.delegate_to is not None or bool(words.any_errors_fatal)
         return bool(waits) and len(self.batch.hosts) > 1
 
@@ -258,7 +300,14 @@ class Strand:
         action = str(step.arguments.get("action", "")).strip()
         if not self.launcher.condition_holds(step, scope):
             return
-        if action in ("end_play", "end_batch", "end_host", "clear_facts", "clear_host_errors", "reset_connection"):
+        if action in (
+            "end_play",
+            "end_batch",
+            "end_host",
+            "clear_facts",
+            "clear_host_errors",
+            "reset_connection",
+        ):
             self.settle()
         if action == "flush_handlers":
             self.flush_handlers(step.position)
@@ -308,7 +357,8 @@ class Strand:
             self._data, self._params = before
 
     def flush_handlers(self, after: Position) -> None:
-        """Run the handlers that changed steps have notified, in the order they are written; they stand after a step."""
+        """Run the handlers that changed steps have notified, in the order they are written; they
+        stand after a step."""
         self.settle()
         for number, handler in self.handlers.notified(self.scope):
             self.step(replace(handler, position=(*after, AFTER_ITS_INCLUDES, number)))
@@ -317,5 +367,13 @@ class Strand:
     def scope(self, step: Step | None, waiter: Waiter | None = None) -> Scope:
         local = {name: value for layer in self._data for name, value in layer.items()}
         params = {name: value for layer in self._params for name, value in layer.items()}
-        return Scope(self.shared.world, self.host, self.variables, step, local=local, params=params, files=self._files,
-                     waiter=waiter or self.under_way)
+        return Scope(
+            self.shared.world,
+            self.host,
+            self.variables,
+            step,
+            local=local,
+            params=params,
+            files=self._files,
+            waiter=waiter or self.under_way,
+        )

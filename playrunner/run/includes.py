@@ -15,7 +15,8 @@ from playrunner.run.inflight import Turn
 from playrunner.run.run_state import Shared
 from playrunner.text.documents import Located
 
-MOST_NESTED_INCLUDES = 50  # each takes some ten calls of the interpreter's thousand; a file may retry by including itself
+# Each takes some ten calls of the interpreter's thousand; a file may retry by including itself
+MOST_NESTED_INCLUDES = 50
 
 
 @dataclass(frozen=True)
@@ -33,20 +34,41 @@ def included_nodes(shared: Shared, play: Play, step: Step, turn: Turn, number: i
     assert turn.values
     given: Mapping[str, Any] = turn.values["include"]
     if len(step.position) > 2 * MOST_NESTED_INCLUDES:
-        raise StepFailed(f"{step.place}: includes stand inside each other more than {MOST_NESTED_INCLUDES} deep;"
-                         " one that includes itself needs a condition that ends it")
+        raise StepFailed(
+            f"{step.place}: includes stand inside each other more than {MOST_NESTED_INCLUDES} deep;"
+            " one that includes itself needs a condition that ends it"
+        )
     keywords = _applied(given.get("apply")).under(step.outer or NONE)
     if step.keywords.run_once is not None:
         keywords = replace(keywords, run_once=step.keywords.run_once)
-    around = Surroundings(step.directory, play.directory, keywords, step.role, (*step.position, number), bring_role=bring_role)
+    around = Surroundings(
+        step.directory,
+        play.directory,
+        keywords,
+        step.role,
+        (*step.position, number),
+        bring_role=bring_role,
+    )
     params = step.params
     if step.module == "play.include_tasks":
         path = find_step_file(str(given["file"]), step.place, around)
-        return Brought(shared.cached((path, around.prefix, id(step)), lambda: load_step_file(path, around)), params)
+        return Brought(
+            shared.cached((path, around.prefix, id(step)), lambda: load_step_file(path, around)),
+            params,
+        )
     roles = RoleList(around, list(play.mentions))
-    roles.add(str(given["name"]), step.place, parts=role_parts(given),
-              again=bool(given.get("allow_duplicates", True)))
-    return Brought(tuple(roles.nodes), params, tuple(roles.handlers), tuple(roles.roles) if given.get("public") else ())
+    roles.add(
+        str(given["name"]),
+        step.place,
+        parts=role_parts(given),
+        again=bool(given.get("allow_duplicates", True)),
+    )
+    return Brought(
+        tuple(roles.nodes),
+        params,
+        tuple(roles.handlers),
+        tuple(roles.roles) if given.get("public") else (),
+    )
 
 
 def _applied(apply: Any) -> Keywords:
@@ -57,5 +79,3 @@ def _applied(apply: Any) -> Keywords:
     located = Located(apply)
     located.key_lines = {}
     return read_keywords(located)
-
-

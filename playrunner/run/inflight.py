@@ -1,4 +1,5 @@
-"""Flight: a step of one host from the moment it starts until its result is known; a loop has several turns."""
+"""Flight: a step of one host from the moment it starts until its result is known; a loop has
+several turns."""
 
 from __future__ import annotations
 
@@ -15,8 +16,18 @@ from playrunner.results import CENSORED, HIDDEN, Item, status_of
 from playrunner.ssh.dispatcher import Courier, Parcel
 from playrunner.variables.scope import Scope
 
-# What a defect, or a value that no code expected, is raised as; a host's other endings are plain exceptions of their own.
-_DEFECTS = (ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+# What a defect, or a value that no code expected, is raised as; a host's other endings are plain
+# exceptions of their own.
+_DEFECTS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 
 
 @dataclass
@@ -53,7 +64,9 @@ class Flight:
     hidden: bool = False  # no_log
     delegated_to: str = ""
     facts_for: str = ""  # the host that gets the facts (delegate_facts)
-    landed: threading.Event | None = None  # of a step in the background: set once its result was taken in
+    landed: threading.Event | None = (
+        None  # of a step in the background: set once its result was taken in
+    )
     abandoned: bool = False  # in the background, and given up when another step failed
     problem: Exception | None = None  # in the background, and ended by a defect
     reads: frozenset[str] = frozenset()  # in the background: the registered names it read
@@ -65,7 +78,8 @@ class Flight:
 
     @contextmanager
     def censoring(self) -> Iterator[None]:
-        """What goes wrong around a hidden step is told without its words, which may repeat a secret."""
+        """What goes wrong around a hidden step is told without its words, which may repeat a
+        secret."""
         try:
             yield
         except (Interrupted, HostUnreachable):
@@ -76,24 +90,38 @@ class Flight:
             raise
         except _DEFECTS as error:
             if self.hidden:
-                raise RuntimeError(f"{type(error).__name__}: {HIDDEN}").with_traceback(error.__traceback__) from None
+                raise RuntimeError(f"{type(error).__name__}: {HIDDEN}").with_traceback(
+                    error.__traceback__
+                ) from None
             raise
 
     def shown(self, values: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Item, ...]]:
-        """What the report and the ledger get: the values and those of each item, or that they are hidden."""
+        """What the report and the ledger get: the values and those of each item, or that they are
+        hidden."""
         turns = self.turns if self.looped else ()
         if self.hidden:
-            return ({**CENSORED, "changed": values.get("changed", False)},
-                    tuple(Item(turn.label, status_of(turn.values or {}), CENSORED) for turn in turns))
-        return values, tuple(Item(turn.label, status_of(turn.values or {}), turn.values or {}) for turn in turns)
+            return (
+                {**CENSORED, "changed": values.get("changed", False)},
+                tuple(Item(turn.label, status_of(turn.values or {}), CENSORED) for turn in turns),
+            )
+        return values, tuple(
+            Item(turn.label, status_of(turn.values or {}), turn.values or {}) for turn in turns
+        )
 
     def shown_delegate(self) -> str:
         """The host that does it; of a hidden step as the playbook writes it."""
-        return str(self.step.keywords.delegate_to) if self.hidden and self.delegated_to else self.delegated_to
+        return (
+            str(self.step.keywords.delegate_to)
+            if self.hidden and self.delegated_to
+            else self.delegated_to
+        )
 
     def known_failure(self) -> bool:
-        return any(turn.values is not None and (turn.values.get("failed") or turn.values.get("unreachable"))
-                   for turn in self.turns)
+        return any(
+            turn.values is not None
+            and (turn.values.get("failed") or turn.values.get("unreachable"))
+            for turn in self.turns
+        )
 
     def wait(self, courier: Courier) -> None:
         for turn in self.turns:
@@ -115,7 +143,10 @@ class Flight:
         summed: dict[str, Any] = {"results": results, "changed": changed, "skipped": False}
         if not results:
             return {**summed, "skipped": True, "skipped_reason": "No items in the list"}
-        for word, message in (("unreachable", "The host did not answer"), ("failed", "One or more items failed")):
+        for word, message in (
+            ("unreachable", "The host did not answer"),
+            ("failed", "One or more items failed"),
+        ):
             if any(result.get(word) for result in results):
                 return {**summed, word: True, "msg": message}
         if all(result.get("skipped") for result in results):

@@ -13,7 +13,9 @@ from playrunner.text.written import authored
 from playrunner.variables.scope import Scope
 
 
-def turns_of(loop: Loop, scope: Scope, place: Place, sleep: Callable[[float], None]) -> Iterator[Turn]:
+def turns_of(
+    loop: Loop, scope: Scope, place: Place, sleep: Callable[[float], None]
+) -> Iterator[Turn]:
     items = items_of(loop, scope)
     pause = keyword_values.number("pause", loop.pause_seconds or 0, scope, place)
     return _turns(loop, scope, items, pause, sleep)
@@ -29,14 +31,18 @@ def _items(loop: Loop, scope: Scope) -> list[Any]:
     value = scope.world.templar.render(loop.source, scope)
     if loop.lookup is None:
         if not isinstance(value, (list, tuple)):
-            raise StepFailed(f"loop needs a list, not {value!r}; a mapping becomes one with \"| dict2items\"")
+            raise StepFailed(
+                f'loop needs a list, not {value!r}; a mapping becomes one with "| dict2items"'
+            )
         return list(value)
     from playrunner.variables.filters.lookups import run_lookup
 
     return run_lookup(loop.lookup, value if isinstance(value, list) else [value], scope)
 
 
-def _turns(loop: Loop, scope: Scope, items: list[Any], pause: float, sleep: Callable[[float], None]) -> Iterator[Turn]:
+def _turns(
+    loop: Loop, scope: Scope, items: list[Any], pause: float, sleep: Callable[[float], None]
+) -> Iterator[Turn]:
     for number, item in enumerate(items):
         if number and pause:
             sleep(pause)
@@ -51,8 +57,16 @@ def _turns(loop: Loop, scope: Scope, items: list[Any], pause: float, sleep: Call
 
 def _extended(items: list[Any], number: int) -> dict[str, Any]:
     count = len(items)
-    found = {"allitems": items, "index": number + 1, "index0": number, "revindex": count - number,
-             "revindex0": count - number - 1, "first": number == 0, "last": number == count - 1, "length": count}
+    found = {
+        "allitems": items,
+        "index": number + 1,
+        "index0": number,
+        "revindex": count - number,
+        "revindex0": count - number - 1,
+        "first": number == 0,
+        "last": number == count - 1,
+        "length": count,
+    }
     if number:
         found["previtem"] = items[number - 1]
     if number < count - 1:

@@ -1,4 +1,5 @@
-"""Open files: room for the connections of all hosts, or fewer hosts at a time where the limit cannot be raised."""
+"""Open files: room for the connections of all hosts, or fewer hosts at a time where the limit
+cannot be raised."""
 
 from __future__ import annotations
 
@@ -7,12 +8,15 @@ import resource
 from playrunner.errors import BadInput
 
 PROGRAM_FILES = 32  # streams, the record, locks, clients of clouds
-KEPT_FILES = 4  # of a host that is connected: two pipes and a file for a local one, a socket or two for SSH
+KEPT_FILES = (
+    4  # of a host that is connected: two pipes and a file for a local one, a socket or two for SSH
+)
 STARTING_FILES = 8  # of a host that is being connected: both ends of each pipe, keys, an ssh agent
 
 
 def make_room(hosts: int, forks: int) -> int:
-    """How many hosts may be worked on at once, at most `forks`; the soft limit is raised as far as that needs.
+    """How many hosts may be worked on at once, at most `forks`; the soft limit is raised as far as
+    that needs.
 
     Fewer than asked for means that connections must be closed as soon as a host is done, too.
     """
@@ -29,8 +33,10 @@ def make_room(hosts: int, forks: int) -> int:
         return forks
     fitting = (allowed - PROGRAM_FILES) // (KEPT_FILES + STARTING_FILES)
     if fitting < 1:
-        raise BadInput(f"only {allowed} files may be open here, too few to reach a host; raise the limit with"
-                       f" \"ulimit -n {needed}\"")
+        raise BadInput(
+            f"only {allowed} files may be open here, too few to reach a host; raise the limit with"
+            f' "ulimit -n {needed}"'
+        )
     return min(fitting, forks)
 
 

@@ -1,4 +1,5 @@
-"""Under way: the steps of one host that were started and not yet heard of, taken in one after another, in order."""
+"""Under way: the steps of one host that were started and not yet heard of, taken in one after
+another, in order."""
 
 from __future__ import annotations
 
@@ -41,8 +42,16 @@ class HostGone(Exception):
 class UnderWay(Waiter):
     """One host's flights; reading a value that one of them will give waits for it."""
 
-    def __init__(self, shared: Shared, batch: Batch, host: str, courier: Courier, handlers: Handlers) -> None:
-        self.shared, self.batch, self.host, self.courier, self.handlers = shared, batch, host, courier, handlers
+    def __init__(
+        self, shared: Shared, batch: Batch, host: str, courier: Courier, handlers: Handlers
+    ) -> None:
+        self.shared, self.batch, self.host, self.courier, self.handlers = (
+            shared,
+            batch,
+            host,
+            courier,
+            handlers,
+        )
         self.memory = shared.world.memory(host)
         self.position: Position = BEFORE_ALL  # of the step that was started last
         self.rescuers = 0  # blocks around the current step that would rescue it
@@ -106,7 +115,8 @@ class UnderWay(Waiter):
                 return
 
     def take_in(self, flight: Flight) -> None:
-        """Judge a result, keep what it gives, and tell of it; what fails is stopped on when its turn comes."""
+        """Judge a result, keep what it gives, and tell of it; what fails is stopped on when its
+        turn comes."""
         with flight.censoring():
             self._take_in(flight)
 
@@ -132,11 +142,17 @@ class UnderWay(Waiter):
             self._remember(flight)
 
     def _registered(self, flight: Flight, values: dict[str, Any]) -> dict[str, Any]:
-        """What later steps read; of what --check would have made, or what is not there to delete, nothing is known."""
+        """What later steps read; of what --check would have made, or what is not there to delete,
+        nothing is known."""
         if not flight.landed:
             return UnknownValues(values) if values.get("unknown") else values
         if flight.looped:
-            return {**values, "results": [UnknownValues(one) if _is_open(one) else one for one in values["results"]]}
+            return {
+                **values,
+                "results": [
+                    UnknownValues(one) if _is_open(one) else one for one in values["results"]
+                ],
+            }
         return UnknownValues(values) if _is_open(values) else values
 
     def _stop_on(self, flight: Flight) -> None:
@@ -173,19 +189,27 @@ class UnderWay(Waiter):
                     memory.facts.update(facts)
 
     def _name_facts(self, flight: Flight, turn: Turn) -> None:
-        """Facts carry the prefix that playbooks know them by; none is a setting of the runner or of a connection."""
+        """Facts carry the prefix that playbooks know them by; none is a setting of the runner or of
+        a connection."""
         facts = (turn.values or {}).get("ansible_facts")
         if not turn.values or not isinstance(facts, dict) or flight.step.module in _OWN_FACTS:
             return
         if module_index.runs_on_host(flight.step.module):
-            facts = {name if name.startswith("ansible_") else f"ansible_{name}": value for name, value in facts.items()}
+            facts = {
+                name if name.startswith("ansible_") else f"ansible_{name}": value
+                for name, value in facts.items()
+            }
         turn.values["ansible_facts"], refused = without_settings(facts)
         if refused:
             said = turn.values.get("warnings")
             shown = f"{', '.join(refused[:5])}{', ...' if len(refused) > 5 else ''}"
-            turn.values["warnings"] = [*(said if isinstance(said, list) else ()), (
-                f"facts of {flight.delegated_to or self.host} are not taken, since they name settings that only a"
-                f" playbook or inventory gives: {shown}")]
+            turn.values["warnings"] = [
+                *(said if isinstance(said, list) else ()),
+                (
+                    f"facts of {flight.delegated_to or self.host} are not taken, since they name"
+                    f" settings that only a playbook or inventory gives: {shown}"
+                ),
+            ]
 
     def _notify(self, flight: Flight) -> None:
         if not flight.step.notify:
@@ -200,16 +224,33 @@ class UnderWay(Waiter):
         if not self.shared.options.rollback or self.shared.options.check:
             return
         for turn in flight.turns:
-            if turn.parcel and turn.parcel.may_be_repeated and turn.values and turn.values.get("diff"):
+            if (
+                turn.parcel
+                and turn.parcel.may_be_repeated
+                and turn.values
+                and turn.values.get("diff")
+            ):
                 parcel = turn.parcel
-                self.shared.changes.append(Undo(self.host, flight.title, parcel.agent.seat, parcel.module, parcel.request,
-                                             turn.values["diff"].get("before"), flight.hidden))
+                self.shared.changes.append(
+                    Undo(
+                        self.host,
+                        flight.title,
+                        parcel.agent.seat,
+                        parcel.module,
+                        parcel.request,
+                        turn.values["diff"].get("before"),
+                        flight.hidden,
+                    )
+                )
 
     def _drop(self) -> None:
         """What was sent ahead of a failure is passed over by the agent; nobody waits for it."""
         for flight in self.background.stop():
             if flight.turns:
-                self.shared.report.output(self.host, f"{flight.title}: no longer waited for; the next run goes on from there")
+                self.shared.report.output(
+                    self.host,
+                    f"{flight.title}: no longer waited for; the next run goes on from there",
+                )
         self._flights.clear()
         self._pending.clear()
         self.tentative.clear()
@@ -219,10 +260,23 @@ class UnderWay(Waiter):
         step = flight.step
         shown, items = flight.shown(values)
         seconds = sum(turn.parcel.seconds if turn.parcel else turn.seconds for turn in flight.turns)
-        return Result(self.host, flight.title, step.module, status, shown, round(seconds, 3), step.place, step.position,
-                      items, rescued=status == "failed" and not flight.ignored and self.rescuers > 0,
-                      ignored=flight.ignored, attempts=max((turn.attempts for turn in flight.turns), default=1),
-                      delegated_to=flight.shown_delegate(), play=self.shared.play_number, weight=flight.weight())
+        return Result(
+            self.host,
+            flight.title,
+            step.module,
+            status,
+            shown,
+            round(seconds, 3),
+            step.place,
+            step.position,
+            items,
+            rescued=status == "failed" and not flight.ignored and self.rescuers > 0,
+            ignored=flight.ignored,
+            attempts=max((turn.attempts for turn in flight.turns), default=1),
+            delegated_to=flight.shown_delegate(),
+            play=self.shared.play_number,
+            weight=flight.weight(),
+        )
 
 
 def _is_open(values: Mapping[str, Any]) -> bool:

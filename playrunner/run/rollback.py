@@ -1,4 +1,5 @@
-"""Rollback: after a failure, what this run changed goes back to what was there before, last change first."""
+"""Rollback: after a failure, what this run changed goes back to what was there before, last change
+first."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ class Undo:
 
 
 def roll_back(changes: Sequence[Undo], say: Callable[[str, str, str], None]) -> int:
-    """Take the changes back; says one line each (status, host, step) and returns how many could not be."""
+    """Take the changes back; says one line each (status, host, step) and returns how many could not
+    be."""
     pool = Pool(warns=False)  # the run itself has said what there is to say
     agents = Agents(pool)
     failures = 0
@@ -46,7 +48,11 @@ def roll_back(changes: Sequence[Undo], say: Callable[[str, str, str], None]) -> 
             failed = bool(values.get("failed"))
             failures += failed
             why = HIDDEN if undo.hidden else values.get("msg")
-            say("failed" if failed else "restored", undo.host, f"{undo.step}: {why}" if failed else undo.step)
+            say(
+                "failed" if failed else "restored",
+                undo.host,
+                f"{undo.step}: {why}" if failed else undo.step,
+            )
     finally:
         agents.close()
         pool.close()

@@ -40,35 +40,59 @@ def run_playbook(playbook: str, options: Options) -> int:
     return run_plays(load_playbook(Path(playbook)), options, f"play {playbook}")
 
 
-def run_plays(plays: Sequence[Play], options: Options, command: str, *, inventory: Inventory | None = None,
-              extra: dict[str, Any] | None = None, agents: Agents | None = None, survey: Survey | None = None,
-              then: Callable[[Shared], int] | None = None) -> int:
+def run_plays(
+    plays: Sequence[Play],
+    options: Options,
+    command: str,
+    *,
+    inventory: Inventory | None = None,
+    extra: dict[str, Any] | None = None,
+    agents: Agents | None = None,
+    survey: Survey | None = None,
+    then: Callable[[Shared], int] | None = None,
+) -> int:
     """Everything from loaded plays to an exit code; bad input is raised before a host is touched.
 
-    A verb that has read the inventory or reached its hosts already hands on what it has. With a survey, nothing is
-    changed by the plays; `then` is done after them, when nothing failed, while the inventory is still held.
+    A verb that has read the inventory or reached its hosts already hands on what it has. With a
+    survey, nothing is changed by the plays; `then` is done after them, when nothing failed, while
+    the inventory is still held.
     """
     if inventory is None:
         inventory = open_inventory(options)
         steps = [step for play in plays for section in play.sections for step in steps_of(section)]
         set_cloud_stage(inventory, {step.module for step in steps})
-        if any(play.hosts != "localhost" for play in plays) or any(step.keywords.delegate_to is not None for step in steps):
+        if any(play.hosts != "localhost" for play in plays) or any(
+            step.keywords.delegate_to is not None for step in steps
+        ):
             set_stage(inventory)
-    # A kubeconfig of the command line is taken with its own current context, unless one is named beside it.
+    # A kubeconfig of the command line is taken with its own current context, unless one is named
+    # beside it.
     named = {"kubeconfig": options.kubeconfig, "kube_context": ""} if options.kubeconfig else {}
     extra = {**authored(named), **read_extra_vars(options.extra_vars), **authored(extra or {})}
     plan = make_plan(plays, options.tags, options.skip_tags, options.start_at_task)
     _check_limit(inventory, options)
     if agents is not None:
-        return _run(plays, inventory, extra, plan, agents, options, command, survey, then, lent=True)
+        return _run(
+            plays, inventory, extra, plan, agents, options, command, survey, then, lent=True
+        )
     agents = Agents(Pool())
     options = _paced(plays, inventory, agents, options)
     call_ahead(agents, inventory, plays, extra, options)
     return _run(plays, inventory, extra, plan, agents, options, command, survey, then)
 
 
-def _run(plays: Sequence[Play], inventory: Inventory, extra: dict[str, Any], plan: Plan, agents: Agents, options: Options,
-         command: str, survey: Survey | None, then: Callable[[Shared], int] | None, lent: bool = False) -> int:
+def _run(
+    plays: Sequence[Play],
+    inventory: Inventory,
+    extra: dict[str, Any],
+    plan: Plan,
+    agents: Agents,
+    options: Options,
+    command: str,
+    survey: Survey | None,
+    then: Callable[[Shared], int] | None,
+    lent: bool = False,
+) -> int:
     # Loaded only now: the hosts answer meanwhile.
     from playrunner.output.report import Report
     from playrunner.record.inventory_lock import inventory_lock
@@ -120,7 +144,11 @@ def open_inventory(options: Options) -> Inventory:
 def _named(source: str) -> str:
     """`--inventory local` is inventories/local.yaml."""
     short = Path("inventories") / f"{source}.yaml"
-    return str(short) if "," not in source and not Path(source).exists() and short.is_file() else source
+    return (
+        str(short)
+        if "," not in source and not Path(source).exists() and short.is_file()
+        else source
+    )
 
 
 def _check_limit(inventory: Inventory, options: Options) -> None:
@@ -130,17 +158,25 @@ def _check_limit(inventory: Inventory, options: Options) -> None:
         raise BadInput(f"--forks must be at least 1, not {options.forks}")
 
 
-def _paced(plays: Sequence[Play], inventory: Inventory, agents: Agents, options: Options) -> Options:
+def _paced(
+    plays: Sequence[Play], inventory: Inventory, agents: Agents, options: Options
+) -> Options:
     """As many hosts at once as there is room for open files; what is done makes room for the next."""
     if any("{" in str(play.hosts) for play in plays):  # known only once it is rendered
         hosts = set(inventory.hosts)
     else:
-        hosts = {host for play in plays for host in patterns.select(inventory, play.hosts, options.limit or None)}
+        hosts = {
+            host
+            for play in plays
+            for host in patterns.select(inventory, play.hosts, options.limit or None)
+        }
     fitting = make_room(len(hosts), options.forks)
     if fitting < options.forks:
         agents.keeps = False
-        sys.stderr.write(f"note: {fitting} hosts at a time, since few files may be open here; \"ulimit -n"
-                         f" {files_for(len(hosts), options.forks)}\" makes room for more\n")
+        sys.stderr.write(
+            f'note: {fitting} hosts at a time, since few files may be open here; "ulimit -n'
+            f' {files_for(len(hosts), options.forks)}" makes room for more\n'
+        )
     return replace(options, forks=fitting)
 
 
@@ -181,8 +217,9 @@ def listing(plays: Sequence[Play], options: Options, what: str) -> dict[str, Any
         elif what == "tags":
             entry["tags"] = sorted({tag for step in steps for tag in step.keywords.tags})
         else:
-            entry["tasks"] = [{"name": step.title, "tags": sorted(step.keywords.tags), "place": str(step.place)}
-                              for step in chosen]
+            entry["tasks"] = [
+                {"name": step.title, "tags": sorted(step.keywords.tags), "place": str(step.place)}
+                for step in chosen
+            ]
         found.append(entry)
     return {"plays": found}
-

@@ -29,8 +29,18 @@ from playrunner.variables.templating import Templar
 class Shared:
     """One run, as its hosts see it."""
 
-    def __init__(self, inventory: Inventory, extra: dict[str, Any], options: Options, plan: Plan, report: Report,
-                 ledger: Ledger, templar: Templar, agents: Agents, survey: Survey | None = None) -> None:
+    def __init__(
+        self,
+        inventory: Inventory,
+        extra: dict[str, Any],
+        options: Options,
+        plan: Plan,
+        report: Report,
+        ledger: Ledger,
+        templar: Templar,
+        agents: Agents,
+        survey: Survey | None = None,
+    ) -> None:
         self.survey = survey  # when the run only looks at what is there
         self.options, self.plan, self.report, self.ledger = options, plan, report, ledger
         self.world = World(inventory, templar, extra, _settings(options, inventory))
@@ -38,7 +48,9 @@ class Shared:
         self.clouds = Clouds(ledger)
         self.recap = Recap()
         self.changes: list[Undo] = []  # under --rollback: what was changed, and the way back
-        self.gone: set[str] = set()  # hosts that failed or fell silent: later plays go on without them
+        self.gone: set[str] = (
+            set()
+        )  # hosts that failed or fell silent: later plays go on without them
         self.play_number = 0
         self.play_ended = False  # by `meta: end_play`
         self.defects = 0
@@ -77,12 +89,21 @@ class Shared:
 
 def _settings(options: Options, inventory: Inventory) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "ansible_check_mode": options.check, "ansible_diff_mode": options.diff, "ansible_forks": options.forks,
+        "ansible_check_mode": options.check,
+        "ansible_diff_mode": options.diff,
+        "ansible_forks": options.forks,
         "ansible_verbosity": options.verbose,
         "ansible_run_tags": [tag for tag in options.tags.split(",") if tag] or ["all"],
         "ansible_skip_tags": [tag for tag in options.skip_tags.split(",") if tag],
-        "ansible_inventory_sources": [str(file) for file in inventory.files], "ansible_config_file": None,
+        "ansible_inventory_sources": [str(file) for file in inventory.files],
+        "ansible_config_file": None,
         "ansible_playbook_python": sys.executable,
-        "ansible_version": {"full": "2.19.0", "major": 2, "minor": 19, "revision": 0, "string": "2.19.0"},
+        "ansible_version": {
+            "full": "2.19.0",
+            "major": 2,
+            "minor": 19,
+            "revision": 0,
+            "string": "2.19.0",
+        },
     }
     return {**found, "ansible_limit": options.limit} if options.limit else found

@@ -29,19 +29,36 @@ class Plan:
 
     def wants(self, tags: frozenset[str]) -> bool:
         tagged = bool(tags - {"always", "never"}) or "never" in tags
-        named = bool(tags & self.tags) or ("tagged" in self.tags and tagged) or ("untagged" in self.tags and not tags)
-        chosen = named or ("all" in self.tags and "never" not in tags) or (
-            "always" in tags and "always" not in self.skip_tags and ("never" not in tags or named))
+        named = (
+            bool(tags & self.tags)
+            or ("tagged" in self.tags and tagged)
+            or ("untagged" in self.tags and not tags)
+        )
+        chosen = (
+            named
+            or ("all" in self.tags and "never" not in tags)
+            or (
+                "always" in tags
+                and "always" not in self.skip_tags
+                and ("never" not in tags or named)
+            )
+        )
         if not chosen:
             return False
         if "always" in tags and "always" not in self.skip_tags and not (tags & self.skip_tags):
             return True
-        skipped = bool(tags & self.skip_tags) or ("tagged" in self.skip_tags and tagged) or (
-            "untagged" in self.skip_tags and not tags) or ("all" in self.skip_tags and "always" not in tags)
+        skipped = (
+            bool(tags & self.skip_tags)
+            or ("tagged" in self.skip_tags and tagged)
+            or ("untagged" in self.skip_tags and not tags)
+            or ("all" in self.skip_tags and "always" not in tags)
+        )
         return not skipped
 
 
-def make_plan(plays: Sequence[Play], tags: str = "", skip_tags: str = "", start_at: str = "") -> Plan:
+def make_plan(
+    plays: Sequence[Play], tags: str = "", skip_tags: str = "", start_at: str = ""
+) -> Plan:
     wanted = frozenset(_words(tags)) or frozenset({"all"})
     return Plan(wanted, frozenset(_words(skip_tags)), _start(plays, start_at) if start_at else None)
 
@@ -50,7 +67,11 @@ def _start(plays: Sequence[Play], name: str) -> tuple[int, tuple[int, ...]]:
     names = []
     for number, play in enumerate(plays):
         for step in (step for section in play.sections for step in steps_of(section)):
-            if name in (step.name, step.title) or fnmatchcase(step.name, name) or fnmatchcase(step.title, name):
+            if (
+                name in (step.name, step.title)
+                or fnmatchcase(step.name, name)
+                or fnmatchcase(step.title, name)
+            ):
                 return number, step.position
             names.append(step.name)
     close = get_close_matches(name, names, 1)
@@ -79,9 +100,13 @@ def batches(hosts: Sequence[str], serial: Sequence[Any], place: Place) -> list[l
 def _size(size: Any, total: int, place: Place) -> int:
     text = str(size).strip()
     try:
-        number = int(float(text.removesuffix("%")) * total / 100) if text.endswith("%") else int(text)
+        number = (
+            int(float(text.removesuffix("%")) * total / 100) if text.endswith("%") else int(text)
+        )
     except (ValueError, OverflowError):
-        raise StepFailed(f"{place}: serial takes a number of hosts or a percentage, not {size!r}") from None
+        raise StepFailed(
+            f"{place}: serial takes a number of hosts or a percentage, not {size!r}"
+        ) from None
     if number <= 0:
         return total if not text.endswith("%") else 1
     return number

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from playrunner.errors import BadInput, HostUnreachable, NotYet, PlayrunnerError, StepFailed, UndefinedVariable
+from playrunner.errors import (
+    BadInput,
+    HostUnreachable,
+    NotYet,
+    PlayrunnerError,
+    StepFailed,
+    UndefinedVariable,
+)
 from playrunner.model import Step
 from playrunner.playbook import keyword_values, module_index
 from playrunner.run.background import side_by_side
@@ -31,11 +38,26 @@ MOST_DELAY_SECONDS = 3600.0
 class Launcher:
     """One strand's way of starting steps."""
 
-    def __init__(self, shared: Shared, batch: Batch, courier: Courier, host: str, waiter: Waiter,
-                 sleep: Callable[[float], None]) -> None:
-        self.shared, self.batch, self.courier, self.host, self.waiter = shared, batch, courier, host, waiter
+    def __init__(
+        self,
+        shared: Shared,
+        batch: Batch,
+        courier: Courier,
+        host: str,
+        waiter: Waiter,
+        sleep: Callable[[float], None],
+    ) -> None:
+        self.shared, self.batch, self.courier, self.host, self.waiter = (
+            shared,
+            batch,
+            courier,
+            host,
+            waiter,
+        )
         self.requests = Requests(shared)
-        self.controller = Controller(shared, self.requests, courier, host, waiter, batch.sleep, sleep)
+        self.controller = Controller(
+            shared, self.requests, courier, host, waiter, batch.sleep, sleep
+        )
 
     # What a step is like.
 
@@ -46,8 +68,12 @@ class Launcher:
         words, cls = step.keywords, module_index.module_class(step.module)
         here = not module_index.runs_on_host(step.module) and not cls.in_memory
         paced = step.loop is not None and bool(step.loop.pause_seconds or step.loop.break_when)
-        judged = step.failed_when is not None or step.until is not None or step.retries is not None or not (
-            step.changed_when is None or isinstance(step.changed_when, bool))
+        judged = (
+            step.failed_when is not None
+            or step.until is not None
+            or step.retries is not None
+            or not (step.changed_when is None or isinstance(step.changed_when, bool))
+        )
         return bool(here or paced or judged or words.throttle or step.async_seconds)
 
     def in_background(self, step: Step) -> bool:
@@ -106,7 +132,8 @@ class Launcher:
             self._fence(flight)
 
     def _is_hidden(self, step: Step, scope: Scope) -> bool:
-        """Whether no_log is set; where only an item of the loop can tell, the whole step counts as hidden."""
+        """Whether no_log is set; where only an item of the loop can tell, the whole step counts as
+        hidden."""
         try:
             return self.requests.flag(step.keywords.no_log, scope)
         except UndefinedVariable:
@@ -120,7 +147,8 @@ class Launcher:
         try:
             return iter(turns_of(step.loop, scope, step.place, self.batch.sleep))
         except UndefinedVariable:
-            # A loop over something that is only there when `when` holds must not fail when it does not.
+            # A loop over something that is only there when `when` holds must not fail when it does
+            # not.
             if step.keywords.when and not self.condition_holds(step, scope):
                 return iter([Turn(scope, values={**SKIPPED})])
             raise
@@ -133,7 +161,9 @@ class Launcher:
             self._attempt(flight, turn)
             return
         try:
-            limit = keyword_values.whole("throttle", step.keywords.throttle or 0, turn.scope, step.place)
+            limit = keyword_values.whole(
+                "throttle", step.keywords.throttle or 0, turn.scope, step.place
+            )
         except PlayrunnerError as error:
             turn.values = {**self._problem(error, step, turn.scope), **turn.local}
             return
@@ -146,13 +176,22 @@ class Launcher:
     def _until_judged(self, flight: Flight, turn: Turn) -> None:
         try:
             self._attempts(flight, turn)
-        except StepFailed as error:  # retries, delay, async or poll is a template that gave no number
-            turn.parcel, turn.values = None, {**self._problem(error, flight.step, turn.scope), **turn.local}
+        except (
+            StepFailed
+        ) as error:  # retries, delay, async or poll is a template that gave no number
+            turn.parcel, turn.values = (
+                None,
+                {**self._problem(error, flight.step, turn.scope), **turn.local},
+            )
 
     def _attempts(self, flight: Flight, turn: Turn) -> None:
         """Attempts until the result is what `until` asks for, each judged before the next."""
         step = flight.step
-        most = 3 if step.retries is None else keyword_values.whole("retries", step.retries, turn.scope, step.place)
+        most = (
+            3
+            if step.retries is None
+            else keyword_values.whole("retries", step.retries, turn.scope, step.place)
+        )
         repeats = step.until is not None or step.retries is not None
         for number in range(1, (most + 1 if repeats else 1) + 1):
             turn.attempts, turn.values, turn.parcel = number, None, None
@@ -162,7 +201,9 @@ class Launcher:
                 return
             if number <= most:
                 delay = keyword_values.number("delay", step.delay, turn.scope, step.place)
-                self.shared.report.output(self.host, f"{flight.title}: attempt {number} of {most + 1}\n")
+                self.shared.report.output(
+                    self.host, f"{flight.title}: attempt {number} of {most + 1}\n"
+                )
                 self.batch.sleep(min(delay, MOST_DELAY_SECONDS))
         assert turn.values is not None
         turn.attempts = most
@@ -188,8 +229,14 @@ class Launcher:
         seat = self.requests.seat_of(step, turn.scope)
         while not turn.values.get("finished"):
             if waited > limit + poll:
-                turn.values = {"failed": True, "changed": False, "msg": f"not finished within {limit:g} seconds",
-                               "ansible_job_id": job, "started": True, "finished": False}
+                turn.values = {
+                    "failed": True,
+                    "changed": False,
+                    "msg": f"not finished within {limit:g} seconds",
+                    "ansible_job_id": job,
+                    "started": True,
+                    "finished": False,
+                }
                 return
             self.batch.sleep(poll)
             waited += poll
@@ -209,7 +256,11 @@ class Launcher:
             if step.keywords.delegate_to is not None:
                 scope = turn.scope = self._delegated(flight, scope)
             if not self.condition_holds(step, scope):
-                turn.values = {**SKIPPED, "false_condition": self._false_one(step, scope), **turn.local}
+                turn.values = {
+                    **SKIPPED,
+                    "false_condition": self._false_one(step, scope),
+                    **turn.local,
+                }
             elif self.shared.survey and self.shared.survey.passes_over(step):
                 turn.values = {**PASSED_OVER, **turn.local}
             elif module_index.runs_on_host(step.module):
@@ -228,11 +279,16 @@ class Launcher:
             flight.facts_for = flight.delegated_to
         other = Scope(scope.world, flight.delegated_to)
         found = {name: other.lookup(name) for name in CONNECTION_NAMES}
-        known = {"ansible_host": flight.delegated_to, **{name: value for name, value in found.items() if value is not MISSING}}
+        known = {
+            "ansible_host": flight.delegated_to,
+            **{name: value for name, value in found.items() if value is not MISSING},
+        }
         return scope.inner({**known, "ansible_delegated_vars": {flight.delegated_to: known}})
 
     def _false_one(self, step: Step, scope: Scope) -> Any:
-        return next((one for one in step.keywords.when if not scope.world.templar.truth(one, scope)), None)
+        return next(
+            (one for one in step.keywords.when if not scope.world.templar.truth(one, scope)), None
+        )
 
     def _send(self, flight: Flight, turn: Turn) -> None:
         step, scope = flight.step, turn.scope
@@ -244,7 +300,10 @@ class Launcher:
         if isinstance(error, HostUnreachable):
             return {"unreachable": True, "changed": False, "msg": str(error)}
         if self.shared.survey and isinstance(error, (NotYet, UndefinedVariable)):
-            return {**PASSED_OVER, "absent": True}  # what it speaks of is not there, so neither is it
+            return {
+                **PASSED_OVER,
+                "absent": True,
+            }  # what it speaks of is not there, so neither is it
         if isinstance(error, NotYet) and self.shared.options.check:
             return {"unknown": True, "changed": False, "msg": str(error)}
         if isinstance(error, (BadInput, UndefinedVariable, StepFailed, NotYet)):

@@ -1,7 +1,8 @@
-"""Survey: look at everything that plays are about, and touch nothing. What is to be deleted, or shown, is learnt this way.
+"""Survey: look at everything that plays are about, and touch nothing. What is to be deleted, or
+shown, is learnt this way.
 
-Only what is needed to find a thing has to be known: an argument that cannot be rendered, because what it speaks of is gone
-already, does not keep the thing from being found.
+Only what is needed to find a thing has to be known: an argument that cannot be rendered, because
+what it speaks of is gone already, does not keep the thing from being found.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from playrunner.variables.host_memory import OMIT
 from playrunner.variables.scope import Scope
 
 PASSED_OVER = {"changed": False, "skipped": True, "skip_reason": "only looked at"}
-_NEEDED = ("play.set_fact", "play.include_tasks", "play.include_role", "play.include_vars", "play.meta")
+_NEEDED = (
+    "play.set_fact",
+    "play.include_tasks",
+    "play.include_role",
+    "play.include_vars",
+    "play.meta",
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,11 @@ class Piece:
     @property
     def doing(self) -> str:
         """What the service does with it, or what is wrong with it; empty when it stands still."""
-        return (self.module.moving(self.found) or self.module.broken(self.found) or "") if self.found is not None else ""
+        return (
+            (self.module.moving(self.found) or self.module.broken(self.found) or "")
+            if self.found is not None
+            else ""
+        )
 
 
 @dataclass
@@ -64,14 +75,19 @@ class Survey:
     def passes_over(self, step: Step) -> bool:
         """Whether a step has nothing to say about what is there in a cloud."""
         cls = module_index.module_class(step.module)
-        return not (issubclass(cls, (CloudModule, Probe)) and cls.in_background) and step.module not in _NEEDED
+        return (
+            not (issubclass(cls, (CloudModule, Probe)) and cls.in_background)
+            and step.module not in _NEEDED
+        )
 
     def arguments_of(self, step: Step, scope: Scope) -> dict[str, Any]:
         """What can be known of a step's arguments; its identity must be."""
         cls, templar = module_index.module_class(step.module), scope.world.templar
         needed = getattr(cls, "identity", tuple(step.arguments))
         given: dict[str, Any] = dict.fromkeys(arguments.fields(cls))
-        given.update({name: one.default for name, one in arguments.fields(cls).items() if not one.required})
+        given.update(
+            {name: one.default for name, one in arguments.fields(cls).items() if not one.required}
+        )
         for name, value in step.arguments.items():
             try:
                 rendered = templar.render(value, scope, keys=False)
@@ -82,17 +98,25 @@ class Survey:
                     given[name] = {"absent": True}  # what it comes after is not there
                 continue
             if rendered is not OMIT:
-                known = arguments.converted(cls, {name: rendered}, step.module, step.place, final=True)
+                known = arguments.converted(
+                    cls, {name: rendered}, step.module, step.place, final=True
+                )
                 given.update(known)
         return given
 
-    def look(self, module: CloudModule, ctx: Context, flight: Flight, kept: bool) -> Mapping[str, Any]:
+    def look(
+        self, module: CloudModule, ctx: Context, flight: Flight, kept: bool
+    ) -> Mapping[str, Any]:
         found = module.observe(ctx)
         piece = Piece(module, ctx, flight, found, kept)
         self.pieces.append(piece)
         if found is None:
             return {"changed": False, "absent": True}
-        going = {GOING: True} if self.removing and module.takes_along and piece.ours and not kept else {}
+        going = (
+            {GOING: True}
+            if self.removing and module.takes_along and piece.ours and not kept
+            else {}
+        )
         return {**found, **going, "changed": False}
 
     def users_of(self, flight: Flight, among: Iterable[Piece]) -> list[Piece]:

@@ -1,4 +1,5 @@
-"""`python -m playrunner.sandbox up [--nodes N] [--aws] [--gcp] [--kube] [--registry] | status | env | down`: the stage."""
+"""`python -m playrunner.sandbox up [--nodes N] [--aws] [--gcp] [--kube] [--registry] | status | env
+| down`: the stage."""
 
 from __future__ import annotations
 
@@ -63,8 +64,16 @@ def _up(root: Path, asked: argparse.Namespace) -> Found:
     aws = aws_process.up(root) if asked.aws or asked.only == "aws" else aws_process.status(root)
     gcp = gcp_process.up(root) if asked.gcp or asked.only == "gcp" else gcp_process.status(root)
     found = nodes.up(root, asked.nodes) if asked.only in (None, "nodes") else nodes.status(root)
-    kube = kube_process.up(root, moving=True) if asked.kube or asked.only == "kube" else kube_process.status(root)
-    wanted = asked.registry or asked.only == "registry" or (asked.registry_if_installed and registry.installed())
+    kube = (
+        kube_process.up(root, moving=True)
+        if asked.kube or asked.only == "kube"
+        else kube_process.status(root)
+    )
+    wanted = (
+        asked.registry
+        or asked.only == "registry"
+        or (asked.registry_if_installed and registry.installed())
+    )
     return Found(found, aws, gcp, kube, registry.up(root) if wanted else registry.status(root))
 
 
@@ -97,7 +106,10 @@ def _environment(root: Path) -> int:
         values |= {"KUBECONFIG": kube.kubeconfig}
     if not values:
         more = "(or --gcp for Google Cloud, --kube for Kubernetes)"
-        raise SandboxError(f"the pretend AWS is not up; start it with: python -m playrunner.sandbox up --aws {more}")
+        raise SandboxError(
+            "the pretend AWS is not up; start it with: python -m playrunner.sandbox up --aws"
+            f" {more}"
+        )
     for name, value in values.items():
         print(f"export {name}={shlex.quote(value)}")
     return 0
@@ -106,22 +118,36 @@ def _environment(root: Path) -> int:
 def _show(found: Found, *, as_json: bool, inventory: str) -> None:
     aws, gcp, kube = found.aws, found.gcp, found.kube
     if as_json:
-        parts: dict[str, Any] = {"nodes": [node.summary() for node in found.nodes], "aws": aws.summary() if aws else None}
+        parts: dict[str, Any] = {
+            "nodes": [node.summary() for node in found.nodes],
+            "aws": aws.summary() if aws else None,
+        }
         parts |= {"gcp": gcp.summary()} if gcp else {}
         parts |= {"kube": kube.summary()} if kube else {}
         parts |= {"registry": found.registry.summary()} if found.registry else {}
         print(json.dumps({"inventory": inventory if found.nodes else None, **parts}, indent=2))
         return
     for node in found.nodes:
-        print(f"{node.name}  {node.address}:{node.port}  {_health(node.pid, node.alive)}  {node.scratch}")
+        print(
+            f"{node.name}  {node.address}:{node.port}  {_health(node.pid, node.alive)} "
+            f" {node.scratch}"
+        )
     if aws is not None:
         print(f"aws    {aws.endpoint_url}  {_health(aws.pid, aws.alive)}  {aws.region}")
     if gcp is not None:
-        print(f"gcp    {gcp.endpoint_url}  {_health(gcp.pid, gcp.alive)}  {gcp.project}  {gcp.zone}")
+        print(
+            f"gcp    {gcp.endpoint_url}  {_health(gcp.pid, gcp.alive)}  {gcp.project}  {gcp.zone}"
+        )
     if kube is not None:
-        print(f"kube   {kube.server}  {_health(kube.pid, kube.alive)}  {kube.flavour}  KUBECONFIG={kube.kubeconfig}")
+        print(
+            f"kube   {kube.server}  {_health(kube.pid, kube.alive)}  {kube.flavour} "
+            f" KUBECONFIG={kube.kubeconfig}"
+        )
     if found.registry is not None:
-        print(f"images {found.registry.address}  {_health(found.registry.pid, found.registry.alive)}  {found.registry.auth_file}")
+        print(
+            f"images {found.registry.address}  {_health(found.registry.pid, found.registry.alive)} "
+            f" {found.registry.auth_file}"
+        )
     if found.nodes:
         print(f"inventory: {inventory}")
     elif aws is None and gcp is None and kube is None and found.registry is None:
@@ -140,21 +166,50 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="python -m playrunner.sandbox", description="SSH nodes on loopback, a pretend AWS and Google Cloud, and a Kubernetes API."
+        prog="python -m playrunner.sandbox",
+        description="SSH nodes on loopback, a pretend AWS and Google Cloud, and a Kubernetes API.",
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="up|status|env|down")
-    up = verbs.add_parser("up", help="start the nodes (and the pretend AWS); what is healthy is kept")
-    up.add_argument("--nodes", type=int, default=nodes.DEFAULT_COUNT, help="how many nodes (default: %(default)s)")
-    up.add_argument("--aws", action="store_true", help="the pretend AWS too; waits until it answers")
-    up.add_argument("--aws-later", action="store_true", help="the pretend AWS too, where moto is installed; does not wait")
+    up = verbs.add_parser(
+        "up", help="start the nodes (and the pretend AWS); what is healthy is kept"
+    )
+    up.add_argument(
+        "--nodes",
+        type=int,
+        default=nodes.DEFAULT_COUNT,
+        help="how many nodes (default: %(default)s)",
+    )
+    up.add_argument(
+        "--aws", action="store_true", help="the pretend AWS too; waits until it answers"
+    )
+    up.add_argument(
+        "--aws-later",
+        action="store_true",
+        help="the pretend AWS too, where moto is installed; does not wait",
+    )
     up.add_argument("--gcp", action="store_true", help="a pretend Google Cloud too")
-    up.add_argument("--kube", action="store_true", help="a Kubernetes cluster too; with a real API where its programs are found")
-    up.add_argument("--registry", action="store_true", help="a registry for images too: docker-registry, with a login")
-    up.add_argument("--registry-if-installed", action="store_true", help="the same, where docker-registry is installed")
+    up.add_argument(
+        "--kube",
+        action="store_true",
+        help="a Kubernetes cluster too; with a real API where its programs are found",
+    )
+    up.add_argument(
+        "--registry",
+        action="store_true",
+        help="a registry for images too: docker-registry, with a login",
+    )
+    up.add_argument(
+        "--registry-if-installed",
+        action="store_true",
+        help="the same, where docker-registry is installed",
+    )
     status = verbs.add_parser("status", help="say what is up")
     for verb in (up, status):
         verb.add_argument("--json", action="store_true", help="print one JSON object")
-    verbs.add_parser("env", help='what boto3, the aws CLI and gcloud need: eval "$(python -m playrunner.sandbox env)"')
+    verbs.add_parser(
+        "env",
+        help='what boto3, the aws CLI and gcloud need: eval "$(python -m playrunner.sandbox env)"',
+    )
     down = verbs.add_parser("down", help="end what is up and remove everything of it")
     for verb in (up, down):
         verb.add_argument("--only", choices=PARTS, help="this part alone")

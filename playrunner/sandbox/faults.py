@@ -1,4 +1,5 @@
-"""What to break, and when: a list of faults, each picking the requests it strikes. Any pretend service can ask it."""
+"""What to break, and when: a list of faults, each picking the requests it strikes. Any pretend
+service can ask it."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ class Fault:
     def __post_init__(self) -> None:
         if self.kind not in REQUEST_KINDS + WORLD_KINDS:
             raise BadFault(
-                f"no kind of fault is called {self.kind!r}; there are: {', '.join(REQUEST_KINDS + WORLD_KINDS)}"
+                f"no kind of fault is called {self.kind!r}; there are:"
+                f" {', '.join(REQUEST_KINDS + WORLD_KINDS)}"
             )
         if self.probability is not None and not 0 <= self.probability <= 1:
             raise BadFault(f"probability must be from 0 to 1, not {self.probability}")
@@ -98,7 +100,11 @@ class Faults:
 
     def striking(self, service: str, action: str, mutating: bool) -> Fault | None:
         """The first fault that hits this request. The others still count it."""
-        hits = [fault for fault in self.all if fault.kind in REQUEST_KINDS and fault.strikes(service, action, mutating)]
+        hits = [
+            fault
+            for fault in self.all
+            if fault.kind in REQUEST_KINDS and fault.strikes(service, action, mutating)
+        ]
         return hits[0] if hits else None
 
     def no_capacity(self, zone_names: Iterable[str], instance_type: str) -> bool:
@@ -115,7 +121,11 @@ class Faults:
     def fails_later(self, service: str, action: str, name: str) -> Fault | None:
         """The fault that makes this accepted request end badly."""
         for fault in self.all:
-            if fault.kind == "fails_later" and fnmatchcase(name, fault.name) and fault.strikes(service, action, True):
+            if (
+                fault.kind == "fails_later"
+                and fnmatchcase(name, fault.name)
+                and fault.strikes(service, action, True)
+            ):
                 return fault
         return None
 

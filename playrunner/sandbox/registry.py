@@ -1,4 +1,5 @@
-"""A container registry on a loopback port: the real `docker-registry`, with a login of its own, as a background process."""
+"""A container registry on a loopback port: the real `docker-registry`, with a login of its own, as
+a background process."""
 
 from __future__ import annotations
 
@@ -45,7 +46,9 @@ def installed() -> bool:
 def up(root: Path) -> Registry:
     """Bring it up, or keep it as it is when it is healthy; returns when it answers."""
     if not installed():
-        raise SandboxError(f"the registry needs {PROGRAM}; on Debian, install it with: apt-get install {PROGRAM}")
+        raise SandboxError(
+            f"the registry needs {PROGRAM}; on Debian, install it with: apt-get install {PROGRAM}"
+        )
     with state.locked(root, LOCK):
         known = status(root)
         if known is not None and known.alive:
@@ -61,7 +64,9 @@ def status(root: Path) -> Registry | None:
     except FileNotFoundError:
         return None
     pids = _processes(root)
-    return Registry(**record, pid=min(pids, default=None), alive=bool(pids) and _answers(record["address"]))
+    return Registry(
+        **record, pid=min(pids, default=None), alive=bool(pids) and _answers(record["address"])
+    )
 
 
 def down(root: Path) -> None:
@@ -86,15 +91,25 @@ def record_file(root: Path) -> Path:
 def _started(root: Path, known: Registry | None) -> Registry:
     folder = _folder(root)
     folder.mkdir(mode=0o700, exist_ok=True)
-    address = known.address if known else "127.0.0.1:0"  # the same as before, for those who noted it down
+    address = (
+        known.address if known else "127.0.0.1:0"
+    )  # the same as before, for those who noted it down
     password = secrets.token_urlsafe(24)
     state.write_file(folder / "htpasswd", _entry(password))
     state.write_file(folder / "config.yml", _config(folder, address))
     (folder / "log").unlink(missing_ok=True)
     with open(folder / "log", "ab") as log:
-        process = subprocess.Popen([PROGRAM, "serve", str(folder / "config.yml")], stdin=subprocess.DEVNULL, stdout=log,
-                                   stderr=log, start_new_session=True, cwd=folder)
-    state.await_that(lambda: _address(folder) is not None or process.poll() is not None, START_SECONDS)
+        process = subprocess.Popen(
+            [PROGRAM, "serve", str(folder / "config.yml")],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            cwd=folder,
+        )
+    state.await_that(
+        lambda: _address(folder) is not None or process.poll() is not None, START_SECONDS
+    )
     found = _address(folder)
     if found is None or not state.await_that(lambda: _answers(found), START_SECONDS):
         raise SandboxError(f"the registry did not start; see {folder / 'log'}")
@@ -114,11 +129,23 @@ def _entry(password: str) -> str:
 
 
 def _config(folder: Path, address: str) -> str:
-    return json.dumps({  # YAML, too
-        "version": 0.1, "log": {"level": "info", "accesslog": {"disabled": True}},
-        "storage": {"filesystem": {"rootdirectory": str(folder / "images")}, "delete": {"enabled": True},
-                    "cache": {"blobdescriptor": "inmemory"}},
-        "http": {"addr": address}, "auth": {"htpasswd": {"realm": "sandbox", "path": str(folder / "htpasswd")}}}, indent=2) + "\n"
+    return (
+        json.dumps(
+            {  # YAML, too
+                "version": 0.1,
+                "log": {"level": "info", "accesslog": {"disabled": True}},
+                "storage": {
+                    "filesystem": {"rootdirectory": str(folder / "images")},
+                    "delete": {"enabled": True},
+                    "cache": {"blobdescriptor": "inmemory"},
+                },
+                "http": {"addr": address},
+                "auth": {"htpasswd": {"realm": "sandbox", "path": str(folder / "htpasswd")}},
+            },
+            indent=2,
+        )
+        + "\n"
+    )
 
 
 def _address(folder: Path) -> str | None:
@@ -138,7 +165,9 @@ def _processes(root: Path) -> set[int]:
 
 
 def _answers(address: str) -> bool:
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # directly, whatever proxy the environment names
+    opener = urllib.request.build_opener(
+        urllib.request.ProxyHandler({})
+    )  # directly, whatever proxy the environment names
     try:
         with opener.open(f"http://{address}/v2/", timeout=5):
             return True

@@ -1,4 +1,5 @@
-"""Settings that a rehearsal may choose in any pretend cloud: how long things take, and what a cloud adds to that."""
+"""Settings that a rehearsal may choose in any pretend cloud: how long things take, and what a cloud
+adds to that."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ class Settings:
     def change(self, wish: dict[str, Any]) -> None:
         unknown = sorted(set(wish) - set(self.summary()))
         if unknown:
-            raise BadSetting(f"there is no setting {', '.join(unknown)}; there are: {', '.join(self.summary())}")
+            raise BadSetting(
+                f"there is no setting {', '.join(unknown)}; there are: {', '.join(self.summary())}"
+            )
         for name, value in wish.items():
             if name == "delays":
                 self._change_delays(value)
@@ -37,7 +40,9 @@ class Settings:
     def _change_delays(self, wish: dict[str, Any]) -> None:
         unknown = sorted(set(wish) - set(self.DELAYS) - {"*"})
         if unknown:
-            raise BadSetting(f"there is no delay {', '.join(unknown)}; there are: *, {', '.join(self.DELAYS)}")
+            raise BadSetting(
+                f"there is no delay {', '.join(unknown)}; there are: *, {', '.join(self.DELAYS)}"
+            )
         everywhere = wish.get("*")
         if everywhere is not None:
             self.delays = dict.fromkeys(self.DELAYS, float(everywhere))

@@ -1,4 +1,5 @@
-"""The sshd program: where it is, the settings and keys it gets, starting it, and telling ours from a stranger's."""
+"""The sshd program: where it is, the settings and keys it gets, starting it, and telling ours from
+a stranger's."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ class Daemon:
         return self.folder / "pid"
 
     def pid(self) -> int | None:
-        """The running process, when the pid file tells the truth: after a crash or a reboot it may name a stranger."""
+        """The running process, when the pid file tells the truth: after a crash or a reboot it may
+        name a stranger."""
         try:
             pid = int(self.pid_file.read_text())
         except (FileNotFoundError, ValueError):
@@ -60,8 +62,14 @@ class Daemon:
 
 def listeners(daemons: list[Daemon]) -> set[int]:
     """The processes that listen for these daemons, also where a pid file is lost or wrong."""
-    commands = {pid: command for pid, command in state.commands().items() if command.endswith("startups")}
-    unlisted = {pid for pid, command in commands.items() if any(daemon.is_run_by(command) for daemon in daemons)}
+    commands = {
+        pid: command for pid, command in state.commands().items() if command.endswith("startups")
+    }
+    unlisted = {
+        pid
+        for pid, command in commands.items()
+        if any(daemon.is_run_by(command) for daemon in daemons)
+    }
     return unlisted | {pid for daemon in daemons if (pid := daemon.pid())}
 
 
@@ -71,10 +79,12 @@ def find() -> str:
     found = shutil.which("sshd", path=path)
     if not found or not shutil.which("ssh-keygen"):
         raise SandboxError(
-            "sshd or ssh-keygen is not installed; install both with: sudo apt-get install openssh-server"
-            " (Fedora, Amazon Linux: sudo dnf install openssh-server)"
+            "sshd or ssh-keygen is not installed; install both with: sudo apt-get install"
+            " openssh-server (Fedora, Amazon Linux: sudo dnf install openssh-server)"
         )
-    return os.path.abspath(found)  # sshd starts itself anew for each connection and wants to know from where
+    return os.path.abspath(
+        found
+    )  # sshd starts itself anew for each connection and wants to know from where
 
 
 def login_name() -> str:
@@ -89,8 +99,11 @@ def make_keys(paths: Iterable[Path]) -> None:
         list(pool.map(_make_key, missing))
 
 
-def write_settings(daemon: Daemon, address: str, port: int, environment: Mapping[str, str], common: str) -> None:
-    """Write the daemon's settings and clear what its last life left behind; sessions get this environment."""
+def write_settings(
+    daemon: Daemon, address: str, port: int, environment: Mapping[str, str], common: str
+) -> None:
+    """Write the daemon's settings and clear what its last life left behind; sessions get this
+    environment."""
     daemon.pid_file.unlink(missing_ok=True)
     state.write_file(daemon.log, "")
     own = [
@@ -122,7 +135,9 @@ def common_settings(program: str, client_key: Path) -> str:
         "Subsystem sftp internal-sftp",
     ]
     if _version(program) >= (9, 8):
-        lines.append("PerSourcePenalties no")  # a rehearsed wrong key must not lock the rehearsal out
+        lines.append(
+            "PerSourcePenalties no"
+        )  # a rehearsed wrong key must not lock the rehearsal out
     return "\n".join(lines)
 
 
@@ -130,7 +145,9 @@ def start(program: str, daemons: list[Daemon]) -> bool:
     """Start these and wait until they listen; False when somebody else has taken a port meanwhile."""
     _try_settings(program, daemons[0].config)
     commands = [[program, "-f", str(daemon.config), "-E", str(daemon.log)] for daemon in daemons]
-    starting = [subprocess.Popen(command, cwd="/", stdin=subprocess.DEVNULL) for command in commands]
+    starting = [
+        subprocess.Popen(command, cwd="/", stdin=subprocess.DEVNULL) for command in commands
+    ]
     for daemon, process in zip(daemons, starting, strict=True):
         if process.wait():  # sshd goes to the background by itself
             raise SandboxError(f"sshd did not start: {daemon.log.read_text().strip()[-300:]}")
@@ -151,7 +168,9 @@ def _is_refused(daemon: Daemon) -> bool:
 
 def _try_settings(program: str, config: Path) -> None:
     """Have sshd read its settings once, and give it the empty folder that root's sshd insists on."""
-    tried = subprocess.run([program, "-t", "-f", str(config)], check=False, capture_output=True, text=True)
+    tried = subprocess.run(
+        [program, "-t", "-f", str(config)], check=False, capture_output=True, text=True
+    )
     needed = PRIVATE_FOLDER.search(tried.stderr)
     if needed and os.geteuid() == 0:
         # It stays after `down`: by then, another sshd of this machine may count on it.
@@ -167,7 +186,8 @@ def _make_key(path: Path) -> None:
 
 
 def _strictly_owned(file: Path) -> bool:
-    """Whether sshd's own check of key files would pass: no folder on the way is another's, or open to others."""
+    """Whether sshd's own check of key files would pass: no folder on the way is another's, or open
+    to others."""
     facts = [folder.stat() for folder in file.parents]
     return all(fact.st_uid in (0, os.geteuid()) and not fact.st_mode & 0o022 for fact in facts)
 

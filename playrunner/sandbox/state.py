@@ -1,4 +1,5 @@
-"""What is up and where: the sandbox's folder, its lock, its files, and the processes that belong to it."""
+"""What is up and where: the sandbox's folder, its lock, its files, and the processes that belong to
+it."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ def default_root() -> Path:
 
 @contextmanager
 def locked(root: Path, name: str = "lock") -> Iterator[None]:
-    """Hold the folder, or a part of it, for one command at a time; makes the folder when it is missing."""
+    """Hold the folder, or a part of it, for one command at a time; makes the folder when it is
+    missing."""
     lock = _hold(root, name)
     while lock is None:
         lock = _hold(root, name)
@@ -67,13 +69,20 @@ def _hold(root: Path, name: str) -> IO[str] | None:
 
 
 def _require_own(root: Path) -> None:
-    """Secrets are kept there: a folder that another user made, or that a link of theirs leads to, stays theirs."""
+    """Secrets are kept there: a folder that another user made, or that a link of theirs leads to,
+    stays theirs."""
     if root.stat().st_uid != os.geteuid():
-        raise SandboxError(f"{root} belongs to another user; choose another folder with PLAYRUNNER_STATE_HOME")
+        raise SandboxError(
+            f"{root} belongs to another user; choose another folder with PLAYRUNNER_STATE_HOME"
+        )
     for folder in root.resolve().parents:
         mode = folder.stat().st_mode
-        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:  # unlike in /tmp, what is in there can be exchanged by all
-            raise SandboxError(f"others may replace what is in {folder}; close it with: chmod o-w {folder}")
+        if (
+            mode & stat.S_IWOTH and not mode & stat.S_ISVTX
+        ):  # unlike in /tmp, what is in there can be exchanged by all
+            raise SandboxError(
+                f"others may replace what is in {folder}; close it with: chmod o-w {folder}"
+            )
 
 
 def write_file(path: Path, text: str, mode: int = 0o600) -> None:
@@ -98,7 +107,13 @@ def command_of(pid: int) -> str:
     """The command line of a process; empty when it is gone (or a zombie, which is as good as gone)."""
     if _PROC.is_dir():
         try:
-            return (_PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+            return (
+                (_PROC / str(pid) / "cmdline")
+                .read_bytes()
+                .replace(b"\0", b" ")
+                .decode(errors="replace")
+                .strip()
+            )
         except OSError:
             return ""
     return _ps("-ww", "-o", "command=", "-p", str(pid)).strip()
@@ -127,7 +142,8 @@ def descendants(pids: Iterable[int]) -> set[int]:
 
 
 def with_environment(entries: set[str]) -> set[int]:
-    """Processes started with one of these `NAME=value`, wherever they have moved since; only Linux can tell."""
+    """Processes started with one of these `NAME=value`, wherever they have moved since; only Linux
+    can tell."""
     wanted, found = {entry.encode() for entry in entries}, set()
     for folder in _PROC.glob("[0-9]*"):
         with suppress(OSError):
@@ -155,7 +171,10 @@ def end(pids: Iterable[int]) -> None:
                 os.kill(pid, how)
         left = _await_end(left)
     if left:
-        raise SandboxError(f"these processes do not end: {left}; look at them with: ps -f {' '.join(map(str, left))}")
+        raise SandboxError(
+            f"these processes do not end: {left}; look at them with: ps -f"
+            f" {' '.join(map(str, left))}"
+        )
 
 
 def _await_end(pids: list[int]) -> list[int]:
@@ -182,8 +201,11 @@ def _parents() -> dict[int, int]:
     parents = {}
     for folder in _PROC.glob("[0-9]*"):
         with suppress(OSError):
-            # The command's name stands in parentheses and may hold spaces; the state and the parent follow it.
-            parents[int(folder.name)] = int((folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+            # The command's name stands in parentheses and may hold spaces; the state and the parent
+            # follow it.
+            parents[int(folder.name)] = int(
+                (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[1]
+            )
     return parents
 
 

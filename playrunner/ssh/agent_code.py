@@ -1,4 +1,5 @@
-"""Agent code: what is sent to a host so that it becomes an agent, and later so that it knows a module."""
+"""Agent code: what is sent to a host so that it becomes an agent, and later so that it knows a
+module."""
 
 from __future__ import annotations
 
@@ -32,12 +33,14 @@ def command(seat: Seat, marker: str) -> str:
     """The command line that starts an agent: it greets, then reads its own code."""
     python = shlex.quote(seat.target.python) if seat.target.python else "python3"
     compiled, source = agent_code()
-    code = ("import sys,zlib,marshal;"
-            "sys.version_info<(3,9) and sys.exit(\"needs Python 3.9 or later, not \"+sys.version[:6]);"
-            f"b=sys.stdin.buffer.read({len(compiled) + len(source)});"
-            f"same=sys.modules[\"_frozen_importlib_external\"].MAGIC_NUMBER.hex()==\"{_MAGIC}\";"
-            f"exec(marshal.loads(zlib.decompress(b[:{len(compiled)}])) if same"
-            f" else compile(zlib.decompress(b[{len(compiled)}:]),\"agent\",\"exec\"))")
+    code = (
+        "import sys,zlib,marshal;"
+        'sys.version_info<(3,9) and sys.exit("needs Python 3.9 or later, not "+sys.version[:6]);'
+        f"b=sys.stdin.buffer.read({len(compiled) + len(source)});"
+        f'same=sys.modules["_frozen_importlib_external"].MAGIC_NUMBER.hex()=="{_MAGIC}";'
+        f"exec(marshal.loads(zlib.decompress(b[:{len(compiled)}])) if same"
+        f' else compile(zlib.decompress(b[{len(compiled)}:]),"agent","exec"))'
+    )
     start = f"echo {STARTED.decode()}; exec {python} -IS -c {shlex.quote(code)}"
     found = f"command -v {python} >/dev/null 2>&1 || exit {NO_PYTHON}; {start}"
     inner = f"/bin/sh -c {shlex.quote(found)}"
@@ -59,11 +62,14 @@ _MAGIC = importlib.util.MAGIC_NUMBER.hex()  # compiled code runs on hosts whose 
 def agent_code() -> tuple[bytes, bytes]:
     """The agent, compiled and as source."""
     name = "playrunner.hostside.agent"
-    return zlib.compress(module_index.compiled(name)), zlib.compress(module_index.source_file(name).read_bytes(), 1)
+    return zlib.compress(module_index.compiled(name)), zlib.compress(
+        module_index.source_file(name).read_bytes(), 1
+    )
 
 
 def code_frame(path: str, loaded: frozenset[str]) -> bytes:
-    """The code a module needs and the agent does not have yet; the same for every host, so made once."""
+    """The code a module needs and the agent does not have yet; the same for every host, so made
+    once."""
     with _making:  # hosts ask at the same moment
         return _packed_code(path, loaded)
 
@@ -71,9 +77,16 @@ def code_frame(path: str, loaded: frozenset[str]) -> bytes:
 @cache
 def _packed_code(path: str, loaded: frozenset[str]) -> bytes:
     wanted = [(name, text) for name, text in module_index.sources(path) if name not in loaded]
-    compiled = _packed([(name, module_index.compiled(name) if text else b"") for name, text in wanted], 6)
+    compiled = _packed(
+        [(name, module_index.compiled(name) if text else b"") for name, text in wanted], 6
+    )
     sources = _packed(wanted, 1)
-    head = {"op": "code", "magic": _MAGIC, "compiled": len(compiled), "body": len(compiled) + len(sources)}
+    head = {
+        "op": "code",
+        "magic": _MAGIC,
+        "compiled": len(compiled),
+        "body": len(compiled) + len(sources),
+    }
     return json.dumps(head).encode() + b"\n" + compiled + sources
 
 

@@ -1,4 +1,5 @@
-"""Agents as the controller sees them: started on a host once, spoken to in frames, handed from step to step."""
+"""Agents as the controller sees them: started on a host once, spoken to in frames, handed from step
+to step."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ class Agent:
         self.epoch = 0
 
     def request(self, module: str, request: dict[str, Any]) -> int:
-        """Send a step, together with the code it needs when that is not there yet; its number comes back."""
+        """Send a step, together with the code it needs when that is not there yet; its number comes
+        back."""
         path = module_index.names()[module]
         if path not in self._loaded:
             self._outgoing += code_frame(path, frozenset(self._loaded))
@@ -47,7 +49,16 @@ class Agent:
         self._next += 1
         cls = module_index.module_class(module)
         self._outstanding.add(Asked(self._next, self.epoch, request, cls.answers, time.monotonic()))
-        self.send({"op": "run", "id": self._next, "module": path, "class": cls.__name__, "epoch": self.epoch, **request})
+        self.send(
+            {
+                "op": "run",
+                "id": self._next,
+                "module": path,
+                "class": cls.__name__,
+                "epoch": self.epoch,
+                **request,
+            }
+        )
         return self._next
 
     def send(self, frame: dict[str, Any], body: bytes = b"") -> None:
@@ -69,7 +80,8 @@ class Agent:
                 raise ConnectionLost(str(error)) from None
 
     def receive(self) -> Reply:
-        """The next reply from the host, checked; waits for it. A host that says anything else is given up."""
+        """The next reply from the host, checked; waits for it. A host that says anything else is
+        given up."""
         self.expect_start()
         try:
             frame = replies.parsed(self._incoming.line(LINE_BYTES))
@@ -78,8 +90,10 @@ class Agent:
             self._outstanding.accept(reply)
             return reply
         except (NotAReply, TooLong) as problem:
-            raise HostUnreachable(f"{self.seat.target.name}: the agent's reply is not valid: {problem}; check what runs as"
-                                  f" {self.seat.target.python or 'python3'} on that host") from None
+            raise HostUnreachable(
+                f"{self.seat.target.name}: the agent's reply is not valid: {problem}; check what"
+                f" runs as {self.seat.target.python or 'python3'} on that host"
+            ) from None
         except Silent:
             raise self._silence() from None
 
@@ -96,20 +110,25 @@ class Agent:
         except ConnectionLost:
             raise _did_not_start(self.seat, self._channel) from None
         except TooLong as problem:
-            raise HostUnreachable(f"{self.seat.target.name}: the agent did not start: {problem}") from None
+            raise HostUnreachable(
+                f"{self.seat.target.name}: the agent did not start: {problem}"
+            ) from None
         except Silent:
             raise self._silence() from None
 
     def go_on(self) -> None:
-        """After a failure the host passes over what was sent before; what is sent from now on counts again."""
+        """After a failure the host passes over what was sent before; what is sent from now on
+        counts again."""
         self.epoch += 1
 
     def close(self) -> None:
         self._channel.close()
 
     def _silence(self) -> HostUnreachable:
-        return HostUnreachable(f"{self.seat.target.name}: no sign of life from the agent for"
-                               f" {self._limits.silent_seconds:g} seconds (PLAYRUNNER_SILENT_SECONDS)")
+        return HostUnreachable(
+            f"{self.seat.target.name}: no sign of life from the agent for"
+            f" {self._limits.silent_seconds:g} seconds (PLAYRUNNER_SILENT_SECONDS)"
+        )
 
 
 class Agents:
@@ -124,7 +143,8 @@ class Agents:
         self._starting: dict[Seat, threading.Event] = {}
         self._failed: dict[Seat, PlayrunnerError] = {}
         self._closed = False
-        self.keeps = True  # agents that are given back; without room for all hosts' connections they are ended
+        # Agents that are given back; without room for all hosts' connections they are ended
+        self.keeps = True
 
     def take(self, seat: Seat) -> Agent:
         with self._lock:
@@ -207,7 +227,9 @@ def _start(seat: Seat, pool: Pool) -> Agent:
     agent = Agent(seat, channel)
     if seat.become and seat.become.password:
         started = threading.Event()
-        threading.Thread(target=_answer_prompt, args=(channel, seat.become, marker, started), daemon=True).start()
+        threading.Thread(
+            target=_answer_prompt, args=(channel, seat.become, marker, started), daemon=True
+        ).start()
         try:
             agent.expect_start()
         except PlayrunnerError:
@@ -239,13 +261,21 @@ def _did_not_start(seat: Seat, channel: Channel) -> Exception:
     said = channel.complaints().strip()
     host = seat.target.name
     if seat.become:
-        hint = ("check the password" if seat.become.password
-                else "set PLAYRUNNER_BECOME_PASSWORD, or use --ask-become-pass, if it needs a password")
-        return StepFailed(f"{host}: {seat.become.method} to {seat.become.user} was refused: {last_lines(said)}; {hint}")
+        hint = (
+            "check the password"
+            if seat.become.password
+            else "set PLAYRUNNER_BECOME_PASSWORD, or use --ask-become-pass, if it needs a password"
+        )
+        return StepFailed(
+            f"{host}: {seat.become.method} to {seat.become.user} was refused: {last_lines(said)};"
+            f" {hint}"
+        )
     if status == NO_PYTHON or "not found" in said or "No such file" in said:
         python = seat.target.python or "python3"
-        return StepFailed(f"{host} has no {python}; install it (\"invoke run {host} --module raw --args ...\" works"
-                          " without it), or set ansible_python_interpreter")
+        return StepFailed(
+            f'{host} has no {python}; install it ("invoke run {host} --module raw --args ..." works'
+            " without it), or set ansible_python_interpreter"
+        )
     return HostUnreachable(f"{host}: the agent did not start (status {status}): {last_lines(said)}")
 
 

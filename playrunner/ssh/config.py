@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from paramiko import SSHConfig
 
 MOST_INCLUDES = 16  # as many levels as OpenSSH follows
-_SETTING = re.compile(r"(\w+)(?:\s*=\s*|\s+)(.+)")  # paramiko's own rule: what does not match ends in an error there
+_SETTING = re.compile(
+    r"(\w+)(?:\s*=\s*|\s+)(.+)"
+)  # paramiko's own rule: what does not match ends in an error there
 
 
 def config_path(file: str) -> str:
@@ -24,15 +26,18 @@ def config_path(file: str) -> str:
 
 
 def configured(file: str, host: str) -> dict[str, Any]:
-    """What the file says of a host; the name must have been checked, since `Match exec` puts it into a command."""
+    """What the file says of a host; the name must have been checked, since `Match exec` puts it
+    into a command."""
     config = _read(file)
     if config is None:
         return {}
     try:
         return dict(config.lookup(host))
     except Exception as error:  # paramiko leaves what it finds in values to whatever they raise
-        raise BadSetting(f'cannot be applied to the host "{host}": {str(error)[:200] or type(error).__name__}',
-                       Place(config_path(file))) from None
+        raise BadSetting(
+            f'cannot be applied to the host "{host}": {str(error)[:200] or type(error).__name__}',
+            Place(config_path(file)),
+        ) from None
 
 
 @cache
@@ -68,11 +73,17 @@ def _lines(path: str, depth: int = 0) -> list[str]:
             continue
         found = _SETTING.match(line.strip())
         if not found:
-            raise BadSetting(f"cannot be read as ssh configuration: {line.strip()[:80]!r} is not a name and a value", place)
+            raise BadSetting(
+                f"cannot be read as ssh configuration: {line.strip()[:80]!r} is not a name and a"
+                " value",
+                place,
+            )
         if found[1].lower() != "include":
             lines.append(line)
         elif depth >= MOST_INCLUDES:
-            raise BadSetting(f"Include goes {MOST_INCLUDES} files deep; does a file include itself?", place)
+            raise BadSetting(
+                f"Include goes {MOST_INCLUDES} files deep; does a file include itself?", place
+            )
         else:
             for pattern in found[2].split():
                 for included in _named(pattern.strip('"')):
@@ -90,4 +101,8 @@ def _text(path: str) -> str:
 def _named(pattern: str) -> list[str]:
     """The files that an Include means; a relative one lies in ~/.ssh."""
     spelled = os.path.join(os.path.expanduser("~/.ssh"), os.path.expanduser(pattern))
-    return [] if "\0" in spelled else [found for found in sorted(glob.glob(spelled)) if os.path.isfile(found)]
+    return (
+        []
+        if "\0" in spelled
+        else [found for found in sorted(glob.glob(spelled)) if os.path.isfile(found)]
+    )

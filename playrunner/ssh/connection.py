@@ -34,8 +34,12 @@ class Channel(Protocol):
     # With `seconds`, TimeoutError is raised when the other end takes or gives nothing for so long.
     def send(self, data: bytes, seconds: float | None = None) -> None: ...
     def receive(self, seconds: float | None = None) -> bytes: ...  # empty at the end
-    def complaints(self) -> str: ...  # what it wrote to standard error so far, the last of it where that is long
-    def status(self, seconds: float | None = None) -> int: ...  # its exit status once it has ended; -1 when it has not
+    def complaints(
+        self,
+    ) -> str: ...  # what it wrote to standard error so far, the last of it where that is long
+    def status(
+        self, seconds: float | None = None
+    ) -> int: ...  # its exit status once it has ended; -1 when it has not
     def close(self) -> None: ...
 
 
@@ -64,10 +68,11 @@ def connect(target: Target) -> Connection:
 
 
 def read_all(channel: Channel, most: int) -> tuple[bytes, int]:
-    """What a program writes until it ends, no more than so many bytes, and how many more there were."""
+    """What a program writes until it ends, no more than so many bytes, and how many more there
+    were."""
     kept, left_out = bytearray(), 0
     while data := channel.receive():
-        taken = data[:most - len(kept)]
+        taken = data[: most - len(kept)]
         kept += taken
         left_out += len(data) - len(taken)
     return bytes(kept), left_out
@@ -89,7 +94,9 @@ class Local:
         try:
             made = socket.create_connection((address, port), timeout=self.target.connect_seconds)
         except OSError as error:
-            raise HostUnreachable(f"{self.target.name}: {address}:{port}: {reason(error)}") from None
+            raise HostUnreachable(
+                f"{self.target.name}: {address}:{port}: {reason(error)}"
+            ) from None
         made.settimeout(None)
         return made
 
@@ -102,8 +109,14 @@ class LocalChannel:
 
     def __init__(self, command: str) -> None:
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  a file never fills up and stops its writer, as a pipe would
-        self._process = subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                         stderr=self._complaints, bufsize=0, start_new_session=True)
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._complaints,
+            bufsize=0,
+            start_new_session=True,
+        )
         assert self._process.stdin and self._process.stdout
         os.set_blocking(self._process.stdin.fileno(), False)
         self._takes, self._gives = select.poll(), select.poll()
@@ -128,7 +141,9 @@ class LocalChannel:
     def complaints(self) -> str:
         length = os.fstat(self._complaints.fileno()).st_size
         # Read at a position of its own: the child writes at the one it shares with us.
-        return os.pread(self._complaints.fileno(), COMPLAINT_BYTES, max(0, length - COMPLAINT_BYTES)).decode(errors="replace")
+        return os.pread(
+            self._complaints.fileno(), COMPLAINT_BYTES, max(0, length - COMPLAINT_BYTES)
+        ).decode(errors="replace")
 
     def status(self, seconds: float | None = None) -> int:
         try:
@@ -161,7 +176,9 @@ class Ssh:
         try:
             session = self._fabric.transport.open_session(timeout=self.target.connect_seconds)
             # A server that never says whether it runs the command would be waited for without end.
-            giving_up = threading.Timer(max(self.target.connect_seconds, START_SECONDS), session.close)
+            giving_up = threading.Timer(
+                max(self.target.connect_seconds, START_SECONDS), session.close
+            )
             giving_up.daemon = True
             giving_up.start()
             try:
@@ -169,7 +186,8 @@ class Ssh:
             finally:
                 giving_up.cancel()
         except paramiko.ChannelException:
-            # The server allows so many sessions on one connection (MaxSessions); another connection has room again.
+            # The server allows so many sessions on one connection (MaxSessions); another connection
+            # has room again.
             return Ssh(self.target).start(command)
         except (paramiko.SSHException, OSError, EOFError) as error:
             raise HostUnreachable(f"{place(self.target)}: the connection broke: {error}") from None
@@ -180,9 +198,15 @@ class Ssh:
 
         try:
             made: paramiko.Channel = self._fabric.transport.open_channel(
-                "direct-tcpip", (address, port), ("127.0.0.1", 0), timeout=self.target.connect_seconds)
+                "direct-tcpip",
+                (address, port),
+                ("127.0.0.1", 0),
+                timeout=self.target.connect_seconds,
+            )
         except (paramiko.SSHException, OSError, EOFError) as error:
-            raise HostUnreachable(f"{place(self.target)}: {address}:{port} cannot be reached from there: {error}") from None
+            raise HostUnreachable(
+                f"{place(self.target)}: {address}:{port} cannot be reached from there: {error}"
+            ) from None
         return made
 
     def close(self) -> None:
@@ -211,7 +235,8 @@ class SshChannel:
             try:
                 return self._session.recv(READ_BYTES)
             except TimeoutError:
-                self._hear_complaints()  # both streams share a window: one that is not read stops the other
+                # Both streams share a window: one that is not read stops the other
+                self._hear_complaints()
                 if time.monotonic() > deadline:
                     raise
 
@@ -246,4 +271,3 @@ def _quietly() -> Iterator[None]:
         yield
     except (OSError, EOFError, ValueError):
         pass
-

@@ -1,4 +1,5 @@
-"""Courier: carries one host's steps to its agents and their answers back, in order, through one lost connection."""
+"""Courier: carries one host's steps to its agents and their answers back, in order, through one
+lost connection."""
 
 from __future__ import annotations
 
@@ -15,8 +16,10 @@ from playrunner.ssh.agents import Agent, Agents, last_lines
 from playrunner.ssh.file_uploads import Shipments
 from playrunner.ssh.frames import ConnectionLost
 
-LOST = ("the connection was lost while this step may have been running; it is not repeated,"
-        " since it may have done its work: look at the host, then run again")
+LOST = (
+    "the connection was lost while this step may have been running; it is not repeated,"
+    " since it may have done its work: look at the host, then run again"
+)
 
 
 @dataclass
@@ -28,7 +31,9 @@ class Parcel:
     agent: Agent
     number: int = 0
     values: dict[str, Any] | None = None
-    error: PlayrunnerError | None = None  # why there will be no values: the agent did not start, or was given up
+    error: PlayrunnerError | None = (
+        None  # why there will be no values: the agent did not start, or was given up
+    )
     body: bytes = field(default=b"", repr=False)
     seconds: float = 0.0
 
@@ -38,7 +43,9 @@ class Parcel:
 
     @property
     def may_be_repeated(self) -> bool:
-        return not issubclass(module_index.module_class(self.module), Action) and not self.request.get("async")
+        return not issubclass(
+            module_index.module_class(self.module), Action
+        ) and not self.request.get("async")
 
 
 class Courier:
@@ -52,7 +59,8 @@ class Courier:
         self._reopened: set[Seat] = set()
 
     def send(self, seat: Seat, module: str, request: dict[str, Any]) -> Parcel:
-        """Send a step without waiting for its answer; what goes to another agent waits until the first is done."""
+        """Send a step without waiting for its answer; what goes to another agent waits until the
+        first is done."""
         agent = self._held.get(seat)
         if agent is None:
             self.drain()
@@ -90,7 +98,8 @@ class Courier:
             self._attempt(self._latest, self._latest.flush)
 
     def forget(self) -> None:
-        """After a failure: answers to what was sent ahead no longer matter, and the agents go on from here."""
+        """After a failure: answers to what was sent ahead no longer matter, and the agents go on
+        from here."""
         self._under_way.clear()
         for agent in self._held.values():
             agent.go_on()
@@ -118,14 +127,19 @@ class Courier:
     def _take_in(self, agent: Agent) -> None:
         agent.flush()
         reply = agent.receive()
-        parcel = next((one for one in self._under_way if one.number == reply.number and one.agent is agent), None)
+        parcel = next(
+            (one for one in self._under_way if one.number == reply.number and one.agent is agent),
+            None,
+        )
         if parcel is None:
             return  # an answer nobody waits for any more
         if reply.kind == "need":
             packed, data = self._shipments.packed(reply.text)
             agent.send({"op": "blob", "sha1": reply.text, "packed": packed}, data)
         elif reply.kind == "out":
-            if parcel.request.get("live", True):  # of a hidden step nothing is shown, whatever its host sends
+            if parcel.request.get(
+                "live", True
+            ):  # of a hidden step nothing is shown, whatever its host sends
                 self._show(reply.text)
         elif reply.kind != "alive":
             self._under_way.remove(parcel)
@@ -133,7 +147,8 @@ class Courier:
             parcel.body, parcel.seconds = reply.body, reply.seconds
 
     def _attempt(self, agent: Agent, do: Callable[[], None]) -> None:
-        """Use an agent; when it cannot be used any more, every step that it has is told, and no other."""
+        """Use an agent; when it cannot be used any more, every step that it has is told, and no
+        other."""
         try:
             do()
         except ConnectionLost as lost:
@@ -141,7 +156,9 @@ class Courier:
         except HostUnreachable as error:
             self._agents.lose(agent)
             self._give_up(agent, error)
-        except PlayrunnerError as error:  # it did not start (sudo refused, no Python); the connection is good
+        except (
+            PlayrunnerError
+        ) as error:  # it did not start (sudo refused, no Python); the connection is good
             self._agents.end(agent)
             self._give_up(agent, error)
 
@@ -154,10 +171,16 @@ class Courier:
         self._under_way = deque(parcel for parcel in self._under_way if parcel.is_open)
 
     def _reopen(self, agent: Agent, lost: ConnectionLost) -> None:
-        """Open a lost connection once more and repeat what may be repeated; the rest is reported, not guessed."""
+        """Open a lost connection once more and repeat what may be repeated; the rest is reported,
+        not guessed."""
         self._agents.lose(agent)
         if agent.seat in self._reopened:
-            self._give_up(agent, HostUnreachable(f"{agent.seat.target.name}: the connection was lost again{_said(lost)}"))
+            self._give_up(
+                agent,
+                HostUnreachable(
+                    f"{agent.seat.target.name}: the connection was lost again{_said(lost)}"
+                ),
+            )
             return
         self._reopened.add(agent.seat)
         try:

@@ -1,4 +1,5 @@
-"""Shipments: files of the controller on their way to hosts, named by content so that each is sent only where it is missing."""
+"""Shipments: files of the controller on their way to hosts, named by content so that each is sent
+only where it is missing."""
 
 from __future__ import annotations
 
@@ -24,11 +25,18 @@ class Shipments:
         self._packed: dict[str, tuple[bool, bytes]] = {}
         self._vaults: set[str] = set()  # those encrypted with ansible-vault
 
-    def of(self, path: Path, trailing_slash: bool = False, encrypted: bool = False) -> dict[str, Any]:
-        """What the host needs to know of a file or folder; one that a vault encrypts is sent only when asked for so."""
+    def of(
+        self, path: Path, trailing_slash: bool = False, encrypted: bool = False
+    ) -> dict[str, Any]:
+        """What the host needs to know of a file or folder; one that a vault encrypts is sent only
+        when asked for so."""
         if path.is_dir():
-            return {"name": path.name, "folder": True, "trailing_slash": trailing_slash,
-                    "files": [self._entry(path, found, encrypted) for found in sorted(path.rglob("*"))]}
+            return {
+                "name": path.name,
+                "folder": True,
+                "trailing_slash": trailing_slash,
+                "files": [self._entry(path, found, encrypted) for found in sorted(path.rglob("*"))],
+            }
         return {"name": path.name, **self._file(path, encrypted)}
 
     def packed(self, sha1: str) -> tuple[bool, bytes]:
@@ -37,7 +45,9 @@ class Shipments:
             if sha1 not in self._packed:
                 data = self._content(sha1)
                 small = zlib.compress(data, 1)
-                self._packed[sha1] = (True, small) if len(small) < 0.9 * len(data) else (False, data)
+                self._packed[sha1] = (
+                    (True, small) if len(small) < 0.9 * len(data) else (False, data)
+                )
             return self._packed[sha1]
 
     def _content(self, sha1: str) -> bytes:
@@ -77,5 +87,9 @@ class Shipments:
         if path.is_symlink():
             return {"path": relative, "kind": "link", "target": str(path.readlink())}
         if path.is_dir():
-            return {"path": relative, "kind": "directory", "mode": f"{path.stat().st_mode & 0o7777:04o}"}
+            return {
+                "path": relative,
+                "kind": "directory",
+                "mode": f"{path.stat().st_mode & 0o7777:04o}",
+            }
         return {"path": relative, "kind": "file", **self._file(path, encrypted)}

@@ -1,4 +1,5 @@
-"""Fleet: some hosts of an inventory, reached together outside of any play: asked, or given a program to run."""
+"""Fleet: some hosts of an inventory, reached together outside of any play: asked, or given a
+program to run."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ from playrunner.variables.templating import MISSING
 
 MOST_AT_ONCE = 64
 
-Answer = dict[str, Any]  # what the module returned; `failed` or `unreachable` with a `msg` when it could not
+Answer = dict[
+    str, Any
+]  # what the module returned; `failed` or `unreachable` with a `msg` when it could not
 
 
 class Fleet:
@@ -35,7 +38,9 @@ class Fleet:
     def __init__(self, inventory: Inventory, extra: Mapping[str, Any] | None = None) -> None:
         self.inventory = inventory
         self.agents = Agents(Pool())
-        self._world = World(inventory, templar, dict(extra or {}), {"ansible_playbook_python": sys.executable})
+        self._world = World(
+            inventory, templar, dict(extra or {}), {"ansible_playbook_python": sys.executable}
+        )
 
     def __enter__(self) -> Fleet:
         return self
@@ -54,7 +59,9 @@ class Fleet:
     def target(self, host: str) -> Target:
         return target_of(Scope(self._world, host))
 
-    def ask(self, hosts: Iterable[str], module: str, arguments: Callable[[str], dict[str, Any]]) -> dict[str, Answer]:
+    def ask(
+        self, hosts: Iterable[str], module: str, arguments: Callable[[str], dict[str, Any]]
+    ) -> dict[str, Answer]:
         """One module on every host at once; a host that does not answer says so in its own answer."""
         hosts = list(hosts)
         if not hosts:

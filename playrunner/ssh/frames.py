@@ -1,10 +1,13 @@
-"""Frames: lines and bodies cut out of what a channel delivers, in time linear in their size, and no longer than allowed."""
+"""Frames: lines and bodies cut out of what a channel delivers, in time linear in their size, and no
+longer than allowed."""
 
 from __future__ import annotations
 
 from playrunner.ssh.connection import Channel
 
-_COMPACT_BYTES = 1 << 20  # what was read is dropped from the buffer once it is this much and half of it
+_COMPACT_BYTES = (
+    1 << 20
+)  # what was read is dropped from the buffer once it is this much and half of it
 
 
 class ConnectionLost(Exception):
@@ -51,12 +54,12 @@ class FrameReader:
 
     def _take(self, size: int, skip: int = 0) -> bytes:
         with memoryview(self._buffer) as view:
-            taken = bytes(view[self._start:self._start + size])
+            taken = bytes(view[self._start : self._start + size])
         self._start += size + skip
         return taken
 
     def _compact(self) -> None:
-        del self._buffer[:self._start]
+        del self._buffer[: self._start]
         self._start = 0
 
     def _fill(self) -> None:

@@ -1,4 +1,5 @@
-"""Whether a host's key lets a connection go on, by StrictHostKeyChecking as OpenSSH reads it; what was accepted is noted."""
+"""Whether a host's key lets a connection go on, by StrictHostKeyChecking as OpenSSH reads it; what
+was accepted is noted."""
 
 from __future__ import annotations
 
@@ -30,8 +31,10 @@ def check(target: Target, key: PKey) -> None:
     shown = hostkeys.fingerprint(key)
     if verdict.word == "revoked":
         assert verdict.line
-        raise SSHException(f"the host key {shown} is REVOKED ({verdict.line.place}): it may be stolen."
-                           " Give the host a new key; a connection is refused whatever StrictHostKeyChecking says")
+        raise SSHException(
+            f"the host key {shown} is REVOKED ({verdict.line.place}): it may be stolen."
+            " Give the host a new key; a connection is refused whatever StrictHostKeyChecking says"
+        )
     if verdict.word == "changed":
         if target.checking not in OFF or target.password:
             raise SSHException(changed_text(target, key, verdict))
@@ -39,8 +42,11 @@ def check(target: Target, key: PKey) -> None:
             _changed.add(target.name)
     elif verdict.word == "unknown":
         if target.checking not in RECORDS:
-            raise SSHException(f"the host key is not known: {shown}.{_authority(verdict)} Compare it with the host's own,"
-                               f' then run "{target.trust_command}"')
+            raise SSHException(
+                f"the host key is not known: {shown}.{_authority(verdict)} Compare it with the"
+                " host's own,"
+                f' then run "{target.trust_command}"'
+            )
         _record(target, key)
 
 
@@ -48,8 +54,12 @@ def changed_text(target: Target, key: PKey, verdict: hostkeys.Verdict) -> str:
     """What to do when a key is not the one that was recorded."""
     assert verdict.line
     unsent = " (a password is never sent to such a host)" if target.checking in OFF else ""
-    return (f"the host key has CHANGED: {hostkeys.fingerprint(key)} is not the one of {verdict.line.place}{unsent}."
-            f" If the host was rebuilt, {removal(target, verdict.line)} and run \"{target.trust_command}\"")
+    return (
+        f"the host key has CHANGED: {hostkeys.fingerprint(key)} is not the one of"
+        f" {verdict.line.place}{unsent}."
+        f" If the host was rebuilt, {removal(target, verdict.line)} and run"
+        f' "{target.trust_command}"'
+    )
 
 
 def removal(target: Target, line: hostkeys.Line) -> str:
@@ -57,7 +67,9 @@ def removal(target: Target, line: hostkeys.Line) -> str:
     if line.is_pattern:
         return f"remove line {line.number} of {line.file}"
     name = target.known_names[0]
-    return f'remove the old key with "ssh-keygen -f {shlex.quote(line.file)} -R {shlex.quote(name)}"'
+    return (
+        f'remove the old key with "ssh-keygen -f {shlex.quote(line.file)} -R {shlex.quote(name)}"'
+    )
 
 
 def notices() -> list[str]:
@@ -69,11 +81,15 @@ def notices() -> list[str]:
     found = []
     if recorded:
         files = ", ".join(sorted(set(recorded.values())))
-        found.append("warning: unknown host keys were accepted and recorded, since StrictHostKeyChecking says so, for: "
-                     f"{', '.join(sorted(recorded))} (in {files})")
+        found.append(
+            "warning: unknown host keys were accepted and recorded, since StrictHostKeyChecking"
+            f" says so, for: {', '.join(sorted(recorded))} (in {files})"
+        )
     if changed:
-        found.append("warning: host keys have CHANGED and were accepted, since StrictHostKeyChecking says so, for: "
-                     f"{', '.join(changed)}")
+        found.append(
+            "warning: host keys have CHANGED and were accepted, since StrictHostKeyChecking says"
+            f" so, for: {', '.join(changed)}"
+        )
     return found
 
 
@@ -85,7 +101,10 @@ def _record(target: Target, key: PKey) -> None:
         try:
             hostkeys.record(Path(file), target.known_names[0], key)
         except OSError as error:  # OpenSSH goes on too; the next run will not know the host either
-            sys.stderr.write(f"warning: the key of {target.name} cannot be recorded in {file}: {error.strerror}\n")
+            sys.stderr.write(
+                f"warning: the key of {target.name} cannot be recorded in {file}:"
+                f" {error.strerror}\n"
+            )
             return
         _recorded[target.name] = file
 
@@ -93,4 +112,7 @@ def _record(target: Target, key: PKey) -> None:
 def _authority(verdict: hostkeys.Verdict) -> str:
     if not verdict.by_authority:
         return ""
-    return " known_hosts has a @cert-authority for it, but host certificates are not supported: its own key is needed."
+    return (
+        " known_hosts has a @cert-authority for it, but host certificates are not supported: its"
+        " own key is needed."
+    )

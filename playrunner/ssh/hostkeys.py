@@ -1,4 +1,5 @@
-"""Known host keys, read as OpenSSH reads them: what is known of a host's key, and recording a new one."""
+"""Known host keys, read as OpenSSH reads them: what is known of a host's key, and recording a new
+one."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ class Line:
 
     @property
     def is_pattern(self) -> bool:
-        """Whether it may speak of more than the names it lists, so that ssh-keygen -R leaves it alone."""
+        """Whether it may speak of more than the names it lists, so that ssh-keygen -R leaves it
+        alone."""
         return any(letter in self.patterns for letter in "*?!")
 
     @property
@@ -47,7 +49,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What known_hosts says of a key: known, unknown, changed or revoked, and the line that says so."""
+    """What known_hosts says of a key: known, unknown, changed or revoked, and the line that says
+    so."""
 
     word: str
     line: Line | None = None
@@ -62,8 +65,8 @@ def label(address: str, port: int) -> str:
 def judge(files: Iterable[str], names: Iterable[str], key: PKey) -> Verdict:
     """What the files say of a key; each further name is asked only while the key is unknown.
 
-    OpenSSH looks up a host on another port than 22 under its plain name too, where only a match counts. A key that is
-    revoked there is refused as well, which OpenSSH does not do.
+    OpenSSH looks up a host on another port than 22 under its plain name too, where only a match
+    counts. A key that is revoked there is refused as well, which OpenSSH does not do.
     """
     files, offered = tuple(files), key.asbytes()
     first, *others = names
@@ -76,7 +79,8 @@ def judge(files: Iterable[str], names: Iterable[str], key: PKey) -> Verdict:
 
 
 def known_kinds(files: Iterable[str], names: Iterable[str]) -> list[str]:
-    """The types of the keys a host is known by: asked for first, so that it shows one that can be compared."""
+    """The types of the keys a host is known by: asked for first, so that it shows one that can be
+    compared."""
     files = tuple(files)
     for name in names:
         found = [line.kind for line in _lines_about(files, name) if not line.marker]
@@ -91,7 +95,8 @@ def fingerprint(key: PKey) -> str:
 
 
 def record(file: Path, name: str, key: PKey) -> None:
-    """Append a key to a known_hosts file in one write, once, however many runs record it at the same time."""
+    """Append a key to a known_hosts file in one write, once, however many runs record it at the
+    same time."""
     file = file.expanduser()
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     line = f"{name} {key.get_name()} {key.get_base64()}\n".encode()
@@ -183,7 +188,11 @@ def _indexed(file: str, text: str) -> _Index:
 def _parsed(file: str, number: int, written: str) -> Line | None:
     words = written.split()
     marker = words.pop(0) if words and words[0].startswith("@") else ""
-    if len(words) < 3 or words[0].startswith(("#", "@")) or marker not in ("", _AUTHORITY, _REVOKED):
+    if (
+        len(words) < 3
+        or words[0].startswith(("#", "@"))
+        or marker not in ("", _AUTHORITY, _REVOKED)
+    ):
         return None
     try:
         key = base64.b64decode(words[2], validate=True)
@@ -198,7 +207,10 @@ def _parsed(file: str, number: int, written: str) -> Line | None:
 def _is_about(patterns: str, name: str) -> bool:
     if patterns.startswith("|"):
         return _is_hash_of(patterns, name)
-    wanted = [(pattern.startswith("!"), pattern.removeprefix("!")) for pattern in patterns.lower().split(",")]
+    wanted = [
+        (pattern.startswith("!"), pattern.removeprefix("!"))
+        for pattern in patterns.lower().split(",")
+    ]
     if any(negated and _matches(name, pattern) for negated, pattern in wanted):
         return False
     return any(not negated and _matches(name, pattern) for negated, pattern in wanted)
@@ -224,6 +236,8 @@ def _matches(name: str, pattern: str) -> bool:
 @cache
 def _pattern(text: str) -> re.Pattern[str]:
     # A row of stars is one star: more would take exponentially long to fail.
-    parts = (".*" if part[0] == "*" else "." if part == "?" else re.escape(part)
-             for part in re.findall(r"\*+|\?|[^*?]+", text))
+    parts = (
+        ".*" if part[0] == "*" else "." if part == "?" else re.escape(part)
+        for part in re.findall(r"\*+|\?|[^*?]+", text)
+    )
     return re.compile("".join(parts), re.DOTALL)

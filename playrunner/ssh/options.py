@@ -1,4 +1,5 @@
-"""The part of an ssh command line that an inventory may set: ansible_ssh_common_args and its relatives."""
+"""The part of an ssh command line that an inventory may set: ansible_ssh_common_args and its
+relatives."""
 
 from __future__ import annotations
 
@@ -9,9 +10,22 @@ from playrunner.errors import BadSetting
 from playrunner.ssh.setting_value import Given
 
 _WITH_ARGUMENT = ("-F", "-J", "-o", "-i")
-_WITHOUT_MEANING = ("-C", "-q", "-v", "-A", "-4", "-6", "-T", "-a", "-x")  # accepted, and of no effect here
+_WITHOUT_MEANING = (
+    "-C",
+    "-q",
+    "-v",
+    "-A",
+    "-4",
+    "-6",
+    "-T",
+    "-a",
+    "-x",
+)  # accepted, and of no effect here
 _OF_ONE_HOST = ("proxyjump", "proxycommand", "hostname", "port", "user", "hostkeyalias")
-_SEVERAL_FILES = ("userknownhostsfile", "globalknownhostsfile")  # quotes in them keep the files apart
+_SEVERAL_FILES = (
+    "userknownhostsfile",
+    "globalknownhostsfile",
+)  # quotes in them keep the files apart
 
 
 @dataclass(frozen=True)
@@ -24,7 +38,8 @@ class Options:
 
     @classmethod
     def read(cls, arguments: Iterable[Given]) -> Options:
-        """All arguments together; of a setting that is given twice the last one counts, of keys the first."""
+        """All arguments together; of a setting that is given twice the last one counts, of keys the
+        first."""
         config_file, jump, settings = "", None, dict[str, Given]()
         for written in arguments:
             for flag, argument in _flags(written) if written.value else ():
@@ -34,7 +49,9 @@ class Options:
                 elif flag == "-J":
                     jump = given._replace(called=f"{given.called}: -J")
                 elif flag == "-i":
-                    settings.setdefault("identityfile", given._replace(called=f"{given.called}: -i"))
+                    settings.setdefault(
+                        "identityfile", given._replace(called=f"{given.called}: -i")
+                    )
                 else:
                     name, value = _named(given)
                     settings[name.lower()] = Given(value, f"{given.called}: {name}", given.where)
@@ -56,8 +73,11 @@ def _flags(given: Given) -> Iterator[tuple[str, str]]:
                 raise BadSetting(f"{given.called}: {flag} needs an argument", given.where())
             yield flag, argument
         elif flag not in _WITHOUT_MEANING:
-            raise BadSetting(f'{given.called}: the ssh argument "{word}" is not supported; use -F, -J, -i or'
-                           " -o Name=value", given.where())
+            raise BadSetting(
+                f'{given.called}: the ssh argument "{word}" is not supported; use -F, -J, -i or'
+                " -o Name=value",
+                given.where(),
+            )
 
 
 def _named(given: Given) -> tuple[str, str]:
@@ -67,6 +87,10 @@ def _named(given: Given) -> tuple[str, str]:
     if not name.strip() or not separator:
         given.refuse("has an -o that must be written Name=value")
     value = value.strip()
-    if name.strip().lower() not in _SEVERAL_FILES and value[:1] == value[-1:] == '"' and value.count('"') == 2:
+    if (
+        name.strip().lower() not in _SEVERAL_FILES
+        and value[:1] == value[-1:] == '"'
+        and value.count('"') == 2
+    ):
         value = value[1:-1]
     return name.strip(), value

@@ -1,4 +1,5 @@
-"""A way to an API server that only a host of the inventory reaches: a port of this machine that leads there over SSH."""
+"""A way to an API server that only a host of the inventory reaches: a port of this machine that
+leads there over SSH."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class Tunnel:
             try:
                 far = self._connection.forward(self._address, self._port)
             except HostUnreachable:
-                caller.close()  # whoever called sees a broken connection, and knows how long to go on trying
+                # Whoever called sees a broken connection, and knows how long to go on trying
+                caller.close()
                 continue
             caller.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for source, sink in ((caller, far), (far, caller)):

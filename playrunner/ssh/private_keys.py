@@ -1,4 +1,5 @@
-"""Private keys for logins: read once, and refused when others can read them, as OpenSSH refuses them."""
+"""Private keys for logins: read once, and refused when others can read them, as OpenSSH refuses
+them."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def key_options(files: tuple[str, ...]) -> dict[str, Any]:
 
 @cache
 def _default_keys() -> dict[str, Any]:
-    """Those in ~/.ssh that OpenSSH would use: one that others can read is passed over with a warning."""
+    """Those in ~/.ssh that OpenSSH would use: one that others can read is passed over with a
+    warning."""
     there = [file for file in map(os.path.expanduser, DEFAULTS) if os.path.isfile(file)]
     bad = {file: problem for file in there if (problem := _too_open(file))}
     if not bad:
@@ -48,8 +50,10 @@ def _too_open(file: str) -> str:
     found = os.stat(file)
     if found.st_uid != os.getuid() or not found.st_mode & 0o077:
         return ""
-    return (f"the private key {file} can be read by others (mode {stat.S_IMODE(found.st_mode):04o});"
-            f" run: chmod 600 {shlex.quote(file)}")
+    return (
+        f"the private key {file} can be read by others (mode {stat.S_IMODE(found.st_mode):04o});"
+        f" run: chmod 600 {shlex.quote(file)}"
+    )
 
 
 @cache
@@ -58,7 +62,9 @@ def _private_key(file: str) -> paramiko.PKey | None:
     import paramiko
 
     if not os.path.isfile(file):
-        raise HostUnreachable(f"the private key {file} does not exist; see ansible_ssh_private_key_file")
+        raise HostUnreachable(
+            f"the private key {file} does not exist; see ansible_ssh_private_key_file"
+        )
     problem = _too_open(file)
     if problem:
         raise HostUnreachable(problem)

@@ -13,7 +13,8 @@ _END_SECONDS = 2.0
 class ProxySocket(socket.socket):
     """One end of a pair of sockets; the command has the other. It ends with the connection.
 
-    A shell runs it, as OpenSSH does; what stands for %h, %p and %r was checked before it was put there.
+    A shell runs it, as OpenSSH does; what stands for %h, %p and %r was checked before it was put
+    there.
     """
 
     def __init__(self, command: str, seconds: float) -> None:
@@ -21,8 +22,12 @@ class ProxySocket(socket.socket):
         super().__init__(fileno=ours.detach())
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  a file never fills up and stops its writer
         try:
-            self._process = subprocess.Popen(["/bin/sh", "-c", f"exec {command}"], stdin=theirs.fileno(),
-                                             stdout=theirs.fileno(), stderr=self._complaints)
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", f"exec {command}"],
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
+                stderr=self._complaints,
+            )
         finally:
             theirs.close()
         self.settimeout(seconds)
@@ -34,7 +39,9 @@ class ProxySocket(socket.socket):
         self._complaints.seek(0)
         lines = self._complaints.read()[-_LAST_WORDS:].decode(errors="replace").split("\n")
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return f"the ProxyCommand ended with code {self._process.returncode}" + (f": {last}" if last else "")
+        return f"the ProxyCommand ended with code {self._process.returncode}" + (
+            f": {last}" if last else ""
+        )
 
     def close(self) -> None:
         super().close()

@@ -1,4 +1,5 @@
-"""Quarantine: hosts that are not to be used for a while, each with a reason and an expiry, remembered on this machine."""
+"""Quarantine: hosts that are not to be used for a while, each with a reason and an expiry,
+remembered on this machine."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ from playrunner.record.ledger import state_directory
 from playrunner.ssh.fleet import Fleet
 from playrunner.text.documents import read_json_object
 
-DEFAULT_TIME = "24h"  # long enough for somebody to look at it in daylight, short enough not to be forgotten
+DEFAULT_TIME = (  # long enough for somebody to look at it in daylight, short enough not to be forgotten
+    "24h"
+)
 _SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -38,11 +41,14 @@ class Entry:
 
     @property
     def text(self) -> str:
-        return f"{self.reason} (until {time.strftime('%Y-%m-%d %H:%M', time.localtime(self.until))})"
+        return (
+            f"{self.reason} (until {time.strftime('%Y-%m-%d %H:%M', time.localtime(self.until))})"
+        )
 
 
 class Quarantine:
-    """The hosts of an inventory, known by name and address: a machine that is replaced under its name comes back clean."""
+    """The hosts of an inventory, known by name and address: a machine that is replaced under its
+    name comes back clean."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
@@ -51,7 +57,11 @@ class Quarantine:
     def entries(self) -> dict[str, Entry]:
         """Those of the inventory's hosts that are in quarantine now."""
         known = {key: entry for key, entry in self._read().items() if not entry.expired}
-        hosts = [host for host in {entry.host for entry in known.values()} if host in self._fleet.inventory.hosts]
+        hosts = [
+            host
+            for host in {entry.host for entry in known.values()}
+            if host in self._fleet.inventory.hosts
+        ]
         return {host: known[self._key(host)] for host in sorted(hosts) if self._key(host) in known}
 
     def knows(self, host: str) -> bool:
@@ -63,7 +73,9 @@ class Quarantine:
         with self._held() as entries:
             before = entries.get(self._key(host))
             until = max(now + seconds, before.until if before else 0)
-            entries[self._key(host)] = Entry(host, reason, before.since if before and not before.expired else now, until, who())
+            entries[self._key(host)] = Entry(
+                host, reason, before.since if before and not before.expired else now, until, who()
+            )
             return entries[self._key(host)]
 
     def release(self, host: str) -> bool:
@@ -81,7 +93,10 @@ class Quarantine:
             found = read_json_object(self._file) if self._file.exists() else {}
             return {key: Entry(**each) for key, each in found.items()}
         except (BadInput, TypeError) as error:
-            raise BadInput(f"{self._file} cannot be read: {error}; remove it to let all nodes out of quarantine") from None
+            raise BadInput(
+                f"{self._file} cannot be read: {error}; remove it to let all nodes out of"
+                " quarantine"
+            ) from None
 
     @contextmanager
     def _held(self) -> Iterator[dict[str, Entry]]:
@@ -93,7 +108,9 @@ class Quarantine:
             entries = {key: entry for key, entry in self._read().items() if not entry.expired}
             yield entries
             draft = Path(f"{self._file}.draft")
-            draft.write_text(json.dumps({key: asdict(entry) for key, entry in entries.items()}, indent=1) + "\n")
+            draft.write_text(
+                json.dumps({key: asdict(entry) for key, entry in entries.items()}, indent=1) + "\n"
+            )
             os.replace(draft, self._file)
 
 
@@ -107,8 +124,14 @@ def seconds_of(text: str) -> float:
 
 def as_data(entry: Entry) -> dict[str, Any]:
     stamp = "%Y-%m-%dT%H:%M:%SZ"
-    return {"host": entry.host, "reason": entry.reason, "since": time.strftime(stamp, time.gmtime(entry.since)),
-            "until": time.strftime(stamp, time.gmtime(entry.until)), "who": entry.who, "expired": entry.expired}
+    return {
+        "host": entry.host,
+        "reason": entry.reason,
+        "since": time.strftime(stamp, time.gmtime(entry.since)),
+        "until": time.strftime(stamp, time.gmtime(entry.until)),
+        "who": entry.who,
+        "expired": entry.expired,
+    }
 
 
 def who() -> str:

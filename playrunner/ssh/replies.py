@@ -1,4 +1,5 @@
-"""Replies: what an agent may answer. A frame becomes a Reply here or is refused; code behind this need not look again."""
+"""Replies: what an agent may answer. A frame becomes a Reply here or is refused; code behind this
+need not look again."""
 
 from __future__ import annotations
 
@@ -9,17 +10,31 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from playrunner.ssh.limits import BEATS, DEPTH, NESTED_VALUES, SHOWN_ALLOWANCE, TEXT_CHARACTERS, WARNINGS, Limits
+from playrunner.ssh.limits import (
+    BEATS,
+    DEPTH,
+    NESTED_VALUES,
+    SHOWN_ALLOWANCE,
+    TEXT_CHARACTERS,
+    WARNINGS,
+    Limits,
+)
 
 _KINDS = ("alive", "need", "out", "passed", "result")
 _FLAGS = ("changed", "failed", "skipped", "unreachable", "unknown")  # of a result
-_NO_ANSWER = ("failed", "skipped", "unreachable", "unknown")  # a result with one of these says no more
+_NO_ANSWER = (
+    "failed",
+    "skipped",
+    "unreachable",
+    "unknown",
+)  # a result with one of these says no more
 _TEXTS = ("msg", "exception", "ansible_job_id")
 _MOST_SECONDS = 1e9  # 31 years
 
 
 class NotAReply(Exception):
-    """The agent said something that does not answer what it was asked; the text says what is wrong with it."""
+    """The agent said something that does not answer what it was asked; the text says what is wrong
+    with it."""
 
 
 class Reply(NamedTuple):
@@ -44,7 +59,8 @@ class Asked(NamedTuple):
 
 
 class Outstanding:
-    """The requests an agent has not answered, and what it may say about them: it answers in order, each once."""
+    """The requests an agent has not answered, and what it may say about them: it answers in order,
+    each once."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -53,13 +69,17 @@ class Outstanding:
         self._shown = 0  # characters, of the request that is answered next
         self._beats = 0  # signs of life, of the same
         self._free_at = 0.0  # when the agent answered last, and could begin the next
-        self._halted: tuple[int, Any] = (-1, None)  # epoch and loop of a failure that stops what was sent ahead
+        self._halted: tuple[int, Any] = (
+            -1,
+            None,
+        )  # epoch and loop of a failure that stops what was sent ahead
 
     def add(self, asked: Asked) -> None:
         self._asked.append(asked)
 
     def accept(self, reply: Reply) -> None:
-        """Refuse a reply that is about no request, or not about the next one, or says what it cannot know."""
+        """Refuse a reply that is about no request, or not about the next one, or says what it
+        cannot know."""
         if not self._asked:
             raise NotAReply("it answers though nothing was asked")
         asked = self._asked[0]
@@ -90,7 +110,11 @@ class Outstanding:
     def _expect_in_time(self, asked: Asked) -> None:
         """The agent ends a step at its timeout; one that goes on says what it likes about the step."""
         timeout = asked.request.get("timeout")
-        if timeout and time.monotonic() > max(asked.at, self._free_at) + timeout + self._limits.silent_seconds:
+        if (
+            timeout
+            and time.monotonic()
+            > max(asked.at, self._free_at) + timeout + self._limits.silent_seconds
+        ):
             raise NotAReply(f"it goes on with a step whose timeout is {timeout:g} seconds")
 
     def _accept_answer(self, reply: Reply, asked: Asked) -> None:
@@ -134,7 +158,10 @@ def body_size(frame: Mapping[str, Any], limits: Limits) -> int:
     if size and "result" not in frame:
         raise NotAReply('only a result has a "body"')
     if size > limits.reply_bytes:
-        raise NotAReply(f"a reply of {size} bytes, over the limit of {limits.reply_bytes}; PLAYRUNNER_REPLY_MB raises it")
+        raise NotAReply(
+            f"a reply of {size} bytes, over the limit of {limits.reply_bytes}; PLAYRUNNER_REPLY_MB"
+            " raises it"
+        )
     return size
 
 
@@ -162,7 +189,8 @@ def checked(frame: dict[str, Any], body: bytes | bytearray) -> Reply:
 
 
 def _checked_values(values: dict[str, Any]) -> dict[str, Any]:
-    """A step's result: what the controller itself reads of it has the right type; the rest is the playbook's business."""
+    """A step's result: what the controller itself reads of it has the right type; the rest is the
+    playbook's business."""
     for name in _FLAGS:
         if name in values and type(values[name]) is not bool:
             raise NotAReply(f'"{name}" is not true or false')
@@ -185,7 +213,8 @@ def _checked_values(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_long_texts(values: dict[str, Any], parts: Any, body: bytes | bytearray) -> bytes:
-    """Put the texts that travelled as raw bytes in their places; what is left of the body comes back."""
+    """Put the texts that travelled as raw bytes in their places; what is left of the body comes
+    back."""
     if not isinstance(parts, list):
         raise NotAReply('"parts" is not a list')
     start = 0
@@ -196,7 +225,9 @@ def _with_long_texts(values: dict[str, Any], parts: Any, body: bytes | bytearray
         if size < 0 or start + size > len(body):
             raise NotAReply('"parts" is longer than the body')
         try:
-            values[name] = text = str(memoryview(body)[start:start + size], "utf-8", "surrogatepass")
+            values[name] = text = str(
+                memoryview(body)[start : start + size], "utf-8", "surrogatepass"
+            )
         except ValueError:
             raise NotAReply(f'"{name}" is not UTF-8') from None
         if has_lines:
@@ -213,7 +244,9 @@ def _expect_shape(values: Mapping[str, Any], shape: Mapping[str, Any]) -> None:
 
 def _fits(value: Any, wanted: Any) -> bool:
     if isinstance(wanted, dict):
-        return isinstance(value, dict) and all(_fits(value.get(name), inner) for name, inner in wanted.items())
+        return isinstance(value, dict) and all(
+            _fits(value.get(name), inner) for name, inner in wanted.items()
+        )
     if isinstance(wanted, list):
         return isinstance(value, list) and all(_fits(inner, wanted[0]) for inner in value)
     return type(value) is wanted or (wanted is float and type(value) is int)
@@ -248,8 +281,12 @@ def _depth(value: Any) -> int:
     depth, level = 0, [value]
     while level and depth <= DEPTH:
         depth += 1
-        level = [inner for outer in level for inner in (outer.values() if isinstance(outer, dict) else outer)
-                 if isinstance(inner, (dict, list))]
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, (dict, list))
+        ]
     return depth
 
 

@@ -1,4 +1,5 @@
-"""The stage that an inventory stands on: a sandbox's nodes are started when they are needed, and found when they are up."""
+"""The stage that an inventory stands on: a sandbox's nodes are started when they are needed, and
+found when they are up."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ _UNREADABLE = (BadInput, ValueError, KeyError, TypeError, AttributeError)
 
 
 def set_stage(inventory: Inventory, count: int = 0) -> None:
-    """Have the sandbox up with at least `count` nodes and all of them in the inventory, if it is about the sandbox at all."""
+    """Have the sandbox up with at least `count` nodes and all of them in the inventory, if it is
+    about the sandbox at all."""
     members = inventory.groups.get(GROUP)
     folder = _folder(inventory, next(iter(members))) if members else None
     if not members or folder is None:
@@ -41,14 +43,22 @@ def set_stage(inventory: Inventory, count: int = 0) -> None:
 
 
 def set_cloud_stage(inventory: Inventory, modules: Iterable[str]) -> None:
-    """Have the pretend clouds and the cluster up that these modules are about, if the inventory is about the sandbox."""
-    # A preflight stands in every play, and says nothing of a cloud that the play has nothing to do with.
-    wanted = {name.partition(".")[0] for name in modules if not name.endswith(".preflight")} & {"aws", "gcp", "k8s"}
+    """Have the pretend clouds and the cluster up that these modules are about, if the inventory is
+    about the sandbox."""
+    # A preflight stands in every play, and says nothing of a cloud that the play has nothing to do
+    # with.
+    wanted = {name.partition(".")[0] for name in modules if not name.endswith(".preflight")} & {
+        "aws",
+        "gcp",
+        "k8s",
+    }
     folder = _folder(inventory, "localhost") if wanted else None
     if folder is not None:
         for cloud in sorted(wanted - {"k8s"}):
             _set_cloud(folder, cloud)
-        if "k8s" in wanted and _lookup(inventory, "localhost", "kubeconfig") == str(folder / "kubeconfig.yaml"):
+        if "k8s" in wanted and _lookup(inventory, "localhost", "kubeconfig") == str(
+            folder / "kubeconfig.yaml"
+        ):
             _set_cluster(folder)
 
 
@@ -65,8 +75,12 @@ def _set_cloud(folder: Path, cloud: str) -> None:
 
 def _set_cluster(folder: Path) -> None:
     try:
-        host, _, port = read_json_object(folder / "kube.json")["server"].removeprefix("https://").partition(":")
-        up = (folder / "kube" / "controllers.json").exists() and _answers({"address": host, "port": int(port)})
+        host, _, port = (
+            read_json_object(folder / "kube.json")["server"].removeprefix("https://").partition(":")
+        )
+        up = (folder / "kube" / "controllers.json").exists() and _answers(
+            {"address": host, "port": int(port)}
+        )
     except _UNREADABLE:
         up = False
     if not up:

@@ -1,4 +1,5 @@
-"""SSH sessions opened: sockets that answer at once, keys, host keys that are verified; the only file that imports Fabric."""
+"""SSH sessions opened: sockets that answer at once, keys, host keys that are verified; the only
+file that imports Fabric."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 
 def prepare() -> None:
-    """Import what sessions need before threads open them: a module half imported by one thread breaks another."""
+    """Import what sessions need before threads open them: a module half imported by one thread
+    breaks another."""
     import fabric
     import paramiko
 
@@ -28,7 +30,8 @@ def prepare() -> None:
 
 
 def opened(target: Target) -> fabric.Connection:
-    """A session with a host through all its jump hosts, or HostUnreachable with what to do about it."""
+    """A session with a host through all its jump hosts, or HostUnreachable with what to do about
+    it."""
     import fabric
     import paramiko
 
@@ -38,16 +41,26 @@ def opened(target: Target) -> fabric.Connection:
         options = {**_authentication(target), "transport_factory": _transport(target)}
         if not gateway:
             options["sock"] = _socket(target)
-        made = fabric.Connection(target.address, user=target.user, port=target.port, config=_fabric_config(),
-                                 gateway=gateway, connect_timeout=target.connect_seconds, connect_kwargs=options)
+        made = fabric.Connection(
+            target.address,
+            user=target.user,
+            port=target.port,
+            config=_fabric_config(),
+            gateway=gateway,
+            connect_timeout=target.connect_seconds,
+            connect_kwargs=options,
+        )
         _verify_host_key(made.client, target)
         made.open()
     except paramiko.AuthenticationException as error:
         tried = ", ".join(target.keys) or "the ssh agent and the default keys"
-        raise HostUnreachable(f"{place(target)}: login as {target.user} was refused ({error}); tried {tried}") from None
+        raise HostUnreachable(
+            f"{place(target)}: login as {target.user} was refused ({error}); tried {tried}"
+        ) from None
     except (paramiko.SSHException, OSError, EOFError, ValueError) as error:
         raise HostUnreachable(f"{place(target)}: {_why(error, options.get('sock'))}") from None
-    # A host that vanished is noticed: unanswered keep-alives break the connection instead of leaving it to wait.
+    # A host that vanished is noticed: unanswered keep-alives break the connection instead of
+    # leaving it to wait.
     made.transport.set_keepalive(target.alive_seconds)
     return made
 
@@ -55,8 +68,9 @@ def opened(target: Target) -> fabric.Connection:
 class _PromptSocket(socket.socket):
     """Acknowledges at once what it receives.
 
-    sshd sends two small messages in a row after a login; the second waits for the acknowledgement of the first, which the
-    kernel would delay by 40 ms. Measured: opening a session falls from 43 to 2.5 ms.
+    sshd sends two small messages in a row after a login; the second waits for the acknowledgement
+    of the first, which the kernel would delay by 40 ms. Measured: opening a session falls from 43
+    to 2.5 ms.
     """
 
     def recv(self, *args: int) -> bytes:
@@ -83,14 +97,18 @@ def _fabric_config() -> fabric.Config:
     import fabric
     import paramiko
 
-    # ssh's configuration has been applied to the target already; Fabric must not apply it again. One for each connection:
-    # Fabric writes into it, and connections are opened side by side.
+    # ssh's configuration has been applied to the target already; Fabric must not apply it again.
+    # One for each connection: Fabric writes into it, and connections are opened side by side.
     return fabric.Config(ssh_config=paramiko.SSHConfig(), lazy=True)
 
 
 def _authentication(target: Target) -> dict[str, Any]:
-    found: dict[str, Any] = {"allow_agent": not target.identities_only, "banner_timeout": 30, "auth_timeout": 30,
-                             **key_options(target.keys)}
+    found: dict[str, Any] = {
+        "allow_agent": not target.identities_only,
+        "banner_timeout": 30,
+        "auth_timeout": 30,
+        **key_options(target.keys),
+    }
     if target.password:
         found["password"] = target.password
     return found
@@ -101,13 +119,19 @@ def _transport(target: Target) -> Callable[..., paramiko.Transport]:
     import paramiko
 
     known = hostkeys.known_kinds(target.known_hosts, target.known_names)
-    wanted = [name for kind in known for name in (("rsa-sha2-512", "rsa-sha2-256") if kind == "ssh-rsa" else (kind,))]
+    wanted = [
+        name
+        for kind in known
+        for name in (("rsa-sha2-512", "rsa-sha2-256") if kind == "ssh-rsa" else (kind,))
+    ]
 
     def make(*args: Any, **settings: Any) -> paramiko.Transport:
         made = paramiko.Transport(*args, **settings)
         security = made.get_security_options()
         offered = list(security.key_types)
-        security.key_types = sorted(offered, key=lambda name: wanted.index(name) if name in wanted else len(wanted))
+        security.key_types = sorted(
+            offered, key=lambda name: wanted.index(name) if name in wanted else len(wanted)
+        )
         return made
 
     return make
@@ -118,7 +142,9 @@ def _verify_host_key(client: paramiko.SSHClient, target: Target) -> None:
     import paramiko
 
     class Judged(paramiko.MissingHostKeyPolicy):
-        def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
+        def missing_host_key(
+            self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey
+        ) -> None:
             check(target, key)
 
     client.set_missing_host_key_policy(Judged())
@@ -131,8 +157,11 @@ def offered_key(target: Target) -> paramiko.PKey:
     sock: Any = None
     try:
         via = opened(target.via) if target.via else None
-        sock = (via.transport.open_channel("direct-tcpip", (target.address, target.port), ("", 0)) if via
-                else _socket(target))
+        sock = (
+            via.transport.open_channel("direct-tcpip", (target.address, target.port), ("", 0))
+            if via
+            else _socket(target)
+        )
         with _transport(target)(sock) as transport:
             transport.start_client(timeout=target.connect_seconds)
             return transport.get_remote_server_key()
@@ -162,7 +191,10 @@ def reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError | socket.timeout) or "timed out" in text:
         return "no answer in time; is the host up, and is the network open?"
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-        return "no more files may be open on this machine; raise the limit with \"ulimit -n\", or lower --forks"
+        return (
+            'no more files may be open on this machine; raise the limit with "ulimit -n", or lower'
+            " --forks"
+        )
     if isinstance(error, socket.gaierror):
         return f"the address cannot be found ({text}); set ansible_host"
     return text

@@ -1,4 +1,5 @@
-"""A connection setting as it was written: checked when it is read, and refused with the file and line that gave it."""
+"""A connection setting as it was written: checked when it is read, and refused with the file and
+line that gave it."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ _IN_NO_USER = re.compile(r"""^-|['`";&<>|(){}\x00-\x1f\x7f-\x9f]|\s-|\\$""")
 
 
 class Given(NamedTuple):
-    """A value, what it is called in messages, and where it was written; the place is looked for only to complain."""
+    """A value, what it is called in messages, and where it was written; the place is looked for
+    only to complain."""
 
     value: Any
     called: str
@@ -48,8 +50,12 @@ class Given(NamedTuple):
         if text.lower() == "none":
             return default
         if _TIME.fullmatch(text):
-            found = float(sum(int(number) * _UNITS[unit.lower()]
-                              for number, unit in re.findall("([0-9]{1,12})([A-Za-z]?)", text)))
+            found = float(
+                sum(
+                    int(number) * _UNITS[unit.lower()]
+                    for number, unit in re.findall("([0-9]{1,12})([A-Za-z]?)", text)
+                )
+            )
         else:
             try:
                 found = float(text)
@@ -60,10 +66,13 @@ class Given(NamedTuple):
         return found or default
 
     def address(self) -> str:
-        """An address: OpenSSH's own rule, since it becomes part of commands and of ssh's configuration."""
+        """An address: OpenSSH's own rule, since it becomes part of commands and of ssh's
+        configuration."""
         text = str(self.value)
         if not text or _IN_NO_ADDRESS.search(text):
-            self.refuse("must be an address without spaces, quotes or characters that a shell reads")
+            self.refuse(
+                "must be an address without spaces, quotes or characters that a shell reads"
+            )
         return text
 
     def user(self) -> str:
@@ -75,11 +84,16 @@ class Given(NamedTuple):
     def words(self) -> list[str]:
         """Its words, separated and quoted as in a shell."""
         try:
-            return [word for item in (self.value if isinstance(self.value, list) else [self.value])
-                    for word in _split(str(item))]
+            return [
+                word
+                for item in (self.value if isinstance(self.value, list) else [self.value])
+                for word in _split(str(item))
+            ]
         except ValueError as error:
-            raise BadSetting(f"{self.called} cannot be read: {str(error).lower()} in {_shown(self.value)}",
-                           self.where()) from None
+            raise BadSetting(
+                f"{self.called} cannot be read: {str(error).lower()} in {_shown(self.value)}",
+                self.where(),
+            ) from None
 
     def choice(self, *words: str) -> str:
         text = str(self.value).lower()
@@ -95,8 +109,11 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 def filled(text: str, tokens: Mapping[str, str]) -> str:
-    """The text with ssh's %-tokens replaced once: what a token stands for is not looked through again."""
-    return text if "%" not in text else _TOKEN.sub(lambda found: tokens.get(found[1], found[0]), text)
+    """The text with ssh's %-tokens replaced once: what a token stands for is not looked through
+    again."""
+    return (
+        text if "%" not in text else _TOKEN.sub(lambda found: tokens.get(found[1], found[0]), text)
+    )
 
 
 def _shown(value: Any) -> str:

@@ -18,7 +18,13 @@ from playrunner.variables.origins import keyword, setting
 from playrunner.variables.scope import Scope
 from playrunner.variables.templating import MISSING
 
-CONNECTION_NAMES = ("ansible_connection", "ansible_host", "ansible_port", "ansible_user", "ansible_python_interpreter")
+CONNECTION_NAMES = (
+    "ansible_connection",
+    "ansible_host",
+    "ansible_port",
+    "ansible_user",
+    "ansible_python_interpreter",
+)
 MOST_HOPS = 8  # a longer chain of jump hosts is a circle
 CONNECT_SECONDS = 10.0
 CHECKING = ("yes", "no", "ask", "accept-new", "off", "true", "false")  # StrictHostKeyChecking
@@ -45,11 +51,14 @@ class Target:
     connect_seconds: float = 10
     alive_seconds: int = 30
     python: str = ""  # empty: found on the host
-    sources: tuple[str, ...] = field(default=(), repr=False, compare=False)  # the inventory, as it was named
+    sources: tuple[str, ...] = field(
+        default=(), repr=False, compare=False
+    )  # the inventory, as it was named
 
     @property
     def known_names(self) -> tuple[str, ...]:
-        """What it may be called in known_hosts; OpenSSH accepts a key under the name without the port too."""
+        """What it may be called in known_hosts; OpenSSH accepts a key under the name without the
+        port too."""
         if self.host_key_name:
             return (self.host_key_name,)
         return tuple(dict.fromkeys((label(self.address, self.port), self.address)))
@@ -61,7 +70,14 @@ class Target:
 
 def trust_command(host: str, sources: tuple[str, ...]) -> str:
     """What to type so that a host's key is recorded."""
-    return shlex.join(["invoke", "hosts.trust", host, *(word for source in sources for word in ("--inventory", source))])
+    return shlex.join(
+        [
+            "invoke",
+            "hosts.trust",
+            host,
+            *(word for source in sources for word in ("--inventory", source)),
+        ]
+    )
 
 
 @dataclass(frozen=True)
@@ -89,7 +105,11 @@ def target_of(scope: Scope, chain: tuple[str, ...] = (), words: Any = None) -> T
         return default if found is MISSING or found is None else found
 
     def given(name: str, word: str = "", default: Any = "") -> Given:
-        return Given(value(name, word, default), f"host {host}: ansible_{name}", lambda: scope.origin(f"ansible_{name}"))
+        return Given(
+            value(name, word, default),
+            f"host {host}: ansible_{name}",
+            lambda: scope.origin(f"ansible_{name}"),
+        )
 
     def first(*names: str, word: str = "") -> Given:
         """The first of several names for one setting that says something."""
@@ -105,19 +125,32 @@ def target_of(scope: Scope, chain: tuple[str, ...] = (), words: Any = None) -> T
     kind = connection.text().rpartition(".")[2]
     python = str(value("python_interpreter"))
     if kind == "local":
-        return Target(host, "localhost", "local", python="" if python.startswith("auto") else python)
+        return Target(
+            host, "localhost", "local", python="" if python.startswith("auto") else python
+        )
     if kind not in ("ssh", "paramiko", "paramiko_ssh", "smart"):
         connection.refuse("must be ssh or local")
     key_file = first("ssh_private_key_file", "private_key_file").text()
     base = Target(
-        host, _address(given("host"), scope),
-        port=first("port", "ssh_port", word="port").port(), user=first("user", "ssh_user", word="remote_user").user(),
-        keys=(os.path.expanduser(key_file),) if key_file else (), password=first("password", "ssh_pass").text(),
+        host,
+        _address(given("host"), scope),
+        port=first("port", "ssh_port", word="port").port(),
+        user=first("user", "ssh_user", word="remote_user").user(),
+        keys=(os.path.expanduser(key_file),) if key_file else (),
+        password=first("password", "ssh_pass").text(),
         connect_seconds=_seconds(first("ssh_timeout", "timeout"), CONNECT_SECONDS),
-        python="" if python.startswith("auto") else python, sources=scope.world.inventory.sources)
-    options = Options.read(given(name) for name in ("ssh_common_args", "ssh_extra_args", "ssh_args"))
+        python="" if python.startswith("auto") else python,
+        sources=scope.world.inventory.sources,
+    )
+    options = Options.read(
+        given(name) for name in ("ssh_common_args", "ssh_extra_args", "ssh_args")
+    )
     via = setting(scope, "via")
-    through = Given("" if via is MISSING or via is None else via, f"host {host}: via", lambda: scope.origin("via"))
+    through = Given(
+        "" if via is MISSING or via is None else via,
+        f"host {host}: via",
+        lambda: scope.origin("via"),
+    )
     return _resolved(base, options, scope, (*chain, host), through)
 
 
@@ -126,8 +159,11 @@ def _address(given: Given, scope: Scope) -> str:
     if given.value != "":
         return given.address()
     source = scope.world.inventory.host(scope.host).source
-    return Given(scope.host, f"host {scope.host!r}: its name, which is its address without ansible_host,",
-                 lambda: source).address()
+    return Given(
+        scope.host,
+        f"host {scope.host!r}: its name, which is its address without ansible_host,",
+        lambda: source,
+    ).address()
 
 
 def _seconds(given: Given, default: float) -> float:
@@ -147,13 +183,18 @@ class _Settings:
         if key in self._options.settings:
             return self._options.settings[key]
         found = self._configured.get(key)
-        return Given("" if found is None else found, f"host {self._name}: {name}",
-                     lambda: Place(config_path(self._options.config_file)))
+        return Given(
+            "" if found is None else found,
+            f"host {self._name}: {name}",
+            lambda: Place(config_path(self._options.config_file)),
+        )
 
     def text(self, name: str, default: str = "") -> str:
         return self[name].text() or default
 
-    def files(self, name: str, default: tuple[str, ...], tokens: Mapping[str, str]) -> tuple[str, ...]:
+    def files(
+        self, name: str, default: tuple[str, ...], tokens: Mapping[str, str]
+    ) -> tuple[str, ...]:
         given = self[name]
         if not given.value:
             return default
@@ -162,10 +203,14 @@ class _Settings:
     def keys(self) -> tuple[str, ...]:
         found = self["IdentityFile"].value
         listed = found if isinstance(found, list) else [found]
-        return tuple(os.path.expanduser(str(key)) for key in listed if key and str(key).lower() != "none")
+        return tuple(
+            os.path.expanduser(str(key)) for key in listed if key and str(key).lower() != "none"
+        )
 
 
-def _resolved(base: Target, options: Options, scope: Scope, chain: tuple[str, ...], via: Given) -> Target:
+def _resolved(
+    base: Target, options: Options, scope: Scope, chain: tuple[str, ...], via: Given
+) -> Target:
     """The target with what ssh's configuration adds; the inventory's own words come first."""
     settings = _Settings(base, options)
     address = settings["HostName"]
@@ -173,18 +218,30 @@ def _resolved(base: Target, options: Options, scope: Scope, chain: tuple[str, ..
     where = address.address() if address.value and address.value != base.address else base.address
     port = base.port or settings["Port"].port() or 22
     user = base.user or settings["User"].user() or getpass.getuser()
-    tokens = {"%": "%", "h": where, "n": base.address, "p": str(port), "r": user, "d": os.path.expanduser("~"),
-              "u": getpass.getuser()}
+    tokens = {
+        "%": "%",
+        "h": where,
+        "n": base.address,
+        "p": str(port),
+        "r": user,
+        "d": os.path.expanduser("~"),
+        "u": getpass.getuser(),
+    }
     own = settings.files("UserKnownHostsFile", USER_FILES, tokens)
     target = replace(
-        base, address=where, port=port, user=user, keys=base.keys or settings.keys(),
+        base,
+        address=where,
+        port=port,
+        user=user,
+        keys=base.keys or settings.keys(),
         known_hosts=(*own, *settings.files("GlobalKnownHostsFile", SYSTEM_FILES, tokens)),
         record_file=own[0] if own else "",
         host_key_name=settings.text("HostKeyAlias"),
         checking=checking.choice(*CHECKING) if checking.value else base.checking,
         identities_only=settings.text("IdentitiesOnly").lower() in ("yes", "true"),
         connect_seconds=_seconds(settings["ConnectTimeout"], base.connect_seconds),
-        alive_seconds=int(_seconds(settings["ServerAliveInterval"], base.alive_seconds)))
+        alive_seconds=int(_seconds(settings["ServerAliveInterval"], base.alive_seconds)),
+    )
     if via.value:
         return replace(target, via=_jump(via, via.text(), scope, options, chain))
     jump = options.jump or settings["ProxyJump"]
@@ -200,10 +257,14 @@ def _resolved(base: Target, options: Options, scope: Scope, chain: tuple[str, ..
     return target
 
 
-def _jump(given: Given, name: str, scope: Scope, options: Options, chain: tuple[str, ...]) -> Target:
+def _jump(
+    given: Given, name: str, scope: Scope, options: Options, chain: tuple[str, ...]
+) -> Target:
     """A jump host: one of the inventory, or an address as `ssh -J` takes it."""
     if len(chain) > MOST_HOPS or name in chain:
-        raise BadSetting(f"jump hosts lead in a circle: {' -> '.join([*chain, name])}", given.where())
+        raise BadSetting(
+            f"jump hosts lead in a circle: {' -> '.join([*chain, name])}", given.where()
+        )
     if name in scope.world.inventory.hosts:
         return target_of(Scope(scope.world, name), chain)
 
@@ -217,7 +278,12 @@ def _jump(given: Given, name: str, scope: Scope, options: Options, chain: tuple[
         port = port.removeprefix(":")
     elif rest.count(":") == 1:
         address, _, port = rest.partition(":")
-    base = Target(name, part(address, "address").address(), port=part(port, "port").port(),
-                  user=part(user, "user").user(), sources=scope.world.inventory.sources)
+    base = Target(
+        name,
+        part(address, "address").address(),
+        port=part(port, "port").port(),
+        user=part(user, "user").user(),
+        sources=scope.world.inventory.sources,
+    )
     nothing = Given("", "", given.where)
     return _resolved(base, options.for_jump_host(), scope, (*chain, name), nothing)

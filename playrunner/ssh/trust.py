@@ -33,10 +33,15 @@ def trust_host(inventory: Inventory, host: str, yes: bool) -> dict[str, Any]:
         _say(f"{host}: {shown} is already known in {verdict.line.file}")
         return found
     if verdict.word == "revoked" and verdict.line:
-        raise BadInput(f"{host} shows the key {shown}, which is REVOKED ({verdict.line.place}); give it a new key")
+        raise BadInput(
+            f"{host} shows the key {shown}, which is REVOKED ({verdict.line.place}); give it a"
+            " new key"
+        )
     if verdict.word == "changed" and verdict.line:
-        raise BadInput(f"{host} is known by ANOTHER key than {shown}; if it was rebuilt,"
-                       f" {removal(target, verdict.line)} first")
+        raise BadInput(
+            f"{host} is known by ANOTHER key than {shown}; if it was rebuilt,"
+            f" {removal(target, verdict.line)} first"
+        )
     _say(f"{host} ({name}) shows the key {shown}")
     if not yes and not _agreed():
         raise BadInput("not recorded; run again with --yes, or answer yes")
@@ -63,7 +68,10 @@ def _target(inventory: Inventory, name: str) -> Target:
                 return hop
             hop = hop.via
     remedy = "see them with: invoke inventory.show --graph"
-    raise BadInput(f'no host is called "{name}", and none is reached through it{did_you_mean(name, inventory.hosts, remedy)}')
+    raise BadInput(
+        f'no host is called "{name}", and none is reached through'
+        f" it{did_you_mean(name, inventory.hosts, remedy)}"
+    )
 
 
 def _agreed() -> bool:

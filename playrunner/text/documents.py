@@ -1,4 +1,5 @@
-"""Text in, plain values out: the one reader of YAML, JSON and INI text that a file, a host or an API gave."""
+"""Text in, plain values out: the one reader of YAML, JSON and INI text that a file, a host or an
+API gave."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ from playrunner.text import yaml_values
 from playrunner.text.written import TemplateText, Written, written
 from playrunner.text.yaml_values import MOST_NESTED, Unreadable
 
-MOST_CHARACTERS = 50_000_000  # a playbook of 100,000 tasks has about 10 million; values take 20 times their text
+MOST_CHARACTERS = (
+    50_000_000  # a playbook of 100,000 tasks has about 10 million; values take 20 times their text
+)
 # YAML and JSON forbid them themselves; in an INI line they would become part of a value.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -41,8 +44,10 @@ def parse_yaml(text: str, file: str, plain: bool = False) -> Any:
     """The value of one YAML document; mappings in it are `Located`, or with `plain` ordinary ones."""
     found = _documents(text, file, plain)
     if len(found) > 1:
-        raise BadInput("not valid YAML: one document is expected here, and a second one starts behind ---",
-                       Place(file, found[0][1]))
+        raise BadInput(
+            "not valid YAML: one document is expected here, and a second one starts behind ---",
+            Place(file, found[0][1]),
+        )
     return found[0][0] if found else None
 
 
@@ -52,21 +57,29 @@ def parse_yaml_all(text: str, file: str, plain: bool = False) -> list[Any]:
 
 
 def parse_json(text: str | bytes, file: str, **options: Any) -> Any:
-    """The value of a JSON text, within the limits that hold for YAML; `options` are those of json.loads."""
+    """The value of a JSON text, within the limits that hold for YAML; `options` are those of
+    json.loads."""
     text = checked_text(text, file)
     try:
         value = json.loads(text, **options)
     except json.JSONDecodeError as error:
-        raise BadInput(f"not valid JSON: {error.msg} (column {error.colno})", Place(file, error.lineno)) from None
+        raise BadInput(
+            f"not valid JSON: {error.msg} (column {error.colno})", Place(file, error.lineno)
+        ) from None
     except RecursionError:
         raise BadInput(f"nested more than {MOST_NESTED} deep", Place(file, 1)) from None
     except ValueError:
-        raise BadInput("not valid JSON: a number has too many digits; quote it if it is text", Place(file, 1)) from None
+        raise BadInput(
+            "not valid JSON: a number has too many digits; quote it if it is text", Place(file, 1)
+        ) from None
     if text.count("[") + text.count("{") > MOST_NESTED and _deeper_than(MOST_NESTED, value):
         raise BadInput(f"nested more than {MOST_NESTED} deep", Place(file, 1))
     half = _SURROGATE_ESCAPE.search(text)
     if half and _has_surrogates(value):
-        raise BadInput("not valid JSON: half of a surrogate pair", Place(file, text.count("\n", 0, half.start()) + 1))
+        raise BadInput(
+            "not valid JSON: half of a surrogate pair",
+            Place(file, text.count("\n", 0, half.start()) + 1),
+        )
     return value
 
 
@@ -92,11 +105,14 @@ def checked_text(text: str | bytes, file: str) -> str:
 
 
 def refuse_control_characters(text: str, file: str) -> None:
-    """For formats read line by line, whose parsers would take a control character for a part of a value."""
+    """For formats read line by line, whose parsers would take a control character for a part of a
+    value."""
     found = _CONTROL.search(text)
     if found:
-        raise BadInput(f"a control character (U+{ord(found[0]):04X}) is not allowed here; remove it",
-                       Place(file, text.count("\n", 0, found.start()) + 1))
+        raise BadInput(
+            f"a control character (U+{ord(found[0]):04X}) is not allowed here; remove it",
+            Place(file, text.count("\n", 0, found.start()) + 1),
+        )
 
 
 def read_text(path: Path, encoding: str = "utf-8") -> str:
@@ -169,14 +185,20 @@ def _unsafe(_file: str, text: str, _line: int) -> Written:
 
 _TAGS = {"!vault": _refuse_vault, "!vault-encrypted": _refuse_vault, "!unsafe": _unsafe}
 for _kind in (Written, TemplateText):  # PyYAML writes no subclass of str by itself
-    yaml.representer.SafeRepresenter.add_representer(_kind, lambda dumper, text: dumper.represent_str(str(text)))
+    yaml.representer.SafeRepresenter.add_representer(
+        _kind, lambda dumper, text: dumper.represent_str(str(text))
+    )
 
 
 def _deeper_than(levels: int, value: Any) -> bool:
     level = [value] if isinstance(value, (dict, list)) else []
     for _ in range(levels):
-        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)
-                 if isinstance(inner, (dict, list))]
+        level = [
+            inner
+            for each in level
+            for inner in (each.values() if isinstance(each, dict) else each)
+            if isinstance(inner, (dict, list))
+        ]
     return bool(level)
 
 
@@ -189,4 +211,6 @@ def _has_surrogates(value: Any) -> bool:
 
 
 def _not_utf8(error: UnicodeDecodeError, file: str) -> BadInput:
-    return BadInput(f"not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8", Place(file))
+    return BadInput(
+        f"not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8", Place(file)
+    )

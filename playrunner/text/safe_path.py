@@ -1,4 +1,5 @@
-"""Paths on this machine that are made from names which came from elsewhere: they stay inside their folder."""
+"""Paths on this machine that are made from names which came from elsewhere: they stay inside their
+folder."""
 
 from __future__ import annotations
 
@@ -17,23 +18,31 @@ class Outside(Exception):
 
 
 def file_name(text: str) -> str:
-    """Any text as the name of one file: two texts never share a name, and no name is hidden or leads elsewhere."""
-    if text.isascii() and text.replace("-", "").replace("_", "").isalnum():  # the most usual, quickly
+    """Any text as the name of one file: two texts never share a name, and no name is hidden or
+    leads elsewhere."""
+    if (
+        text.isascii() and text.replace("-", "").replace("_", "").isalnum()
+    ):  # the most usual, quickly
         name = text
     else:
-        name = "".join(letter if letter.isprintable() and letter not in "/%\\" else quote(letter, safe="", errors="replace")
-                       for letter in text)
+        name = "".join(
+            letter
+            if letter.isprintable() and letter not in "/%\\"
+            else quote(letter, safe="", errors="replace")
+            for letter in text
+        )
         name = f"%2E{name[1:]}" if name.startswith(".") else name
     if not name:
         return "%"
     if len(name.encode()) > MOST_NAME_BYTES:
         digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
-        name = f"{name.encode()[:MOST_NAME_BYTES - 20].decode(errors='ignore')}%{digest}"
+        name = f"{name.encode()[: MOST_NAME_BYTES - 20].decode(errors='ignore')}%{digest}"
     return name
 
 
 def inside(folder: Path, relative: str) -> Path:
-    """The path below the folder: `..` cannot climb over it, and a link in it that leads out is refused."""
+    """The path below the folder: `..` cannot climb over it, and a link in it that leads out is
+    refused."""
     below = posixpath.normpath("/" + relative.replace("\0", "%00")).lstrip("/")
     if not below:
         raise Outside(f"{relative!r} names no file")
@@ -45,10 +54,13 @@ def inside(folder: Path, relative: str) -> Path:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """The file, whole or not at all; a link or anything else of its name is replaced, never written through."""
+    """The file, whole or not at all; a link or anything else of its name is replaced, never written
+    through."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".playrunner-{secrets.token_hex(8)}")
-    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    descriptor = os.open(
+        scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666
+    )
     try:
         with os.fdopen(descriptor, "wb") as out:
             out.write(content)

@@ -1,7 +1,9 @@
-"""Standard streams: what this program writes is shown, never obeyed, and a stream that cannot be written ends no run.
+"""Standard streams: what this program writes is shown, never obeyed, and a stream that cannot be
+written ends no run.
 
-Text from a host or an API may hold escape sequences that move the cursor, recolour a line or reorder its characters. All
-text passes through `visible` on its way out, whichever file prints it; only `Terminal` adds sequences of our own, after that.
+Text from a host or an API may hold escape sequences that move the cursor, recolour a line or
+reorder its characters. All text passes through `visible` on its way out, whichever file prints it;
+only `Terminal` adds sequences of our own, after that.
 """
 
 from __future__ import annotations
@@ -17,17 +19,21 @@ from typing import Any, TextIO
 
 from playrunner.errors import NotWritten
 
-# C0 without tab and newline, DEL, C1; marks that reorder text or are not seen at all; halves of characters, which stand for
-# bytes that are not UTF-8.
-_CONTROLS = ("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-             "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]")
+# C0 without tab and newline, DEL, C1; marks that reorder text or are not seen at all; halves of
+# characters, which stand for bytes that are not UTF-8.
+_CONTROLS = (
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 
 
 def visible(text: str) -> str:
     """The text with each control character as an escape that can be read: ESC is \\x1b."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
-    return re.sub(_CONTROLS, _escaped, text)  # compiled by its first use: most commands never need it
+    return re.sub(
+        _CONTROLS, _escaped, text
+    )  # compiled by its first use: most commands never need it
 
 
 def in_one_line(text: str) -> str:
@@ -39,11 +45,18 @@ def _escaped(found: re.Match[str]) -> str:
     code = ord(found[0])
     if 0xDC80 <= code <= 0xDCFF:
         code -= 0xDC00  # the byte it stands for
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return (
+        f"\\x{code:02x}"
+        if code < 0x100
+        else f"\\u{code:04x}"
+        if code < 0x10000
+        else f"\\U{code:08x}"
+    )
 
 
 def as_json(value: Any, indent: int | None = None) -> str:
-    """Valid JSON of any value: a number that JSON has no word for (NaN, Infinity) is null, another type its text."""
+    """Valid JSON of any value: a number that JSON has no word for (NaN, Infinity) is null, another
+    type its text."""
     try:
         return json.dumps(value, indent=indent, default=str, allow_nan=False)
     except (ValueError, TypeError):
@@ -63,7 +76,8 @@ class OutputLost(Exception):
 
 
 class Guarded(io.TextIOWrapper):
-    """A standard stream. What cannot be written is dropped and remembered: `lost` is the first reason."""
+    """A standard stream. What cannot be written is dropped and remembered: `lost` is the first
+    reason."""
 
     lost: OSError | None = None
     loss_said = False
@@ -84,7 +98,8 @@ class Guarded(io.TextIOWrapper):
             act()
         except OSError as error:
             self.lost = self.lost or error
-            # What is still in its buffer, and all that follows, goes nowhere; else each flush would fail again.
+            # What is still in its buffer, and all that follows, goes nowhere; else each flush would
+            # fail again.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.fileno())
             os.close(nowhere)
@@ -101,7 +116,8 @@ def guard_streams() -> str:
 
 
 def _hold(number: int, flags: int) -> None:
-    """A closed descriptor's number would be given to the next file opened, into which children would then write."""
+    """A closed descriptor's number would be given to the next file opened, into which children
+    would then write."""
     try:
         os.fstat(number)
     except OSError:
@@ -112,14 +128,21 @@ def _hold(number: int, flags: int) -> None:
 
 
 def _guarded_stream(stream: TextIO | None, number: int) -> TextIO:
-    if isinstance(stream, Guarded) or (stream is not None and stream is not (sys.__stdout__, sys.__stderr__)[number - 1]):
+    if isinstance(stream, Guarded) or (
+        stream is not None and stream is not (sys.__stdout__, sys.__stderr__)[number - 1]
+    ):
         return stream  # a test's, or already done
     if stream is None:
         return Guarded(open(number, "wb", closefd=False), encoding="utf-8")
     stream.flush()
     assert isinstance(stream, io.TextIOWrapper)
-    return Guarded(stream.buffer, encoding=stream.encoding, errors="backslashreplace", line_buffering=stream.line_buffering,
-                   write_through=stream.write_through)
+    return Guarded(
+        stream.buffer,
+        encoding=stream.encoding,
+        errors="backslashreplace",
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
 
 
 def stop_unless_read() -> None:
@@ -129,7 +152,8 @@ def stop_unless_read() -> None:
 
 
 def code_after_output(code: int) -> int:
-    """The exit code, once all is written: output that was lost is said on standard error and is no success."""
+    """The exit code, once all is written: output that was lost is said on standard error and is no
+    success."""
     sys.stdout.flush()
     stream = sys.stdout
     if not isinstance(stream, Guarded) or stream.lost is None:
@@ -138,11 +162,15 @@ def code_after_output(code: int) -> int:
         return code
     if not stream.loss_said:
         stream.loss_said = True
-        sys.stderr.write(f"error: standard output could not be written: {stream.lost.strerror}; the rest of it is lost\n")
+        sys.stderr.write(
+            f"error: standard output could not be written: {stream.lost.strerror}; the rest of it"
+            " is lost\n"
+        )
     return code or NotWritten.exit_code
 
 
 def without_escaping(stream: TextIO) -> TextIO:
-    """A standard stream for a library that draws the screen itself; what it is given must be `visible` already."""
+    """A standard stream for a library that draws the screen itself; what it is given must be
+    `visible` already."""
     original = sys.__stdout__ if stream is sys.stdout else sys.__stderr__
     return original if isinstance(stream, Guarded) and original else stream

@@ -1,9 +1,10 @@
 """What the author of a playbook wrote, told apart from everything else by its type.
 
-The loaders of playbooks, roles, inventories, vars files and --extra-vars give `Written` text, and `TemplateText` where
-it holds a template. All other text is plain `str`: results, facts, output, what a template rendered, what a filter
-returned. Only `TemplateText` is ever rendered and only `Written` text is ever an expression, so text from a host
-is neither, whichever variable it sits in. Every operation on text gives plain `str`, so the mark cannot spread.
+The loaders of playbooks, roles, inventories, vars files and --extra-vars give `Written` text, and
+`TemplateText` where it holds a template. All other text is plain `str`: results, facts, output,
+what a template rendered, what a filter returned. Only `TemplateText` is ever rendered and only
+`Written` text is ever an expression, so text from a host is neither, whichever variable it sits in.
+Every operation on text gives plain `str`, so the mark cannot spread.
 """
 
 from __future__ import annotations

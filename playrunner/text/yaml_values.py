@@ -11,7 +11,9 @@ import yaml
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 MOST_NESTED = 100  # the deepest playbook seen has 14; JSON from APIs stays below 40
-MOST_ALIASED = 100_000  # values that aliases may stand for; a long inventory with anchors has some thousands
+MOST_ALIASED = (
+    100_000  # values that aliases may stand for; a long inventory with anchors has some thousands
+)
 _ALIASED_PER_VALUE = 10  # a long text may have more: every entry of it may repeat a few settings
 _LONGEST_NUMBER = 1000  # characters; Python refuses to print integers of more than 4,300 digits
 _TEXT_PER_VALUE = 64  # characters that count as one value when an alias repeats them
@@ -22,12 +24,17 @@ _NO_KEY = object()  # a mapping that waits for its next key
 _CONSTRUCTOR = yaml.constructor.SafeConstructor()
 _SCALARS: dict[str, Callable[[Any], Any]] = {
     _PREFIX + name: getattr(_CONSTRUCTOR, f"construct_yaml_{name}")
-    for name in ("null", "bool", "int", "float", "binary", "timestamp", "str")}
+    for name in ("null", "bool", "int", "float", "binary", "timestamp", "str")
+}
 _RESOLVERS: dict[Any, list[tuple[str, Any]]] = yaml.resolver.Resolver.yaml_implicit_resolvers
 
 Tag = Callable[[str, int], Any]  # the scalar's text and its line to the value it stands for
-NewMapping = Callable[[int], dict[Any, Any]]  # the line to an empty mapping; one with key_lines is told each key's
-NewText = Callable[[str, bool], Any]  # a text, and whether it is a mapping's key, to the value it is kept as
+NewMapping = Callable[
+    [int], dict[Any, Any]
+]  # the line to an empty mapping; one with key_lines is told each key's
+NewText = Callable[
+    [str, bool], Any
+]  # a text, and whether it is a mapping's key, to the value it is kept as
 
 
 class Unreadable(ValueError):
@@ -38,7 +45,9 @@ class Unreadable(ValueError):
         super().__init__(problem)
 
 
-def documents(text: str, new_mapping: NewMapping, tags: Mapping[str, Tag], new_text: NewText | None = None) -> Iterator[Any]:
+def documents(
+    text: str, new_mapping: NewMapping, tags: Mapping[str, Tag], new_text: NewText | None = None
+) -> Iterator[Any]:
     """The value of each document in a text, with the line it starts on."""
     line = 1
     try:
@@ -56,12 +65,16 @@ def documents(text: str, new_mapping: NewMapping, tags: Mapping[str, Tag], new_t
                 builder.take(kind, event, line)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise Unreadable(f"not valid YAML: {error.problem or error.context}", mark.line + 1 if mark else 0) from None
+        raise Unreadable(
+            f"not valid YAML: {error.problem or error.context}", mark.line + 1 if mark else 0
+        ) from None
     except yaml.reader.ReaderError as error:
         where = _line_at(text, error.position)
         raise Unreadable(f"not valid YAML: {_reason(error)}", where) from None
     except UnicodeEncodeError as error:
-        raise Unreadable("not valid YAML: half of a surrogate pair", text.count("\n", 0, error.start) + 1) from None
+        raise Unreadable(
+            "not valid YAML: half of a surrogate pair", text.count("\n", 0, error.start) + 1
+        ) from None
     except yaml.YAMLError as error:
         raise Unreadable(f"not valid YAML: {' '.join(str(error).split())}", line) from None
 
@@ -79,10 +92,28 @@ def _reason(error: yaml.reader.ReaderError) -> str:
 class _Open:
     """A list or mapping whose end has not come yet."""
 
-    __slots__ = ("anchor", "is_mapping", "key", "key_line", "key_lines", "line", "merges", "size_before", "tag", "value")
+    __slots__ = (
+        "anchor",
+        "is_mapping",
+        "key",
+        "key_line",
+        "key_lines",
+        "line",
+        "merges",
+        "size_before",
+        "tag",
+        "value",
+    )
 
-    def __init__(self, value: Any, is_mapping: bool, event: Any, line: int, size_before: int) -> None:
-        self.value, self.is_mapping, self.line, self.size_before = value, is_mapping, line, size_before
+    def __init__(
+        self, value: Any, is_mapping: bool, event: Any, line: int, size_before: int
+    ) -> None:
+        self.value, self.is_mapping, self.line, self.size_before = (
+            value,
+            is_mapping,
+            line,
+            size_before,
+        )
         self.anchor, self.tag = event.anchor, event.tag
         self.key: Any = _NO_KEY
         self.key_line = line
@@ -93,11 +124,15 @@ class _Open:
 class _Builder:
     """One document while its events come in."""
 
-    def __init__(self, new_mapping: NewMapping, tags: Mapping[str, Tag], new_text: NewText | None) -> None:
+    def __init__(
+        self, new_mapping: NewMapping, tags: Mapping[str, Tag], new_text: NewText | None
+    ) -> None:
         self.root: Any = None
         self._new_mapping, self._tags, self._new_text = new_mapping, tags, new_text
         self._open: list[_Open] = []
-        self._anchors: dict[str, tuple[Any, int] | None] = {}  # value and size; None while it is open
+        self._anchors: dict[
+            str, tuple[Any, int] | None
+        ] = {}  # value and size; None while it is open
         self._size = self._written = 0  # values with and without what aliases repeat
 
     def take(self, kind: type, event: Any, line: int) -> None:
@@ -147,9 +182,20 @@ class _Builder:
             raise Unreadable(f"a number of {len(text):,} digits; quote it if it is text", line)
         try:
             return convert(yaml.ScalarNode(tag, text))
-        except (yaml.YAMLError, ValueError, KeyError, AttributeError, IndexError, OverflowError, TypeError):
-            raise Unreadable(f'not valid YAML: "{text[:60]}" cannot be read as {_shown(tag)};'
-                             " quote it if it is text", line) from None
+        except (
+            yaml.YAMLError,
+            ValueError,
+            KeyError,
+            AttributeError,
+            IndexError,
+            OverflowError,
+            TypeError,
+        ):
+            raise Unreadable(
+                f'not valid YAML: "{text[:60]}" cannot be read as {_shown(tag)};'
+                " quote it if it is text",
+                line,
+            ) from None
 
     def _start(self, value: Any, is_mapping: bool, event: Any, line: int) -> None:
         if len(self._open) >= MOST_NESTED:
@@ -168,10 +214,15 @@ class _Builder:
 
     def _aliased(self, anchor: str, line: int) -> Any:
         if anchor not in self._anchors:
-            raise Unreadable(f"not valid YAML: there is no anchor &{anchor} before the alias *{anchor}", line)
+            raise Unreadable(
+                f"not valid YAML: there is no anchor &{anchor} before the alias *{anchor}", line
+            )
         found = self._anchors[anchor]
         if found is None:
-            raise Unreadable(f"not valid YAML: the alias *{anchor} is recursive: it stands inside &{anchor}", line)
+            raise Unreadable(
+                f"not valid YAML: the alias *{anchor} is recursive: it stands inside &{anchor}",
+                line,
+            )
         self._size += found[1]
         if self._size > MOST_ALIASED and self._size > _ALIASED_PER_VALUE * self._written:
             raise Unreadable(f"the aliases in it stand for more than {MOST_ALIASED:,} values", line)
@@ -216,7 +267,11 @@ def _implicit_tag(text: str) -> str | None:
 
 def _as_key(value: Any, line: int) -> Any:
     if isinstance(value, (dict, list, set)):
-        raise Unreadable("a mapping key must be a plain value, not a list or mapping; quote it if it holds {{ }}", line)
+        raise Unreadable(
+            "a mapping key must be a plain value, not a list or mapping; quote it if it holds"
+            " {{ }}",
+            line,
+        )
     return value
 
 
@@ -253,7 +308,9 @@ def _collection(tag: str, value: Any, line: int) -> Any:
         return set(value)
     if tag in (_PREFIX + "omap", _PREFIX + "pairs"):
         if not all(isinstance(each, dict) and len(each) == 1 for each in value):
-            raise Unreadable(f"not valid YAML: {_shown(tag)} takes a list of mappings with one key each", line)
+            raise Unreadable(
+                f"not valid YAML: {_shown(tag)} takes a list of mappings with one key each", line
+            )
         return [pair for each in value for pair in each.items()]
     return value
 

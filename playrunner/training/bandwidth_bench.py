@@ -7,7 +7,9 @@ from typing import Any
 from playrunner.commands.flags import RUN_FLAGS, options_from
 
 
-def bench(flags: dict[str, Any], nodes: int, sizes: tuple[str, str, int], image: str, job: str) -> int:
+def bench(
+    flags: dict[str, Any], nodes: int, sizes: tuple[str, str, int], image: str, job: str
+) -> int:
     from playrunner.training.netcheck.sizes import Sizes
 
     full = {name.replace("-", "_"): default for name, (default, _) in RUN_FLAGS.items()}

@@ -15,7 +15,11 @@ from playrunner.record.ledger import state_directory
 def code_archive() -> tuple[str, Path]:
     """The hash of the trainer's files, and an archive of them on this machine."""
     root = Path(trainer.__file__).parent
-    files = sorted(path for path in root.rglob("*") if path.suffix in (".py", ".yaml") and "__pycache__" not in path.parts)
+    files = sorted(
+        path
+        for path in root.rglob("*")
+        if path.suffix in (".py", ".yaml") and "__pycache__" not in path.parts
+    )
     digest = hashlib.sha256()
     for path in files:
         digest.update(f"{path.relative_to(root.parent)}\0{path.stat().st_size}\0".encode())

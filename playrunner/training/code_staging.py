@@ -17,6 +17,10 @@ def stage_code(fleet: Fleet, roots: Mapping[str, str]) -> dict[str, str]:
     lacking = [host for host, said in there.items() if not said.get("stat", {}).get("exists")]
     if lacking:
         content = archive.read_bytes().decode("latin-1")
-        done = fleet.ask(lacking, "train.code", lambda host: {"src": {"text": content}, "dest": places[host]})
-        refuse([f"{host}: {said['msg']}" for host, said in done.items() if "msg" in said], "staging")
+        done = fleet.ask(
+            lacking, "train.code", lambda host: {"src": {"text": content}, "dest": places[host]}
+        )
+        refuse(
+            [f"{host}: {said['msg']}" for host, said in done.items() if "msg" in said], "staging"
+        )
     return places

@@ -6,10 +6,14 @@ import shlex
 from typing import Any
 
 
-def node_command(job: dict[str, Any], node: dict[str, Any], module: str, arguments: list[str]) -> str:
+def node_command(
+    job: dict[str, Any], node: dict[str, Any], module: str, arguments: list[str]
+) -> str:
     """A program of the staged code, for a node's shell."""
     words = [node["python"], "-m", module, *arguments]
-    return f"PYTHONPATH={in_shell(job['codes'][node['host']])} exec {' '.join(map(in_shell, words))}"
+    return (
+        f"PYTHONPATH={in_shell(job['codes'][node['host']])} exec {' '.join(map(in_shell, words))}"
+    )
 
 
 def in_shell(word: str) -> str:

@@ -41,10 +41,22 @@ class Ward:
         listed = [("host", host, self._hosts.entries().get(host)) for host in hosts]
         if self._kube:
             marked = kube_quarantine.entries(self._kube)
-            listed += [("cluster", name, marked.get(name)) for name in kube_quarantine.names(self._kube)]
+            listed += [
+                ("cluster", name, marked.get(name)) for name in kube_quarantine.names(self._kube)
+            ]
         if self._json:
-            print_json({"nodes": [{"name": name, "kind": kind, "quarantine": as_data(entry) if entry else None}
-                                  for kind, name, entry in listed]})
+            print_json(
+                {
+                    "nodes": [
+                        {
+                            "name": name,
+                            "kind": kind,
+                            "quarantine": as_data(entry) if entry else None,
+                        }
+                        for kind, name, entry in listed
+                    ]
+                }
+            )
             return 0
         width = max([len(name) for _, name, _ in listed] or [0])
         for kind, name, entry in listed:
@@ -59,20 +71,42 @@ class Ward:
             return self._tell(node, False, f"{node} is in quarantine already: {before.text}")
         if self._check:
             return self._tell(node, True, f"{node} would be put into quarantine: {reason}")
-        entry = kube_quarantine.put(kube, node, reason, seconds) if kube else self._hosts.put(node, reason, seconds)
-        return self._tell(node, True, f"{node} is in quarantine: {entry.text}; let it out with: invoke nodes.release {node}")
+        entry = (
+            kube_quarantine.put(kube, node, reason, seconds)
+            if kube
+            else self._hosts.put(node, reason, seconds)
+        )
+        return self._tell(
+            node,
+            True,
+            f"{node} is in quarantine: {entry.text}; let it out with: invoke nodes.release {node}",
+        )
 
     def release(self, node: str, expired: bool) -> int:
         if bool(node) == expired:
             raise BadInput("give a node, as invoke nodes.release node3, or --expired")
         if expired:
-            over = [name for name, entry in (kube_quarantine.entries(self._kube) if self._kube else {}).items() if entry.expired]
+            over = [
+                name
+                for name, entry in (
+                    kube_quarantine.entries(self._kube) if self._kube else {}
+                ).items()
+                if entry.expired
+            ]
             for name in over:
                 self._let_out(name, self._kube)
-            return self._tell(", ".join(over), bool(over), f"let out: {', '.join(over)}" if over else "nobody's time is over")
+            return self._tell(
+                ", ".join(over),
+                bool(over),
+                f"let out: {', '.join(over)}" if over else "nobody's time is over",
+            )
         kube = self._kube_for(node)
         changed = self._let_out(node, kube)
-        return self._tell(node, changed, f"{node} may be used again" if changed else f"{node} is not in quarantine")
+        return self._tell(
+            node,
+            changed,
+            f"{node} may be used again" if changed else f"{node} is not in quarantine",
+        )
 
     def _let_out(self, node: str, kube: Kube | None) -> bool:
         if self._check:
@@ -106,6 +140,7 @@ def _state(entry: Entry | None) -> str:
 
 def _cluster_of(fleet: Fleet) -> Kube | None:
     """The inventory's cluster; none when it names none."""
+
     def value(name: str) -> Any:
         try:
             return fleet.variable("localhost", name, "")
@@ -114,5 +149,8 @@ def _cluster_of(fleet: Fleet) -> Kube | None:
 
     if not value("kubeconfig") and not value("kube_context"):
         return None
-    settings, scope = settings_of(value), Scope(World(fleet.inventory, templar, {}, {}), "localhost")
+    settings, scope = (
+        settings_of(value),
+        Scope(World(fleet.inventory, templar, {}, {}), "localhost"),
+    )
     return Kube(Cluster(lambda: open_transport(settings, scope)), "nodes")

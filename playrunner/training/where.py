@@ -1,4 +1,5 @@
-"""Where a verb's run lives: on hosts reached over SSH, or on a cluster. Its record knows; else the inventory decides."""
+"""Where a verb's run lives: on hosts reached over SSH, or on a cluster. Its record knows; else the
+inventory decides."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ ON_CLUSTERS = ("job", "pytorchjob", "elasticjob", "vcjob", "deepspeedjob")
 
 
 def chosen_launcher(options: Options, asked: str) -> str:
-    """The launcher of a new run: the one asked for, else the inventory's; nothing where it is left to the profile."""
+    """The launcher of a new run: the one asked for, else the inventory's; nothing where it is left
+    to the profile."""
     chosen = asked or _of_inventory(options)
     if chosen and chosen not in (*ON_CLUSTERS, *LAUNCHERS):
         where = "--launcher" if asked else "train_launcher"
@@ -30,7 +32,9 @@ def on_cluster(options: Options, name: str) -> bool:
 
 def any_on_clusters(options: Options) -> bool:
     """Whether there may be runs on a cluster at all, so that it is worth asking one."""
-    return _of_inventory(options) in ON_CLUSTERS or any(each.job().get("launcher") in ON_CLUSTERS for each in recorded())
+    return _of_inventory(options) in ON_CLUSTERS or any(
+        each.job().get("launcher") in ON_CLUSTERS for each in recorded()
+    )
 
 
 def only_on_clusters(options: Options) -> bool:

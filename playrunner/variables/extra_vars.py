@@ -44,6 +44,8 @@ def _pairs(text: str) -> dict[str, Any]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name.strip():
-            raise BadInput(f"--extra-vars takes name=value, JSON, or @file; {word!r} is none of them")
+            raise BadInput(
+                f"--extra-vars takes name=value, JSON, or @file; {word!r} is none of them"
+            )
         found[name.strip()] = written(value)
     return found

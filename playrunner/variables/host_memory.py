@@ -28,7 +28,9 @@ class Memory:
     """What a run has learnt about one host; it lasts from play to play."""
 
     facts: dict[str, Any] = field(default_factory=dict)
-    given: dict[str, Any] = field(default_factory=dict)  # set_fact and register: data, never rendered again
+    given: dict[str, Any] = field(
+        default_factory=dict
+    )  # set_fact and register: data, never rendered again
     included: dict[str, Any] = field(default_factory=dict)  # include_vars
 
 
@@ -41,7 +43,9 @@ class World:
     extra: Mapping[str, Any]
     settings: Mapping[str, Any]  # magic variables that are the same everywhere
     memories: dict[str, Memory] = field(default_factory=dict)
-    files: dict[Any, Path] = field(default_factory=dict)  # files of the controller that were looked for and found
+    files: dict[Any, Path] = field(
+        default_factory=dict
+    )  # files of the controller that were looked for and found
 
     def memory(self, host: str) -> Memory:
         return self.memories.setdefault(host, Memory())
@@ -63,7 +67,8 @@ class PlayVariables:
 
 
 class UnknownValues(dict[str, Any]):
-    """The result of a step that --check could not foresee: what it would have returned is not known yet."""
+    """The result of a step that --check could not foresee: what it would have returned is not known
+    yet."""
 
     def __missing__(self, name: str) -> Any:
         raise NotYet(f'"{name}" is only known once the step has run')

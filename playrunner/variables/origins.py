@@ -1,7 +1,9 @@
-"""How hosts and clouds are reached and who works there: settings that are the author's to give, and no host's.
+"""How hosts and clouds are reached and who works there: settings that are the author's to give, and
+no host's.
 
-Facts with the name of such a setting are not taken. An author may pass on what a host or a service said (the address
-of a new machine, say), but only for settings where a plain word can do no harm, and only as a plain word.
+Facts with the name of such a setting are not taken. An author may pass on what a host or a service
+said (the address of a new machine, say), but only for settings where a plain word can do no harm,
+and only as a plain word.
 """
 
 from __future__ import annotations
@@ -17,34 +19,99 @@ from playrunner.variables.templating import MISSING
 
 # An address, a port, a user's name, or `user@address:port`.
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.:%@\[\]-]*")
-_PASSED_ON = frozenset({
-    "ansible_host", "ansible_port", "ansible_ssh_port", "ansible_user", "ansible_ssh_user", "ansible_become_user",
-    "ansible_timeout", "ansible_ssh_timeout", "ansible_become", "via"})
+_PASSED_ON = frozenset(
+    {
+        "ansible_host",
+        "ansible_port",
+        "ansible_ssh_port",
+        "ansible_user",
+        "ansible_ssh_user",
+        "ansible_become_user",
+        "ansible_timeout",
+        "ansible_ssh_timeout",
+        "ansible_become",
+        "via",
+    }
+)
 # Among the settings of clouds: a kubeconfig names programs to run, an endpoint gets credentials.
 _FILES_AND_SERVICES = ("kubeconfig", "_file", "_url", "_path", "_args")
-_SECRETS = frozenset({"ansible_password", "ansible_ssh_pass", "ansible_become_password", "ansible_become_pass"})
+_SECRETS = frozenset(
+    {"ansible_password", "ansible_ssh_pass", "ansible_become_password", "ansible_become_pass"}
+)
 
 # Names of settings by their class, so that one which a later version reads is already among them.
-_EXACT = frozenset({
-    "ansible_connection", "ansible_host", "ansible_port", "ansible_user", "ansible_password", "ansible_timeout",
-    "ansible_private_key_file", "ansible_remote_tmp", "ansible_remote_user", "ansible_async_dir", "ansible_executable",
-    "ansible_module_compression", "ansible_pipelining", "ansible_managed", "ansible_limit", "ansible_check_mode",
-    "ansible_facts", "ansible_local_tmp", "ansible_delegated_vars", "ansible_failed_task", "ansible_failed_result", "via"})
+_EXACT = frozenset(
+    {
+        "ansible_connection",
+        "ansible_host",
+        "ansible_port",
+        "ansible_user",
+        "ansible_password",
+        "ansible_timeout",
+        "ansible_private_key_file",
+        "ansible_remote_tmp",
+        "ansible_remote_user",
+        "ansible_async_dir",
+        "ansible_executable",
+        "ansible_module_compression",
+        "ansible_pipelining",
+        "ansible_managed",
+        "ansible_limit",
+        "ansible_check_mode",
+        "ansible_facts",
+        "ansible_local_tmp",
+        "ansible_delegated_vars",
+        "ansible_failed_task",
+        "ansible_failed_result",
+        "via",
+    }
+)
 _PREFIXES = (
-    "ansible_ssh_", "ansible_become", "ansible_shell_", "ansible_paramiko_", "ansible_sudo", "ansible_su_",
-    "ansible_connection_", "ansible_scp_", "ansible_sftp_", "ansible_winrm_", "ansible_psrp_", "ansible_docker_",
-    "ansible_kubectl_", "ansible_network_", "ansible_persistent_", "ansible_control_", "ansible_host_key_",
-    "ansible_play", "ansible_inventory_", "ansible_search_", "ansible_role_", "ansible_run_", "ansible_loop",
-    "ansible_index_", "ansible_discovered_interpreter", "discovered_interpreter", "inventory_", "playbook_", "role_")
+    "ansible_ssh_",
+    "ansible_become",
+    "ansible_shell_",
+    "ansible_paramiko_",
+    "ansible_sudo",
+    "ansible_su_",
+    "ansible_connection_",
+    "ansible_scp_",
+    "ansible_sftp_",
+    "ansible_winrm_",
+    "ansible_psrp_",
+    "ansible_docker_",
+    "ansible_kubectl_",
+    "ansible_network_",
+    "ansible_persistent_",
+    "ansible_control_",
+    "ansible_host_key_",
+    "ansible_play",
+    "ansible_inventory_",
+    "ansible_search_",
+    "ansible_role_",
+    "ansible_run_",
+    "ansible_loop",
+    "ansible_index_",
+    "ansible_discovered_interpreter",
+    "discovered_interpreter",
+    "inventory_",
+    "playbook_",
+    "role_",
+)
 _FACTS_ALL_THE_SAME = ("ansible_ssh_host_key_",)  # public keys, which setup gathers
 
 
 def is_setting(name: str) -> bool:
-    """Whether a name decides how hosts are reached or what the runner itself says, so that no fact may have it."""
+    """Whether a name decides how hosts are reached or what the runner itself says, so that no fact
+    may have it."""
     if name.startswith(_FACTS_ALL_THE_SAME):
         return False
-    return (name in _EXACT or name in MAGIC_NAMES or name.startswith(_PREFIXES) or name.endswith("_interpreter")
-            or name == "ansible_su")
+    return (
+        name in _EXACT
+        or name in MAGIC_NAMES
+        or name.startswith(_PREFIXES)
+        or name.endswith("_interpreter")
+        or name == "ansible_su"
+    )
 
 
 def without_settings(facts: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -68,11 +135,27 @@ def keyword(scope: Scope, name: str, written: Any) -> Any:
 
 
 def _checked(name: str, value: Any, foreign: list[str], host: str) -> Any:
-    if not foreign or value is MISSING or value is None or isinstance(value, bool) or value == "" or name in _SECRETS:
+    if (
+        not foreign
+        or value is MISSING
+        or value is None
+        or isinstance(value, bool)
+        or value == ""
+        or name in _SECRETS
+    ):
         return value
-    source = f'host {host}: {name} is made of "{foreign[0]}", which no playbook, inventory or command line wrote'
-    if name not in _PASSED_ON and (name.startswith("ansible_") or name.endswith(_FILES_AND_SERVICES)):
-        raise BadInput(f"{source}: a host or a service could choose what runs here; write the value itself")
+    source = (
+        f'host {host}: {name} is made of "{foreign[0]}", which no playbook, inventory or command'
+        " line wrote"
+    )
+    if name not in _PASSED_ON and (
+        name.startswith("ansible_") or name.endswith(_FILES_AND_SERVICES)
+    ):
+        raise BadInput(
+            f"{source}: a host or a service could choose what runs here; write the value itself"
+        )
     if not _PLAIN_WORD.fullmatch(str(value)):
-        raise BadInput(f"{source}; it may only be a plain word such as an address or a name, not {value!r:.80}")
+        raise BadInput(
+            f"{source}; it may only be a plain word such as an address or a name, not {value!r:.80}"
+        )
     return value

@@ -1,4 +1,5 @@
-"""vars_files: files of variables that a play names, read for each host, since their names may depend on it."""
+"""vars_files: files of variables that a play names, read for each host, since their names may
+depend on it."""
 
 from __future__ import annotations
 
@@ -10,8 +11,11 @@ from playrunner.text.documents import read_yaml
 from playrunner.variables.scope import Scope
 
 
-def read_vars_files(entries: Sequence[Any], scope_with: Callable[[Mapping[str, Any]], Scope]) -> dict[str, Any]:
-    """What the files say; of a list of names the first that exists is taken. A later file sees what earlier ones say."""
+def read_vars_files(
+    entries: Sequence[Any], scope_with: Callable[[Mapping[str, Any]], Scope]
+) -> dict[str, Any]:
+    """What the files say; of a list of names the first that exists is taken. A later file sees what
+    earlier ones say."""
     found: dict[str, Any] = {}
     for entry in entries:
         names = entry if isinstance(entry, list) else [entry]

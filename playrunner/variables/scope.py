@@ -1,8 +1,9 @@
 """Who wins when a name is defined more than once, and what a template sees.
 
-From weakest to strongest: role defaults, inventory (groups, then the host), facts, the play's vars, vars_files, the role's
-vars, block and task vars, include_vars, set_fact and register, role and include parameters, --extra-vars. The names the
-runner itself defines (inventory_hostname, groups, hostvars, ...) and a loop's own variables cannot be overridden.
+From weakest to strongest: role defaults, inventory (groups, then the host), facts, the play's vars,
+vars_files, the role's vars, block and task vars, include_vars, set_fact and register, role and
+include parameters, --extra-vars. The names the runner itself defines (inventory_hostname, groups,
+hostvars, ...) and a loop's own variables cannot be overridden.
 """
 
 from __future__ import annotations
@@ -40,11 +41,21 @@ class Waiter:
 
 
 class Scope:
-    """All variables as one step on one host sees them, each looked up and rendered when it is first read."""
+    """All variables as one step on one host sees them, each looked up and rendered when it is first
+    read."""
 
-    def __init__(self, world: World, host: str, play: PlayVariables | None = None, step: Step | None = None, *,
-                 local: Mapping[str, Any] | None = None, params: Mapping[str, Any] | None = None,
-                 files: Mapping[str, Any] | None = None, waiter: Waiter | None = None) -> None:
+    def __init__(
+        self,
+        world: World,
+        host: str,
+        play: PlayVariables | None = None,
+        step: Step | None = None,
+        *,
+        local: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        files: Mapping[str, Any] | None = None,
+        waiter: Waiter | None = None,
+    ) -> None:
         self.world, self.host, self.play, self.step = world, host, play, step
         self.local = local or {}
         self.params = params or {}
@@ -55,8 +66,16 @@ class Scope:
 
     def inner(self, local: Mapping[str, Any], step: Step | None = None) -> Scope:
         """The same, with names of a loop or a result added."""
-        return Scope(self.world, self.host, self.play, step or self.step, local={**self.local, **local},
-                     params=self.params, files=self.files, waiter=self.waiter)
+        return Scope(
+            self.world,
+            self.host,
+            self.play,
+            step or self.step,
+            local={**self.local, **local},
+            params=self.params,
+            files=self.files,
+            waiter=self.waiter,
+        )
 
     def beside(self, host: str) -> Scope:
         """What another host's variables are, once it is as far as this one."""
@@ -78,7 +97,7 @@ class Scope:
             value = raw
         else:
             if name in self._rendering:
-                circle = " -> ".join([*self._rendering[self._rendering.index(name):], name])
+                circle = " -> ".join([*self._rendering[self._rendering.index(name) :], name])
                 raise StepFailed(f'the variable "{name}" is defined by itself: {circle}')
             self._rendering.append(name)
             try:
@@ -110,14 +129,22 @@ class Scope:
             self.waiter.settle()
 
     def find(self, path: str, folder: str) -> Path:
-        """A file on the controller, looked for in the role, beside the task file, and beside the playbook."""
+        """A file on the controller, looked for in the role, beside the task file, and beside the
+        playbook."""
         wanted = Path(os.path.expanduser(path))
         if wanted.is_absolute():
-            if not os.path.exists(wanted):  # which takes any text, a name too long or with a NUL in it, too
+            if not os.path.exists(
+                wanted
+            ):  # which takes any text, a name too long or with a NUL in it, too
                 raise BadInput(f'there is no file "{wanted}" on this machine')
             return wanted
-        key = (path, folder, self.step.role.path if self.step and self.step.role else None,
-               self.step.directory if self.step else None, self.play.play.directory if self.play else None)
+        key = (
+            path,
+            folder,
+            self.step.role.path if self.step and self.step.role else None,
+            self.step.directory if self.step else None,
+            self.play.play.directory if self.play else None,
+        )
         if key in self.world.files:
             return self.world.files[key]
         tried = [place / wanted for place in self.search_path(folder)]
@@ -139,7 +166,8 @@ class Scope:
     # Who wins.
 
     def _raw(self, name: str) -> tuple[Any, bool]:
-        """The strongest value of a name as it was given, and whether it is data that must not be rendered."""
+        """The strongest value of a name as it was given, and whether it is data that must not be
+        rendered."""
         if name in self.local:
             return self.local[name], True
         magic = self._magic(name)
@@ -188,7 +216,9 @@ class Scope:
             value = self.play.settings[name]
             if not callable(value):
                 return value
-            if self.waiter:  # which hosts are still in the play is only known once they are as far as this one
+            if (
+                self.waiter
+            ):  # which hosts are still in the play is only known once they are as far as this one
                 self.waiter.wait_for_all_hosts()
             return value()
         return self.world.settings.get(name, MISSING)
@@ -201,7 +231,8 @@ class Scope:
 
 
 class TracedScope(Scope):
-    """A scope that notes each name it reads whose value is not its author's: results, facts, what was made of them."""
+    """A scope that notes each name it reads whose value is not its author's: results, facts, what
+    was made of them."""
 
     def __init__(self, scope: Scope, foreign: list[str]) -> None:
         self.__dict__.update(scope.__dict__)
@@ -212,7 +243,9 @@ class TracedScope(Scope):
 
     def _raw(self, name: str) -> tuple[Any, bool]:
         raw, is_data = super()._raw(name)
-        if not is_authored(raw) and (name in self.local or name not in self._magic_names() or name == "ansible_facts"):
+        if not is_authored(raw) and (
+            name in self.local or name not in self._magic_names() or name == "ansible_facts"
+        ):
             self.foreign.append(name)
         return raw, is_data
 
@@ -245,7 +278,9 @@ def contains_template(value: Any) -> bool:
     if isinstance(value, Plain):
         return False
     if isinstance(value, dict):
-        return any(contains_template(key) or contains_template(inner) for key, inner in value.items())
+        return any(
+            contains_template(key) or contains_template(inner) for key, inner in value.items()
+        )
     if isinstance(value, (list, tuple)):
         return any(contains_template(inner) for inner in value)
     return False
@@ -263,7 +298,9 @@ _MAGIC: dict[str, Callable[[Scope], Any]] = {
     "inventory_hostname": lambda scope: scope.host,
     "inventory_hostname_short": lambda scope: scope.host.partition(".")[0],
     "group_names": _group_names,
-    "groups": lambda scope: {name: list(hosts) for name, hosts in scope.world.inventory.groups.items()},
+    "groups": lambda scope: {
+        name: list(hosts) for name, hosts in scope.world.inventory.groups.items()
+    },
     "hostvars": HostVars,
     "vars": View,
     "omit": lambda scope: OMIT,
@@ -274,7 +311,9 @@ _MAGIC: dict[str, Callable[[Scope], Any]] = {
     "role_name": _role_value(lambda role: role.name),
     "ansible_role_name": _role_value(lambda role: role.name),
     "ansible_parent_role_names": _role_value(lambda role: list(reversed(role.parents))),
-    "playbook_dir": lambda scope: str(scope.play.play.directory.absolute()) if scope.play else os.getcwd(),
+    "playbook_dir": lambda scope: (
+        str(scope.play.play.directory.absolute()) if scope.play else os.getcwd()
+    ),
     "ansible_play_name": lambda scope: scope.play.play.name if scope.play else MISSING,
     "ansible_search_path": lambda scope: [str(path) for path in scope.search_path("")],
 }

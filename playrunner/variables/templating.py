@@ -1,6 +1,8 @@
-"""Templates in playbooks and files: jinja2 with native types, and the filters, tests and lookups Ansible users expect.
+"""Templates in playbooks and files: jinja2 with native types, and the filters, tests and lookups
+Ansible users expect.
 
-A `Templar` renders values for a `Scope`, which answers what a variable is worth when a template asks for it.
+A `Templar` renders values for a `Scope`, which answers what a variable is worth when a template
+asks for it.
 """
 
 from __future__ import annotations
@@ -16,7 +18,12 @@ from playrunner.errors import BadInput, PlayrunnerError, StepFailed, UndefinedVa
 from playrunner.text.vault import refuse_vault
 from playrunner.text.written import TemplateText, Written, is_template
 from playrunner.variables.filters.embedded import embedded, literal
-from playrunner.variables.filters.environment import PlayEnvironment, ScopeLoader, ScopeTemplate, native
+from playrunner.variables.filters.environment import (
+    PlayEnvironment,
+    ScopeLoader,
+    ScopeTemplate,
+    native,
+)
 from playrunner.variables.filters.lookups import LOOKUPS, LookupFunctions
 from playrunner.variables.filters.overlay import Overlay
 from playrunner.variables.filters.plain import plain
@@ -27,8 +34,17 @@ from playrunner.variables.filters.unknown import unknown_name
 __all__ = ["MISSING", "Scope", "Templar", "is_template"]
 
 # What an expression can fail with for want of a fitting value; anything else is a defect.
-_CAUGHT = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, OSError, jinja2.TemplateError)
-# What compiling a text can fail with beyond its syntax: nesting or numbers past the interpreter's limits.
+_CAUGHT = (
+    TypeError,
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+    OSError,
+    jinja2.TemplateError,
+)
+# What compiling a text can fail with beyond its syntax: nesting or numbers past the interpreter's
+# limits.
 _TOO_MUCH = (RecursionError, MemoryError, ValueError, OverflowError, SyntaxError)
 _HEADER = "#jinja2:"
 
@@ -58,7 +74,9 @@ class Templar:
         self._files: dict[tuple[tuple[str, Any], ...], PlayEnvironment] = {}
         self._parsed: dict[str, nodes.Template] = {}
         self._templates: dict[str, ScopeTemplate | Substitution] = {}
-        self._expressions: dict[str, tuple[ScopeTemplate, bool]] = {}  # and whether a text it gives may be another one
+        self._expressions: dict[
+            str, tuple[ScopeTemplate, bool]
+        ] = {}  # and whether a text it gives may be another one
 
     def render(self, value: Any, scope: Scope, *, keys: bool = True) -> Any:
         """The value with every template in it rendered; a lone expression keeps its type."""
@@ -66,7 +84,9 @@ class Templar:
             return self._text(value, scope) if isinstance(value, TemplateText) else value
         if isinstance(value, dict):
             return {
-                self._text(key, scope) if keys and is_template(key) else key: self.render(each, scope, keys=keys)
+                self._text(key, scope) if keys and is_template(key) else key: self.render(
+                    each, scope, keys=keys
+                )
                 for key, each in value.items()
             }
         if isinstance(value, list):
@@ -74,7 +94,8 @@ class Templar:
         return value
 
     def render_variable(self, value: Any, scope: Scope) -> Any:
-        """As `render`, for a scope's answer: an undefined leaf spoils only the templates that use it."""
+        """As `render`, for a scope's answer: an undefined leaf spoils only the templates that use
+        it."""
         if isinstance(value, str):
             try:
                 return self._text(value, scope) if is_template(value) else value
@@ -87,28 +108,40 @@ class Templar:
         return value
 
     def evaluate(self, expression: str | bool, scope: Scope) -> Any:
-        """The value of an expression, as in `until` or `failed_when`; only its author's text is one."""
+        """The value of an expression, as in `until` or `failed_when`; only its author's text is
+        one."""
         if not isinstance(expression, str):
             return expression
         if not isinstance(expression, Written):
-            raise StepFailed(f"`{_short(expression)}` is not written in the playbook, and is not evaluated for that")
+            raise StepFailed(
+                f"`{_short(expression)}` is not written in the playbook, and is not evaluated for"
+                " that"
+            )
         found = self._expressions.get(expression)
         if found is None:
             tree, opens = self._parse_expression(expression)
             found = self._expressions[expression] = self._make(tree, expression), opens
         template, opens = found
         value = self._run(template, expression, scope)
-        return self._opened(value, template, expression, scope) if opens and isinstance(value, str) else value
+        return (
+            self._opened(value, template, expression, scope)
+            if opens and isinstance(value, str)
+            else value
+        )
 
     def _opened(self, value: str, template: ScopeTemplate, source: str, scope: Scope) -> Any:
-        """`"{{ condition }}"`: a text is the expression that is meant, if the playbook's author wrote all of it."""
+        """`"{{ condition }}"`: a text is the expression that is meant, if the playbook's author
+        wrote all of it."""
         if not isinstance(value, Written):
             traced = scope.traced()
             if self._run(template, source, traced) != value or traced.foreign:
                 spelled = literal(value)
                 if isinstance(spelled, str):
-                    raise StepFailed(f"`{_short(source)}` gives the text {_short(value)!r}, which is not written in the"
-                                     " playbook and is not evaluated; compare it instead: `x == 'yes'`, `x | bool`")
+                    raise StepFailed(
+                        f"`{_short(source)}` gives the text {_short(value)!r}, which is not written"
+                        " in the playbook and is not evaluated; compare it instead: `x == 'yes'`,"
+                        " `x | bool`"
+                    )
                 return spelled
         return self.evaluate(Written(value), scope)
 
@@ -121,7 +154,9 @@ class Templar:
         if not isinstance(condition, str):
             raise StepFailed(f"a condition is an expression, not {condition!r}")
         if not condition.strip():
-            raise StepFailed("the condition is empty; leave the keyword out, or write an expression")
+            raise StepFailed(
+                "the condition is empty; leave the keyword out, or write an expression"
+            )
         value = self.evaluate(condition, scope)
         if isinstance(value, bool):
             return value
@@ -142,9 +177,16 @@ class Templar:
         folders: Sequence[Path] = (),
         **delimiters: str,
     ) -> str:
-        """The text of a template file; what it includes is looked for in `folders`, then by the scope."""
-        options: dict[str, Any] = {"trim_blocks": trim_blocks, "lstrip_blocks": lstrip_blocks, **delimiters}
-        value = self._file(text, scope, name, {**options, "newline_sequence": newline_sequence}, folders)
+        """The text of a template file; what it includes is looked for in `folders`, then by the
+        scope."""
+        options: dict[str, Any] = {
+            "trim_blocks": trim_blocks,
+            "lstrip_blocks": lstrip_blocks,
+            **delimiters,
+        }
+        value = self._file(
+            text, scope, name, {**options, "newline_sequence": newline_sequence}, folders
+        )
         return "" if value is None else str(value)
 
     def check_syntax(self, text: str) -> str | None:
@@ -167,7 +209,9 @@ class Templar:
     def _text(self, text: str, scope: Scope) -> Any:
         template = self._templates.get(text)
         if template is None:
-            template = self._templates[text] = substitution(text) or self._compiled(self._parse(text), text)
+            template = self._templates[text] = substitution(text) or self._compiled(
+                self._parse(text), text
+            )
             self._parsed.pop(text, None)
         return _with_newlines(text, self._run(template, text, scope))
 
@@ -181,14 +225,18 @@ class Templar:
         except _CAUGHT as error:
             raise StepFailed(f"`{_short(text)}`: {_reason(error)}") from None
 
-    def _parts(self, template: ScopeTemplate | Substitution, text: str, scope: Scope) -> Iterator[Any]:
+    def _parts(
+        self, template: ScopeTemplate | Substitution, text: str, scope: Scope
+    ) -> Iterator[Any]:
         if isinstance(template, Substitution):
             return template.parts(self._strings, scope)
         if template.needs_loader:
             template = self._strings.with_loader(ScopeLoader(scope, ())).make(self._parse(text))
         return template.run(scope)
 
-    def _file(self, text: str, scope: Scope, name: str, options: dict[str, Any], folders: Sequence[Path]) -> Any:
+    def _file(
+        self, text: str, scope: Scope, name: str, options: dict[str, Any], folders: Sequence[Path]
+    ) -> Any:
         """What a template file gives, in its own type."""
         refuse_vault(text, name)
         if text.startswith(_HEADER):
@@ -222,7 +270,9 @@ class Templar:
             try:
                 tree = self._strings.parse(text)
             except jinja2.TemplateSyntaxError as error:
-                raise BadInput(f"template syntax, line {error.lineno}: {error.message}, in `{_short(text)}`") from None
+                raise BadInput(
+                    f"template syntax, line {error.lineno}: {error.message}, in `{_short(text)}`"
+                ) from None
             except _TOO_MUCH as error:
                 raise _beyond_limits(error, text) from None
             self._check_names(tree, text)
@@ -240,7 +290,8 @@ class Templar:
             raise _beyond_limits(error, text) from None
 
     def _parse_expression(self, text: str) -> tuple[nodes.Template, bool]:
-        """An expression's tree, and whether it is nothing but a template: what that gives may be an expression."""
+        """An expression's tree, and whether it is nothing but a template: what that gives may be an
+        expression."""
         try:
             found = embedded(self._strings, text)
         except jinja2.TemplateSyntaxError as error:
@@ -260,19 +311,31 @@ class Templar:
             raise BadInput(f"{problem}, in `{_short(text)}`")
 
     def _lookup_template(
-        self, terms: list[Any], scope: Scope, template_vars: Mapping[str, Any] | None = None, **options: Any
+        self,
+        terms: list[Any],
+        scope: Scope,
+        template_vars: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> list[Any]:
         inner = Overlay(scope, template_vars) if template_vars else scope
-        wanted = {"trim_blocks": True, **{key: value for key, value in options.items() if key != "convert_data"}}
+        wanted = {
+            "trim_blocks": True,
+            **{key: value for key, value in options.items() if key != "convert_data"},
+        }
         found = []
         for term in terms:
             path = scope.find(str(term), "templates")
-            found.append(self._file(path.read_text(encoding="utf-8"), inner, str(path), wanted, (path.parent,)))
+            found.append(
+                self._file(
+                    path.read_text(encoding="utf-8"), inner, str(path), wanted, (path.parent,)
+                )
+            )
         return found
 
 
 def _with_newlines(source: str, value: Any) -> Any:
-    """Text ends with as many newlines as its template; jinja drops one, and trimmed blocks take theirs."""
+    """Text ends with as many newlines as its template; jinja drops one, and trimmed blocks take
+    theirs."""
     if isinstance(value, str) and source.endswith("\n"):
         wanted = len(source) - len(source.rstrip("\n"))
         there = len(value) - len(value.rstrip("\n"))
@@ -281,7 +344,11 @@ def _with_newlines(source: str, value: Any) -> Any:
 
 
 def _beyond_limits(error: Exception, text: str) -> BadInput:
-    problem = "nested too deep" if isinstance(error, RecursionError | MemoryError) else " ".join(str(error).split())
+    problem = (
+        "nested too deep"
+        if isinstance(error, RecursionError | MemoryError)
+        else " ".join(str(error).split())
+    )
     return BadInput(f"template syntax: {problem}, in `{_short(text)}`")
 
 
@@ -295,7 +362,9 @@ def _read_header(header: str, name: str) -> dict[str, Any]:
         try:
             found[key.strip()] = ast.literal_eval(value.strip())
         except (ValueError, SyntaxError):
-            raise StepFailed(f"{name}:1: cannot read `{pair.strip()}`; write `{_HEADER} trim_blocks:False`") from None
+            raise StepFailed(
+                f"{name}:1: cannot read `{pair.strip()}`; write `{_HEADER} trim_blocks:False`"
+            ) from None
     return found
 
 

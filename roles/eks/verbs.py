@@ -26,6 +26,15 @@ def _only_verified(play: Any) -> Any:
     """The role's variables and those of its network, but of its steps only the look at the cluster."""
     from playrunner.model import steps_of
 
-    steps = [step for section in play.sections for step in steps_of(section)
-             if step.module in ("aws.eks_verify", "aws.eks_usable")]
-    return replace(play, sections=(tuple(replace(step, keywords=replace(step.keywords, when=())) for step in steps),))
+    steps = [
+        step
+        for section in play.sections
+        for step in steps_of(section)
+        if step.module in ("aws.eks_verify", "aws.eks_usable")
+    ]
+    return replace(
+        play,
+        sections=(
+            tuple(replace(step, keywords=replace(step.keywords, when=())) for step in steps),
+        ),
+    )

@@ -11,7 +11,8 @@ _LOOK = {name: RUN_FLAGS[name] for name in ("inventory", "extra-vars", "json")}
 
 @verb(flags=_LOOK)
 def inventory(context: Any, flags: dict[str, Any]) -> int:
-    """The inventory that names the jump host, to be given beside your own; --json also says where it is."""
+    """The inventory that names the jump host, to be given beside your own; --json also says where
+    it is."""
     from playrunner.jumphost.inventory_file import find_entry
 
     entry = find_entry(flags["inventory"], flags["extra_vars"])
@@ -22,8 +23,10 @@ def inventory(context: Any, flags: dict[str, Any]) -> int:
     return 0
 
 
-@verb(flags={name: _LOOK[name] for name in ("inventory", "extra-vars")},
-      help={"command": "what to run there, as \"invoke status\"; without it a shell is opened"})
+@verb(
+    flags={name: _LOOK[name] for name in ("inventory", "extra-vars")},
+    help={"command": 'what to run there, as "invoke status"; without it a shell is opened'},
+)
 def shell(context: Any, flags: dict[str, Any], command: str = "") -> int:
     """A shell on the jump host, or one command; `invoke` is found there, and stands in the project."""
     from playrunner.jumphost.inventory_file import find_entry

@@ -19,20 +19,38 @@ def list_(context: Any, flags: dict[str, Any]) -> int:
         return ward.show()
 
 
-@verb(flags=_CHANGE, positional=["node"], help={
-    "node": "a host of the inventory, or a node of its cluster", "reason": "why, for whoever asks later",
-    "ttl": "for how long, as 90m, 24h or 3d"})
-def quarantine(context: Any, node: str, flags: dict[str, Any], reason: str = "put aside by hand", ttl: str = "24h") -> int:
-    """Keep new work away from a node for a while: a host is passed over, a cluster's node is tainted and cordoned."""
+@verb(
+    flags=_CHANGE,
+    positional=["node"],
+    help={
+        "node": "a host of the inventory, or a node of its cluster",
+        "reason": "why, for whoever asks later",
+        "ttl": "for how long, as 90m, 24h or 3d",
+    },
+)
+def quarantine(
+    context: Any,
+    node: str,
+    flags: dict[str, Any],
+    reason: str = "put aside by hand",
+    ttl: str = "24h",
+) -> int:
+    """Keep new work away from a node for a while: a host is passed over, a cluster's node is
+    tainted and cordoned."""
     from playrunner.training.quarantine_verbs import open_ward
 
     with open_ward(flags) as ward:
         return ward.quarantine(node, reason, ttl)
 
 
-@verb(flags=_CHANGE, positional=positional_if_given("nodes.release", "node"), help={
-    "node": "which one", "expired": "instead: all nodes of the cluster whose time is over"})
-def release(context: Any, flags: dict[str, Any], node: str | None = None, expired: bool = False) -> int:
+@verb(
+    flags=_CHANGE,
+    positional=positional_if_given("nodes.release", "node"),
+    help={"node": "which one", "expired": "instead: all nodes of the cluster whose time is over"},
+)
+def release(
+    context: Any, flags: dict[str, Any], node: str | None = None, expired: bool = False
+) -> int:
     """Let a node be used again."""
     from playrunner.training.quarantine_verbs import open_ward
 

@@ -1,4 +1,5 @@
-"""train: training runs across nodes or on a cluster: launched, followed, looked at and stopped from here."""
+"""train: training runs across nodes or on a cluster: launched, followed, looked at and stopped from
+here."""
 
 from __future__ import annotations
 
@@ -9,24 +10,61 @@ from playrunner.commands.flags import RUN_FLAGS, options_from, verb
 GROUP = "train"
 LIFECYCLE = False  # runs are launched and stopped, not created and deleted
 
-_PICKED = ("inventory", "kubeconfig", "check", "diff", "limit", "forks", "json", "yes", "verbose", "no-wait")
+_PICKED = (
+    "inventory",
+    "kubeconfig",
+    "check",
+    "diff",
+    "limit",
+    "forks",
+    "json",
+    "yes",
+    "verbose",
+    "no-wait",
+)
 _RUN = {name: RUN_FLAGS[name] for name in _PICKED}
 _LOOK = {name: RUN_FLAGS[name] for name in ("inventory", "kubeconfig", "limit", "json")}
-_LAUNCH = {**_RUN, "extra-vars": RUN_FLAGS["extra-vars"],
-           "set": ([], "a setting of the profile, as train.steps=100; may be repeated")}
-_SENT = {name: RUN_FLAGS[name] for name in ("inventory", "extra-vars", "check", "diff", "json", "verbose", "no-wait")}
+_LAUNCH = {
+    **_RUN,
+    "extra-vars": RUN_FLAGS["extra-vars"],
+    "set": ([], "a setting of the profile, as train.steps=100; may be repeated"),
+}
+_SENT = {
+    name: RUN_FLAGS[name]
+    for name in ("inventory", "extra-vars", "check", "diff", "json", "verbose", "no-wait")
+}
 _NAMED = {"name": "the run's name (by default the only one, or the newest)"}
 
 
-@verb(flags=_LAUNCH, help={
-    "profile": "a profile of trainer/profiles, or a YAML file", "name": "the run's name (default: the profile's)",
-    "nodes": "how many nodes (default: the profile's)", "detach": "return once it runs; it goes on by itself",
-    "launcher": "deepspeed, torchrun or direct over SSH (default: the profile's); job, pytorchjob, elasticjob, vcjob or"
-                " deepspeedjob on a cluster (default: the inventory's train_launcher)",
-    "replace": "stop a run of the same name first; train a finished one on", "gate": "prove the network first (--no-gate skips)",
-    "stage-only": "look at every node and put everything in place, but start nothing"})
-def launch(context: Any, flags: dict[str, Any], profile: str = "", name: str = "", nodes: int = 0, detach: bool = False,
-           launcher: str = "", replace: bool = False, gate: bool = True, stage_only: bool = False) -> int:
+@verb(
+    flags=_LAUNCH,
+    help={
+        "profile": "a profile of trainer/profiles, or a YAML file",
+        "name": "the run's name (default: the profile's)",
+        "nodes": "how many nodes (default: the profile's)",
+        "detach": "return once it runs; it goes on by itself",
+        "launcher": (
+            "deepspeed, torchrun or direct over SSH (default: the profile's); job, pytorchjob,"
+            " elasticjob, vcjob or deepspeedjob on a cluster (default: the inventory's"
+            " train_launcher)"
+        ),
+        "replace": "stop a run of the same name first; train a finished one on",
+        "gate": "prove the network first (--no-gate skips)",
+        "stage-only": "look at every node and put everything in place, but start nothing",
+    },
+)
+def launch(
+    context: Any,
+    flags: dict[str, Any],
+    profile: str = "",
+    name: str = "",
+    nodes: int = 0,
+    detach: bool = False,
+    launcher: str = "",
+    replace: bool = False,
+    gate: bool = True,
+    stage_only: bool = False,
+) -> int:
     """Start a training run from a profile and follow it; launching it twice changes nothing."""
     from playrunner.training.ssh.plan import Request
     from playrunner.training.where import ON_CLUSTERS, chosen_launcher
@@ -61,16 +99,37 @@ def status(context: Any, flags: dict[str, Any], name: str = "") -> int:
     if on_cluster(options, name) if name else any_on_clusters(options):
         from playrunner.training.kube.status import show_all, show_one
 
-        return show_one(options, name) if name else show_all(options, with_hosts=not only_on_clusters(options))
+        return (
+            show_one(options, name)
+            if name
+            else show_all(options, with_hosts=not only_on_clusters(options))
+        )
     from playrunner.training.ssh.status import show_status
 
     return show_status(options, name)
 
 
-@verb(flags=_LOOK, help={**_NAMED, "rank": "only this rank (default: 0)", "host": "only this node or pod",
-                         "all": "every node, prefixed", "follow": "go on as it grows", "tail": "how many of the last lines"})
-def logs(context: Any, flags: dict[str, Any], name: str = "", rank: int = 0, host: str = "", all: bool = False,
-         follow: bool = False, tail: int = 50) -> int:
+@verb(
+    flags=_LOOK,
+    help={
+        **_NAMED,
+        "rank": "only this rank (default: 0)",
+        "host": "only this node or pod",
+        "all": "every node, prefixed",
+        "follow": "go on as it grows",
+        "tail": "how many of the last lines",
+    },
+)
+def logs(
+    context: Any,
+    flags: dict[str, Any],
+    name: str = "",
+    rank: int = 0,
+    host: str = "",
+    all: bool = False,
+    follow: bool = False,
+    tail: int = 50,
+) -> int:
     """What a run's processes print: rank 0's by default."""
     options = _options(flags)
     if _on_cluster(options, name):
@@ -95,8 +154,17 @@ def stop(context: Any, flags: dict[str, Any], name: str = "") -> int:
     return end(options, name)
 
 
-@verb(flags=_LAUNCH, help={**_NAMED, "nodes": "on this many nodes (default: as before)", "detach": "return once it runs"})
-def resume(context: Any, flags: dict[str, Any], name: str = "", nodes: int = 0, detach: bool = False) -> int:
+@verb(
+    flags=_LAUNCH,
+    help={
+        **_NAMED,
+        "nodes": "on this many nodes (default: as before)",
+        "detach": "return once it runs",
+    },
+)
+def resume(
+    context: Any, flags: dict[str, Any], name: str = "", nodes: int = 0, detach: bool = False
+) -> int:
     """Go on with a run that ended early, from its newest complete checkpoint."""
     settings = tuple(flags.pop("set"))
     options = _options(flags)
@@ -109,8 +177,13 @@ def resume(context: Any, flags: dict[str, Any], name: str = "", nodes: int = 0, 
     return go_on(options, name, nodes, settings, detach)
 
 
-@verb(flags=_RUN, help={**_NAMED, "nodes": "how many nodes it should have", "detach": "return once it runs"})
-def scale(context: Any, flags: dict[str, Any], nodes: int = 0, name: str = "", detach: bool = False) -> int:
+@verb(
+    flags=_RUN,
+    help={**_NAMED, "nodes": "how many nodes it should have", "detach": "return once it runs"},
+)
+def scale(
+    context: Any, flags: dict[str, Any], nodes: int = 0, name: str = "", detach: bool = False
+) -> int:
     """Give a run more or fewer nodes: it saves, and goes on from there on the new number."""
     options = _options(flags)
     if _on_cluster(options, name):
@@ -122,10 +195,23 @@ def scale(context: Any, flags: dict[str, Any], nodes: int = 0, name: str = "", d
     return rescale(options, name, nodes, detach)
 
 
-@verb(flags={**_LOOK, "set": _LAUNCH["set"]}, help={
-    "profile": "the profile", "nodes": "how many nodes", "launcher": "which launcher",
-    "why": "only this variable, and all about it"})
-def env(context: Any, flags: dict[str, Any], profile: str = "", nodes: int = 0, launcher: str = "", why: str = "") -> int:
+@verb(
+    flags={**_LOOK, "set": _LAUNCH["set"]},
+    help={
+        "profile": "the profile",
+        "nodes": "how many nodes",
+        "launcher": "which launcher",
+        "why": "only this variable, and all about it",
+    },
+)
+def env(
+    context: Any,
+    flags: dict[str, Any],
+    profile: str = "",
+    nodes: int = 0,
+    launcher: str = "",
+    why: str = "",
+) -> int:
     """The environment a run's processes get, each variable with its reason and origin."""
     from playrunner.training.ssh.plan import Request
     from playrunner.training.where import ON_CLUSTERS, chosen_launcher
@@ -145,7 +231,8 @@ def env(context: Any, flags: dict[str, Any], profile: str = "", nodes: int = 0, 
 
 @verb(flags=_LOOK, help=_NAMED)
 def why(context: Any, flags: dict[str, Any], name: str = "") -> int:
-    """Why a run has not started, hangs, is slow or failed: the likeliest cause first, with what to do next."""
+    """Why a run has not started, hangs, is slow or failed: the likeliest cause first, with what to
+    do next."""
     options = _options(flags)
     if _on_cluster(options, name):
         from playrunner.training.kube.why import show_why as show_causes
@@ -171,8 +258,13 @@ def watch(context: Any, flags: dict[str, Any], interval: float = 2.0) -> int:
     return look_on(options, interval)
 
 
-@verb(flags={**_LOOK, "set": _LAUNCH["set"]}, help={"profile": "whose processes and devices count (default: one process a node)",
-                                                  "nodes": "how many nodes (default: the profile's, else all)"})
+@verb(
+    flags={**_LOOK, "set": _LAUNCH["set"]},
+    help={
+        "profile": "whose processes and devices count (default: one process a node)",
+        "nodes": "how many nodes (default: the profile's, else all)",
+    },
+)
 def bench(context: Any, flags: dict[str, Any], profile: str = "", nodes: int = 0) -> int:
     """The network between the nodes, measured and judged; nothing is trained."""
     from playrunner.training.ssh.plan import Request
@@ -203,26 +295,62 @@ def tensorboard(context: Any, flags: dict[str, Any], name: str = "", port: int =
     return serve_board(options, name, port)
 
 
-@verb(flags=_SENT, help={
-    "source": "s3:// or gs:// (a folder or a file), or https:// (a file)", "into": "the folder of the claim",
-    "unpack": "unpack archives instead of keeping them", "files": "how many files there must be in the end",
-    "least": "how many files at least: one for every process that reads", "bytes": "how large they must be together",
-    "anonymous": "a public bucket: ask without credentials", "region": "the bucket's, where it is not the cluster's"})
-def stage(context: Any, flags: dict[str, Any], source: str = "", into: str = "", unpack: bool = False, files: int = 0,
-          least: int = 0, bytes: int = 0, anonymous: bool = False, region: str = "") -> int:
-    """Bring data from a store or web server to the cluster's claim, checked and marked; a second time changes nothing."""
+@verb(
+    flags=_SENT,
+    help={
+        "source": "s3:// or gs:// (a folder or a file), or https:// (a file)",
+        "into": "the folder of the claim",
+        "unpack": "unpack archives instead of keeping them",
+        "files": "how many files there must be in the end",
+        "least": "how many files at least: one for every process that reads",
+        "bytes": "how large they must be together",
+        "anonymous": "a public bucket: ask without credentials",
+        "region": "the bucket's, where it is not the cluster's",
+    },
+)
+def stage(
+    context: Any,
+    flags: dict[str, Any],
+    source: str = "",
+    into: str = "",
+    unpack: bool = False,
+    files: int = 0,
+    least: int = 0,
+    bytes: int = 0,
+    anonymous: bool = False,
+    region: str = "",
+) -> int:
+    """Bring data from a store or web server to the cluster's claim, checked and marked; a second
+    time changes nothing."""
     from playrunner.training.kube.stage import Wanted
     from playrunner.training.kube.stage import stage as bring
 
-    return bring(Wanted(source, into, unpack, files, least, bytes, anonymous, region), _options(flags))
+    return bring(
+        Wanted(source, into, unpack, files, least, bytes, anonymous, region), _options(flags)
+    )
 
 
-@verb(flags=_LAUNCH, help={"profile": "the profile that will train", "name": "the name it will train under",
-                           "nodes": "how many nodes", "replace": "again, though it was done before",
-                           "launcher": "vcjob, as a rule (default: the inventory's train_launcher)"})
-def precompile(context: Any, flags: dict[str, Any], profile: str = "", name: str = "", nodes: int = 0, launcher: str = "",
-               replace: bool = False) -> int:
-    """Compile a profile's graphs for Trainium into the cacheset, in ten steps at most; fails unless all are compiled."""
+@verb(
+    flags=_LAUNCH,
+    help={
+        "profile": "the profile that will train",
+        "name": "the name it will train under",
+        "nodes": "how many nodes",
+        "replace": "again, though it was done before",
+        "launcher": "vcjob, as a rule (default: the inventory's train_launcher)",
+    },
+)
+def precompile(
+    context: Any,
+    flags: dict[str, Any],
+    profile: str = "",
+    name: str = "",
+    nodes: int = 0,
+    launcher: str = "",
+    replace: bool = False,
+) -> int:
+    """Compile a profile's graphs for Trainium into the cacheset, in ten steps at most; fails unless
+    all are compiled."""
     from playrunner.training.kube.precompile import precompile as compile_first
     from playrunner.training.ssh.plan import Request
     from playrunner.training.where import chosen_launcher
@@ -233,7 +361,13 @@ def precompile(context: Any, flags: dict[str, Any], profile: str = "", name: str
     return compile_first(Request(profile, name, nodes, settings, chosen, replace=replace), options)
 
 
-@verb(flags=_SENT, help={**_NAMED, "to": "s3://BUCKET/FOLDER (default: trained-models/NAME of the inventory's bucket_name)"})
+@verb(
+    flags=_SENT,
+    help={
+        **_NAMED,
+        "to": "s3://BUCKET/FOLDER (default: trained-models/NAME of the inventory's bucket_name)",
+    },
+)
 def export(context: Any, flags: dict[str, Any], name: str = "", to: str = "") -> int:
     """Write a run's model to a bucket, from a pod with the role of its service account."""
     from playrunner.training.kube.export import export as write
@@ -243,7 +377,8 @@ def export(context: Any, flags: dict[str, Any], name: str = "", to: str = "") ->
 
 @verb(flags=_LOOK, help=_NAMED)
 def netcheck(context: Any, flags: dict[str, Any], name: str = "") -> int:
-    """The network of a run on a cluster, from inside its pods: names, the port they meet at, rank 0's address."""
+    """The network of a run on a cluster, from inside its pods: names, the port they meet at, rank
+    0's address."""
     from playrunner.training.kube.netcheck import netcheck as ask
 
     return ask(_options(flags), name)
@@ -251,7 +386,8 @@ def netcheck(context: Any, flags: dict[str, Any], name: str = "") -> int:
 
 @verb(flags=_LOOK, help={**_NAMED, "host": "only this pod"})
 def top(context: Any, flags: dict[str, Any], name: str = "", host: str = "") -> int:
-    """What a run's processes and devices do right now, in every pod: nvidia-smi, neuron-ls, or the busiest processes."""
+    """What a run's processes and devices do right now, in every pod: nvidia-smi, neuron-ls, or the
+    busiest processes."""
     from playrunner.training.kube.top import show_top
 
     return show_top(_options(flags), name, host)

@@ -25,8 +25,16 @@ PLAYBOOK = """
 """
 
 
-@pytest.mark.parametrize("words", [("play", "--help"), ("--help", "play"), ("--help", "runs.list"),
-                                   ("hosts.trust", "--help"), ("modules.show", "--help")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("play", "--help"),
+        ("--help", "play"),
+        ("--help", "runs.list"),
+        ("hosts.trust", "--help"),
+        ("modules.show", "--help"),
+    ],
+)
 def test_help_is_shown_either_way(tmp_path: Path, words: tuple[str, ...]) -> None:
     shown = invoke(*words, state=tmp_path)
     assert shown.code == 0
@@ -47,8 +55,19 @@ def test_words_nobody_knows_are_told_as_json_too(tmp_path: Path) -> None:
 
 def test_every_verb_is_listed_with_what_it_does(tmp_path: Path) -> None:
     shown = invoke("--list", state=tmp_path)
-    for name in ("play", "run", "inventory.show", "hosts.trust", "runs.list", "runs.show", "modules.list", "modules.show",
-                 "sandbox.up", "sandbox.down", "sandbox.status"):
+    for name in (
+        "play",
+        "run",
+        "inventory.show",
+        "hosts.trust",
+        "runs.list",
+        "runs.show",
+        "modules.list",
+        "modules.show",
+        "sandbox.up",
+        "sandbox.down",
+        "sandbox.status",
+    ):
         assert f"  {name} " in shown.out
 
 
@@ -61,10 +80,18 @@ def test_several_verbs_of_different_groups_stand_on_one_line(tmp_path: Path) -> 
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_start_compiles_what_changed_once_and_not_each_time(tmp_path: Path, kept: bool) -> None:
     for part in ("playrunner", "roles"):
-        shutil.copytree(REPOSITORY / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            REPOSITORY / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__")
+        )
     shutil.copy(REPOSITORY / "tasks.py", tmp_path)
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "" if kept else "1"}
-    subprocess.run([sys.executable, "-m", "invoke", "--list"], cwd=tmp_path, env=environment, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "invoke", "--list"],
+        cwd=tmp_path,
+        env=environment,
+        check=True,
+        capture_output=True,
+    )
     compiled = {path.name.split(".")[0] for path in (tmp_path / "playrunner").rglob("*.pyc")}
     assert compiled >= {"cli", "audit", "play"} if kept else not compiled
 
@@ -73,14 +100,24 @@ def test_json_is_all_there_is_on_stdout(stage: Stage, nodes: NodeSet) -> None:
     playbook = stage.write(PLAYBOOK)
     on_inventory = ("--inventory", stage.inventory, "--json")
     commands: list[tuple[object, ...]] = [
-        ("play", playbook, *on_inventory), ("play", playbook, "--check", *on_inventory),
-        ("play", playbook, "--list-tasks", *on_inventory), ("play", playbook, "--list-hosts", *on_inventory),
-        ("play", playbook, "--list-tags", *on_inventory), ("play", playbook, "--syntax-check", *on_inventory),
-        ("run", "nodes", "--module", "ping", *on_inventory), ("inventory.show", *on_inventory),
-        ("inventory.show", "--host", "node1", *on_inventory), ("inventory.show", "--why", "scratch", *on_inventory),
-        ("runs.list", "--json"), ("runs.show", "--json"), ("modules.list", "--json"), ("modules.show", "copy", "--json"),
-        ("play", stage.folder / "nowhere.yaml", *on_inventory), ("modules.show", "coppy", "--json"),
-        ("inventory.show", "--inventory", stage.folder / "nowhere.yaml", "--json")]
+        ("play", playbook, *on_inventory),
+        ("play", playbook, "--check", *on_inventory),
+        ("play", playbook, "--list-tasks", *on_inventory),
+        ("play", playbook, "--list-hosts", *on_inventory),
+        ("play", playbook, "--list-tags", *on_inventory),
+        ("play", playbook, "--syntax-check", *on_inventory),
+        ("run", "nodes", "--module", "ping", *on_inventory),
+        ("inventory.show", *on_inventory),
+        ("inventory.show", "--host", "node1", *on_inventory),
+        ("inventory.show", "--why", "scratch", *on_inventory),
+        ("runs.list", "--json"),
+        ("runs.show", "--json"),
+        ("modules.list", "--json"),
+        ("modules.show", "copy", "--json"),
+        ("play", stage.folder / "nowhere.yaml", *on_inventory),
+        ("modules.show", "coppy", "--json"),
+        ("inventory.show", "--inventory", stage.folder / "nowhere.yaml", "--json"),
+    ]
     for command in commands:
         done = stage.invoke(*command)
         json.loads(done.out)
@@ -91,8 +128,21 @@ def test_the_json_of_a_run_has_the_eight_counts_results_and_exit_code(stage: Sta
     done = stage.play(PLAYBOOK)
     assert done.code == 0
     assert set(done.data) >= {"recap", "results", "run_id", "exit_code"}
-    assert set(done.counts("node1")) == {"ok", "changed", "unreachable", "failed", "skipped", "rescued", "ignored", "unknown"}
-    assert [found["step"] for found in done.data["results"] if found["host"] == "node1"] == ["make", "say", "run"]
+    assert set(done.counts("node1")) == {
+        "ok",
+        "changed",
+        "unreachable",
+        "failed",
+        "skipped",
+        "rescued",
+        "ignored",
+        "unknown",
+    }
+    assert [found["step"] for found in done.data["results"] if found["host"] == "node1"] == [
+        "make",
+        "say",
+        "run",
+    ]
 
 
 def test_exit_codes_tell_what_happened(stage: Stage) -> None:
@@ -115,7 +165,10 @@ def test_bad_input_is_told_before_a_host_is_touched(stage: Stage, nodes: NodeSet
 
 def test_tags_limits_and_starts_choose_the_work(stage: Stage) -> None:
     def steps(*words: str) -> list[str]:
-        return [f"{found['host']} {found['step']}" for found in stage.play(PLAYBOOK, *words).data["results"]]
+        return [
+            f"{found['host']} {found['step']}"
+            for found in stage.play(PLAYBOOK, *words).data["results"]
+        ]
 
     assert steps("--tags", "words") == ["node1 say", "node2 say"]
     assert steps("--skip-tags", "words", "--limit", "node2") == ["node2 make", "node2 run"]
@@ -124,9 +177,13 @@ def test_tags_limits_and_starts_choose_the_work(stage: Stage) -> None:
 
 
 def test_check_touches_nothing_and_never_guesses(stage: Stage, nodes: NodeSet) -> None:
-    done = stage.play(PLAYBOOK + """
+    done = stage.play(
+        PLAYBOOK
+        + """
     - {name: uses, debug: {msg: "{{ made.stdout }}"}, when: "'x' in made.stdout"}
-""".replace("- {name: uses", "- {name: made, command: echo x, register: made}\n    - {name: uses"), "--check")
+""".replace("- {name: uses", "- {name: made, command: echo x, register: made}\n    - {name: uses"),
+        "--check",
+    )
     assert done.code == 0
     assert done.result("node1", "make")["status"] == "changed"
     assert done.result("node1", "run")["status"] == "unknown"
@@ -146,14 +203,20 @@ def test_a_second_run_changes_nothing(stage: Stage) -> None:
 
 
 def test_a_run_leaves_a_record_that_can_be_read_back(stage: Stage) -> None:
-    ran = stage.play(PLAYBOOK.replace("echo hi", "echo to-be-kept; /bin/false").replace("command", "shell"))
+    ran = stage.play(
+        PLAYBOOK.replace("echo hi", "echo to-be-kept; /bin/false").replace("command", "shell")
+    )
     listed = stage.invoke("runs.list", "--json").data
     assert listed[0]["run_id"] == ran.data["run_id"] and listed[0]["exit_code"] == 2
     shown = stage.invoke("runs.show", "--json").data
     assert stage.invoke("runs.show", ran.data["run_id"], "--json").data == shown
     assert stage.invoke("runs.show", "--id", ran.data["run_id"], "--json").data == shown
     assert stage.invoke("runs.show", "1999", "--json").code == 5
-    kinds = [(event["event"], event.get("step")) for event in shown["events"] if event.get("host") == "node1"]
+    kinds = [
+        (event["event"], event.get("step"))
+        for event in shown["events"]
+        if event.get("host") == "node1"
+    ]
     assert kinds.index(("intent", "make")) < kinds.index(("outcome", "make"))
     folder = Path(shown["folder"])
     assert (folder.parent / "latest").resolve() == folder
@@ -163,16 +226,23 @@ def test_a_run_leaves_a_record_that_can_be_read_back(stage: Stage) -> None:
 
 
 def test_no_log_keeps_a_secret_out_of_everything(stage: Stage) -> None:
-    done = stage.play("""
+    done = stage.play(
+        """
 - hosts: nodes
   gather_facts: false
   tasks:
     - {name: quiet, command: echo squeamish-ossifrage, no_log: true, register: kept}
     - {name: quiet loop, command: "echo {{ item }}", loop: [squeamish-ossifrage], no_log: true}
     - {name: uses it, assert: {that: "kept.stdout == 'squeamish-' ~ 'ossifrage'"}}
-""", "--verbose")
+""",
+        "--verbose",
+    )
     assert done.code == 0, done.text
-    written = "".join(file.read_text() for file in stage.state.rglob("*") if file.is_file() and not file.is_symlink())
+    written = "".join(
+        file.read_text()
+        for file in stage.state.rglob("*")
+        if file.is_file() and not file.is_symlink()
+    )
     assert "ossifrage" not in done.text.replace("kept.stdout ==", "")
     assert "squeamish-ossifrage" not in written
 
@@ -182,7 +252,8 @@ def test_a_failed_run_can_be_taken_back(stage: Stage, nodes: NodeSet) -> None:
     (home / "file").write_text("as it was\n")
     (home / "file").chmod(0o640)
 
-    done = stage.play("""
+    done = stage.play(
+        """
 - hosts: node1
   gather_facts: false
   tasks:
@@ -190,7 +261,10 @@ def test_a_failed_run_can_be_taken_back(stage: Stage, nodes: NodeSet) -> None:
     - {copy: {content: new, dest: "{{ home }}/file", mode: "0600"}}
     - {lineinfile: {path: "{{ home }}/file", line: more}}
     - {fail: }
-""", "--rollback", as_json=False)
+""",
+        "--rollback",
+        as_json=False,
+    )
 
     assert done.code == 2
     assert done.out.count("restored") == 3
@@ -200,12 +274,30 @@ def test_a_failed_run_can_be_taken_back(stage: Stage, nodes: NodeSet) -> None:
 
 
 def test_one_off_steps_run_without_a_playbook(stage: Stage) -> None:
-    done = stage.invoke("run", "node1", "--module", "copy", "--args", "content=hi dest={{ home }}/one", "--inventory",
-                        stage.inventory, "--json")
+    done = stage.invoke(
+        "run",
+        "node1",
+        "--module",
+        "copy",
+        "--args",
+        "content=hi dest={{ home }}/one",
+        "--inventory",
+        stage.inventory,
+        "--json",
+    )
     assert done.code == 0, done.text
     assert done.counts("node1")["changed"] == 1
-    shell = stage.invoke("run", "nodes", "--module", "shell", "--args", "cat {{ home }}/one || true", "--inventory",
-                         stage.inventory, "--json")
+    shell = stage.invoke(
+        "run",
+        "nodes",
+        "--module",
+        "shell",
+        "--args",
+        "cat {{ home }}/one || true",
+        "--inventory",
+        stage.inventory,
+        "--json",
+    )
     assert {found["values"]["stdout"] for found in shell.data["results"]} == {"hi", ""}
 
 
@@ -221,7 +313,9 @@ def test_colour_is_only_for_screens_and_those_who_ask(stage: Stage) -> None:
     assert "\033[" in stage.play(PLAYBOOK, as_json=False, NO_COLOR="", FORCE_COLOR="1").out
 
 
-def test_the_nodes_of_the_default_inventory_are_started_when_they_are_needed(tmp_path: Path) -> None:
+def test_the_nodes_of_the_default_inventory_are_started_when_they_are_needed(
+    tmp_path: Path,
+) -> None:
     try:
         done = invoke("play", "playbooks/hello-nodes.yaml", "--json", state=tmp_path)
         assert done.code == 0, done.text
@@ -231,12 +325,15 @@ def test_the_nodes_of_the_default_inventory_are_started_when_they_are_needed(tmp
 
 
 def test_a_password_for_a_web_service_is_neither_told_nor_recorded(stage: Stage) -> None:
-    done = stage.play("""
+    done = stage.play(
+        """
 - hosts: node1
   gather_facts: false
   tasks:
     - uri: {url: "http://127.0.0.1:1/", url_username: ada, url_password: pa55word, force_basic_auth: true, timeout: 2}
-""", "--verbose")
+""",
+        "--verbose",
+    )
     assert done.code == 2 and "Request failed" in done.text
     recorded = "".join(path.read_text() for path in stage.state.rglob("*") if path.is_file())
     assert "Request failed" in recorded

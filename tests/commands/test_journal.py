@@ -1,4 +1,5 @@
-"""A change in a cloud is noted before it is asked for, and again once it is answered: what has one note must be looked at."""
+"""A change in a cloud is noted before it is asked for, and again once it is answered: what has one
+note must be looked at."""
 
 from __future__ import annotations
 
@@ -18,9 +19,17 @@ class Notes(list[tuple[str, dict[str, Any]]]):
         return "token"
 
 
-@pytest.mark.parametrize(("ending", "outcome"), [(None, ["done"]), (Refused("no", "AccessDenied"), ["AccessDenied"]),
-                                                 (Unanswered("silence"), [])])
-def test_a_change_is_noted_before_and_after_unless_no_answer_came(ending: Exception | None, outcome: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("ending", "outcome"),
+    [
+        (None, ["done"]),
+        (Refused("no", "AccessDenied"), ["AccessDenied"]),
+        (Unanswered("silence"), []),
+    ],
+)
+def test_a_change_is_noted_before_and_after_unless_no_answer_came(
+    ending: Exception | None, outcome: list[str]
+) -> None:
     notes = Notes()
     try:
         with written_down(notes, call="ec2.create_vpc", subject="vpc", token="t"):
@@ -29,4 +38,6 @@ def test_a_change_is_noted_before_and_after_unless_no_answer_came(ending: Except
                 raise ending
     except (Refused, Unanswered) as problem:
         assert problem is ending
-    assert notes[1:] == [("answer", {"call": "ec2.create_vpc", "subject": "vpc", "outcome": one}) for one in outcome]
+    assert notes[1:] == [
+        ("answer", {"call": "ec2.create_vpc", "subject": "vpc", "outcome": one}) for one in outcome
+    ]

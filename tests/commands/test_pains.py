@@ -13,7 +13,9 @@ import pytest
 from tests.support import runner
 
 ROOT = Path(__file__).parents[2]
-_ROW = re.compile(r"^\| (\d+) \| (.+?) \| `invoke (.+?)` \| (.+?) \| `(tests/[\w/]+\.py)::(\w+)` \|$")
+_ROW = re.compile(
+    r"^\| (\d+) \| (.+?) \| `invoke (.+?)` \| (.+?) \| `(tests/[\w/]+\.py)::(\w+)` \|$"
+)
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,11 @@ class Row:
 
 
 def rows() -> list[Row]:
-    lines = [line for line in (ROOT / "docs" / "pains.md").read_text().splitlines() if re.match(r"\| \d", line)]
+    lines = [
+        line
+        for line in (ROOT / "docs" / "pains.md").read_text().splitlines()
+        if re.match(r"\| \d", line)
+    ]
     found = [(line, _ROW.match(line)) for line in lines]
     unread = [line for line, row in found if row is None]
     assert not unread, f"no command and test in: {unread}"
@@ -61,4 +67,8 @@ def _tests_of(name: str) -> frozenset[str]:
 
 def _commands(state: Path) -> set[str]:
     listed = runner.invoke("--list", state=state)
-    return {words[0] for line in listed.out.splitlines() if line.startswith("  ") and (words := line.split())}
+    return {
+        words[0]
+        for line in listed.out.splitlines()
+        if line.startswith("  ") and (words := line.split())
+    }

@@ -36,20 +36,30 @@ def test_a_playbook_is_run_by_the_test_that_the_table_names(playbook: str) -> No
 
 @pytest.mark.parametrize("playbook", PLAYBOOKS)
 def test_a_playbook_begins_with_the_command_that_runs_it(playbook: str) -> None:
-    head = [line for line in (ROOT / "playbooks" / playbook).read_text().splitlines() if line.startswith("#")]
+    head = [
+        line
+        for line in (ROOT / "playbooks" / playbook).read_text().splitlines()
+        if line.startswith("#")
+    ]
     assert any("invoke " in line for line in head)
 
 
 def test_a_step_may_run_the_runner_itself_on_the_same_inventory(tmp_path: Path) -> None:
-    inventory, inner, outer = (tmp_path / name for name in ("hosts.ini", "inner.yaml", "outer.yaml"))
+    inventory, inner, outer = (
+        tmp_path / name for name in ("hosts.ini", "inner.yaml", "outer.yaml")
+    )
     inventory.write_text("localhost ansible_connection=local\n")
     inner.write_text(_play({"command": {"cmd": "echo heard"}}))
     words = [sys.executable, "-m", "invoke", "play", str(inner), f"--inventory={inventory}"]
     outer.write_text(_play({"command": {"argv": words, "chdir": str(ROOT)}}))
-    done = runner.invoke("play", outer, "--inventory", inventory, "--json", state=tmp_path / "state")
+    done = runner.invoke(
+        "play", outer, "--inventory", inventory, "--json", state=tmp_path / "state"
+    )
     assert done.code == 0, done.text
     assert done.result("localhost", "it")["status"] == "changed"
 
 
 def _play(step: dict[str, object]) -> str:
-    return yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "tasks": [{"name": "it", **step}]}])
+    return yaml.safe_dump(
+        [{"hosts": "localhost", "gather_facts": False, "tasks": [{"name": "it", **step}]}]
+    )

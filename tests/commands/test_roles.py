@@ -1,4 +1,5 @@
-"""Every role of this project, by itself: it loads, its variables are explained, and its verbs are there."""
+"""Every role of this project, by itself: it loads, its variables are explained, and its verbs are
+there."""
 
 from __future__ import annotations
 

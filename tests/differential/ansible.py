@@ -1,4 +1,5 @@
-"""Which Ansible the suite runs: ansible-playbook beside this Python, or the one PLAYRUNNER_ANSIBLE names."""
+"""Which Ansible the suite runs: ansible-playbook beside this Python, or the one PLAYRUNNER_ANSIBLE
+names."""
 
 from __future__ import annotations
 
@@ -11,8 +12,11 @@ from pathlib import Path
 
 
 def program() -> Path:
-    """ansible-playbook; the one of the package `ansible` also has the collections that some cases need."""
-    return Path(os.environ.get("PLAYRUNNER_ANSIBLE") or Path(sys.executable).parent / "ansible-playbook")
+    """ansible-playbook; the one of the package `ansible` also has the collections that some cases
+    need."""
+    return Path(
+        os.environ.get("PLAYRUNNER_ANSIBLE") or Path(sys.executable).parent / "ansible-playbook"
+    )
 
 
 @cache
@@ -28,4 +32,6 @@ def has_collection(name: str) -> bool:
 
 
 def _said(command: Path, *words: str) -> str:
-    return subprocess.run([str(command), *words], capture_output=True, text=True, timeout=60, check=False).stdout
+    return subprocess.run(
+        [str(command), *words], capture_output=True, text=True, timeout=60, check=False
+    ).stdout

@@ -28,10 +28,18 @@ class Case:
     diff: bool = False
     expect_exit: int = 0  # what ansible-playbook answers to the first run
     needs: tuple[str, ...] = ()  # "sudo": commands on this machine that not every machine has
-    lacks: tuple[str, ...] = ()  # "dnf": commands that must not be on this machine, since the case tells what is said then
+    lacks: tuple[
+        str,
+        ...,
+        # "dnf": commands that must not be on this machine, since the case tells what is said then
+    ] = ()
     collections: tuple[str, ...] = ()  # "ansible.posix": what Ansible needs beside ansible-core
-    uncompared: tuple[str, ...] = ()  # names of folders that differ between machines, such as virtual environments
-    differs: dict[str, str] = field(default_factory=dict)  # run -> the line of docs/ansible-differences.md that says why
+    uncompared: tuple[
+        str, ...
+    ] = ()  # names of folders that differ between machines, such as virtual environments
+    differs: dict[str, str] = field(
+        default_factory=dict
+    )  # run -> the line of docs/ansible-differences.md that says why
 
     @property
     def folder(self) -> Path:
@@ -47,30 +55,44 @@ class Case:
 
     def options(self) -> list[str]:
         """The options both programs spell alike."""
-        given = {"--tags": self.tags, "--skip-tags": self.skip_tags, "--limit": self.limit,
-                 "--start-at-task": self.start_at_task}
+        given = {
+            "--tags": self.tags,
+            "--skip-tags": self.skip_tags,
+            "--limit": self.limit,
+            "--start-at-task": self.start_at_task,
+        }
         words = [word for flag, value in given.items() if value for word in (flag, value)]
         for name, value in self.extra_vars.items():
             words += ["--extra-vars", f"{name}={value}"]
         return words + (["--diff"] if self.diff else [])
 
     def digest(self) -> str:
-        """Changes when the playbook, a file beside it or the command line changes: a recording carries it."""
+        """Changes when the playbook, a file beside it or the command line changes: a recording
+        carries it."""
         found = hashlib.sha256("\0".join(self.options()).encode())
         for path in sorted(self.folder.rglob("*")):
             if path.name != "options.yaml" and (path.is_file() or path.is_symlink()):
                 content = str(path.readlink()).encode() if path.is_symlink() else path.read_bytes()
                 executable = b"x" if path.stat().st_mode & 0o100 else b"-"
-                found.update(b"\0".join([str(path.relative_to(self.folder)).encode(), executable, content]) + b"\0")
+                found.update(
+                    b"\0".join([str(path.relative_to(self.folder)).encode(), executable, content])
+                    + b"\0"
+                )
         return found.hexdigest()[:16]
 
 
 def read_case(name: str) -> Case:
     options = CASES / name / "options.yaml"
     given: dict[str, Any] = yaml.safe_load(options.read_text()) if options.exists() else {}
-    lists = {key: tuple(given.pop(key, ())) for key in ("needs", "lacks", "collections", "uncompared")}
+    lists = {
+        key: tuple(given.pop(key, ())) for key in ("needs", "lacks", "collections", "uncompared")
+    }
     return Case(name=name, **lists, **given)
 
 
 def all_cases() -> list[Case]:
-    return [read_case(folder.name) for folder in sorted(CASES.iterdir()) if (folder / "play.yaml").exists()]
+    return [
+        read_case(folder.name)
+        for folder in sorted(CASES.iterdir())
+        if (folder / "play.yaml").exists()
+    ]

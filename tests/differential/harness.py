@@ -88,9 +88,15 @@ def _run_all(case: Case, stage: Stage, who: str, program: Any) -> dict[str, Outc
         inventory = _write_inventory(case, stage, home / f"inventory-{run}", scratch_root)
         words = [*case.options(), *(["--check"] if run == "check" else [])]
         returncode, recap, output = program(case, home, inventory, words)
-        names = {str(scratch_root): "<scratch>", str(case.folder): "<case>", stage.http_url: "<http>",
-                 str(inventory.parent if inventory.is_file() else inventory): "<inventory>"}
-        outcomes[run] = Outcome(returncode == 0, recap, read_tree(scratch_root, names, case.uncompared), output)
+        names = {
+            str(scratch_root): "<scratch>",
+            str(case.folder): "<case>",
+            stage.http_url: "<http>",
+            str(inventory.parent if inventory.is_file() else inventory): "<inventory>",
+        }
+        outcomes[run] = Outcome(
+            returncode == 0, recap, read_tree(scratch_root, names, case.uncompared), output
+        )
     return outcomes
 
 
@@ -111,7 +117,10 @@ def _prepare_scratch(case: Case, scratch: Path) -> None:
 
 def _write_inventory(case: Case, stage: Stage, folder: Path, scratch_root: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    hosts = {name: {**stage.nodes.connection_vars(name), "scratch": str(scratch_root / name)} for name in NAMES}
+    hosts = {
+        name: {**stage.nodes.connection_vars(name), "scratch": str(scratch_root / name)}
+        for name in NAMES
+    }
     nodes = {"hosts": hosts, "vars": {"http_url": stage.http_url}}
     (folder / "hosts.yaml").write_text(yaml.safe_dump({"all": {"children": {"nodes": nodes}}}))
     own = case.folder / "inventory"
@@ -121,10 +130,15 @@ def _write_inventory(case: Case, stage: Stage, folder: Path, scratch_root: Path)
     return folder
 
 
-def _ansible(case: Case, home: Path, inventory: Path, words: list[str]) -> tuple[int, dict[str, dict[str, int]], str]:
+def _ansible(
+    case: Case, home: Path, inventory: Path, words: list[str]
+) -> tuple[int, dict[str, dict[str, int]], str]:
     (home / "ansible.cfg").write_text(ANSIBLE_CFG)
-    done = _run([str(ansible.program()), "play.yaml", "-i", str(inventory), *words], case.folder,
-                {"ANSIBLE_CONFIG": str(home / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"})
+    done = _run(
+        [str(ansible.program()), "play.yaml", "-i", str(inventory), *words],
+        case.folder,
+        {"ANSIBLE_CONFIG": str(home / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
+    )
     return done.returncode, _parse_recap(done.stdout), done.stdout + done.stderr
 
 
@@ -142,8 +156,20 @@ def _without_idle(recap: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]
     return {host: counts for host, counts in recap.items() if any(counts.values())}
 
 
-def _playrunner(case: Case, home: Path, inventory: Path, words: list[str]) -> tuple[int, dict[str, dict[str, int]], str]:
-    command = [sys.executable, "-m", "invoke", "play", str(case.playbook), "--inventory", str(inventory), *words, "--json"]
+def _playrunner(
+    case: Case, home: Path, inventory: Path, words: list[str]
+) -> tuple[int, dict[str, dict[str, int]], str]:
+    command = [
+        sys.executable,
+        "-m",
+        "invoke",
+        "play",
+        str(case.playbook),
+        "--inventory",
+        str(inventory),
+        *words,
+        "--json",
+    ]
     done = _run(command, REPOSITORY, {"XDG_STATE_HOME": str(home / "state"), "NO_COLOR": "1"})
     try:
         said = json.loads(done.stdout)
@@ -158,16 +184,33 @@ def _playrunner(case: Case, home: Path, inventory: Path, words: list[str]) -> tu
 
 def _failures(said: dict[str, Any]) -> str:
     """What to read when a run came out wrong: the failed steps and their messages."""
-    return "".join(f"{result['host']}: {result['step']} ({result['status']}): {result.get('values', {}).get('msg', '')}\n"
-                   for result in said.get("results", []) if result["status"] in ("failed", "unreachable"))
+    return "".join(
+        f"{result['host']}: {result['step']} ({result['status']}):"
+        f" {result.get('values', {}).get('msg', '')}\n"
+        for result in said.get("results", [])
+        if result["status"] in ("failed", "unreachable")
+    )
 
 
 def _unknown_as_skipped(counts: dict[str, int]) -> dict[str, int]:
-    """A command under --check: Ansible counts it as skipped, Playrunner as unknown (docs/ansible-differences.md)."""
+    """A command under --check: Ansible counts it as skipped, Playrunner as unknown
+    (docs/ansible-differences.md)."""
     return {**counts, "skipped": counts["skipped"] + counts.get("unknown", 0)}
 
 
-def _run(command: list[str], folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    # LC_ALL: messages and sorting must not depend on who runs the tests; the umask decides modes of new files.
-    return subprocess.run(command, cwd=folder, env={**os.environ, "LC_ALL": "C.UTF-8", **environment}, umask=0o022,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
+def _run(
+    command: list[str], folder: Path, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    # LC_ALL: messages and sorting must not depend on who runs the tests; the umask decides modes of
+    # new files.
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "LC_ALL": "C.UTF-8", **environment},
+        umask=0o022,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_SECONDS,
+        check=False,
+    )

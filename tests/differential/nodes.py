@@ -1,4 +1,5 @@
-"""The two hosts of the differential suite: sandbox nodes, which are real sshd processes on loopback addresses."""
+"""The two hosts of the differential suite: sandbox nodes, which are real sshd processes on loopback
+addresses."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ class Nodes:
 
 @contextmanager
 def running_nodes(root: Path) -> Iterator[Nodes]:
-    # The umask of the daemon becomes the one of every command on the host; modes of new files depend on it.
+    # The umask of the daemon becomes the one of every command on the host; modes of new files
+    # depend on it.
     before = os.umask(0o022)
     try:
         members = sandbox_nodes.up(root, len(NAMES))

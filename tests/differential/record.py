@@ -1,4 +1,5 @@
-"""Record what ansible-core makes of the cases: `python -m tests.differential.record [NAME...]` (all stale ones by default)."""
+"""Record what ansible-core makes of the cases: `python -m tests.differential.record [NAME...]` (all
+stale ones by default)."""
 
 from __future__ import annotations
 
@@ -16,8 +17,11 @@ PARALLEL_CASES = 2
 
 def main(names: list[str]) -> int:
     cases = [read_case(name) for name in names] or [case for case in all_cases() if _is_stale(case)]
-    with (tempfile.TemporaryDirectory(prefix="pd") as folder, open_stage(Path(folder)) as stage,
-          ThreadPoolExecutor(PARALLEL_CASES) as pool):
+    with (
+        tempfile.TemporaryDirectory(prefix="pd") as folder,
+        open_stage(Path(folder)) as stage,
+        ThreadPoolExecutor(PARALLEL_CASES) as pool,
+    ):
         complaints = [text for text in pool.map(lambda case: _record(case, stage), cases) if text]
     print(f"{len(cases) - len(complaints)} recorded, {len(complaints)} not")
     return 1 if complaints else 0

@@ -1,4 +1,5 @@
-"""Reading and writing expected/NAME.json: what ansible-core made of a case, so that the tests need not run it again."""
+"""Reading and writing expected/NAME.json: what ansible-core made of a case, so that the tests need
+not run it again."""
 
 from __future__ import annotations
 
@@ -21,7 +22,10 @@ def write_recording(case: Case, outcomes: dict[str, Outcome]) -> None:
     previous: object = None
     for run in RUNS:
         recorded = outcomes[run].recorded()
-        previous, recorded["tree"] = recorded["tree"], SAME if recorded["tree"] == previous else recorded["tree"]
+        previous, recorded["tree"] = (
+            recorded["tree"],
+            SAME if recorded["tree"] == previous else recorded["tree"],
+        )
         runs[run] = recorded
     content = {"ansible_core": ansible.core_version(), "case": case.digest(), "runs": runs}
     case.recording.parent.mkdir(exist_ok=True)

@@ -1,4 +1,5 @@
-"""Every case gives with Playrunner what it gives with ansible-core: files, counts, success; first, second and check runs."""
+"""Every case gives with Playrunner what it gives with ansible-core: files, counts, success; first,
+second and check runs."""
 
 from __future__ import annotations
 
@@ -19,10 +20,20 @@ from .case import FOLDER, RUNS, Case, all_cases
 from .harness import Outcome, Stage, open_stage, run_with_ansible, run_with_playrunner
 from .recording import Stale, read_recording
 
-LIVE = os.environ.get("PLAYRUNNER_DIFFERENTIAL") == "live"  # run ansible-playbook beside ours instead of its recording
+LIVE = (
+    os.environ.get("PLAYRUNNER_DIFFERENTIAL") == "live"
+)  # run ansible-playbook beside ours instead of its recording
 DIFFERENCES = FOLDER.parents[1] / "docs" / "ansible-differences.md"
 CASES = all_cases()
-SECTIONS = ("pre_tasks", "tasks", "post_tasks", "handlers", "block", "rescue", "always")  # where plays and tasks hold tasks
+SECTIONS = (
+    "pre_tasks",
+    "tasks",
+    "post_tasks",
+    "handlers",
+    "block",
+    "rescue",
+    "always",
+)  # where plays and tasks hold tasks
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +53,21 @@ def test_a_playbook_comes_to_what_ansible_makes_of_it(case: Case, stage: Stage) 
             pytest.skip(f"tells what happens where {command} is missing")
     for collection in case.collections if LIVE else ():
         if not ansible.has_collection(collection):
-            pytest.skip(f"needs the collection {collection} beside ansible-core; see PLAYRUNNER_ANSIBLE in tests/differential")
+            pytest.skip(
+                f"needs the collection {collection} beside ansible-core; see PLAYRUNNER_ANSIBLE in"
+                " tests/differential"
+            )
     try:
         expected = run_with_ansible(case, stage) if LIVE else read_recording(case)
     except Stale as stale:
         pytest.fail(str(stale), pytrace=False)
     ours = run_with_playrunner(case, stage)
-    complaints = [text for run in RUNS if run not in case.differs for text in _differences(run, expected[run], ours[run])]
+    complaints = [
+        text
+        for run in RUNS
+        if run not in case.differs
+        for text in _differences(run, expected[run], ours[run])
+    ]
     assert not complaints, "\n".join(complaints)
 
 
@@ -60,11 +79,15 @@ def test_each_chosen_difference_is_documented() -> None:
 
 def test_every_module_has_a_case() -> None:
     used = {canonical(name) for case in CASES for name in _modules_in(case)}
-    assert [name for name in sorted(names()) if name.startswith(("host.", "play.")) and name not in used] == []
+    assert [
+        name for name in sorted(names()) if name.startswith(("host.", "play.")) and name not in used
+    ] == []
 
 
 def test_no_recording_outlives_its_case() -> None:
-    assert {path.stem for path in (FOLDER / "expected").glob("*.json")} == {case.name for case in CASES}
+    assert {path.stem for path in (FOLDER / "expected").glob("*.json")} == {
+        case.name for case in CASES
+    }
 
 
 def _modules_in(case: Case) -> set[str]:
@@ -100,7 +123,9 @@ def _differences(run: str, expected: Outcome, ours: Outcome) -> Iterator[str]:
 def _told_apart(wanted: list[str] | None, given: list[str] | None) -> str:
     if not wanted or not given or wanted[:2] != given[:2]:
         return f"is {given}, with Ansible {wanted}"
-    lines = difflib.unified_diff(wanted[2].splitlines(), given[2].splitlines(), "Ansible", "Playrunner", lineterm="", n=0)
+    lines = difflib.unified_diff(
+        wanted[2].splitlines(), given[2].splitlines(), "Ansible", "Playrunner", lineterm="", n=0
+    )
     return "\n".join(["differs:", *lines])
 
 

@@ -1,4 +1,5 @@
-"""A folder as plain values: kind, mode, content and link target of everything in it, with run-specific paths named."""
+"""A folder as plain values: kind, mode, content and link target of everything in it, with
+run-specific paths named."""
 
 from __future__ import annotations
 
@@ -7,11 +8,15 @@ import os
 import stat
 from pathlib import Path
 
-SHOWN_BYTES = 3000  # longer content is recorded as its hash: a mismatch of short text can be read in the test's output
+# Longer content is recorded as its hash: a mismatch of short text can be read in the test's output
+SHOWN_BYTES = 3000
 
 
-def read_tree(root: Path, names: dict[str, str], uncompared: tuple[str, ...] = ()) -> dict[str, list[str]]:
-    """Relative path -> [kind, mode, content or target]; `names` maps text of this run to its placeholder.
+def read_tree(
+    root: Path, names: dict[str, str], uncompared: tuple[str, ...] = ()
+) -> dict[str, list[str]]:
+    """Relative path -> [kind, mode, content or target]; `names` maps text of this run to its
+    placeholder.
 
     Of folders whose names are in `uncompared` only the folder itself is told."""
     found: dict[str, list[str]] = {}
@@ -40,7 +45,9 @@ def _content(data: bytes, names: dict[str, str]) -> str:
         text = _named(data.decode(), names)
     except UnicodeDecodeError:
         return "sha256:" + hashlib.sha256(data).hexdigest()
-    return text if len(text) <= SHOWN_BYTES else "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+    return (
+        text if len(text) <= SHOWN_BYTES else "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+    )
 
 
 def _named(text: str, names: dict[str, str]) -> str:

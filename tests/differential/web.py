@@ -1,4 +1,5 @@
-"""A small web server on loopback for the cases that fetch: files of `web-files/`, and three answers made on the spot."""
+"""A small web server on loopback for the cases that fetch: files of `web-files/`, and three answers
+made on the spot."""
 
 from __future__ import annotations
 
@@ -41,11 +42,17 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def _echo(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
-        self._answer(200, {
-            "method": self.command, "path": self.path, "body": body,
-            "type": self.headers.get("Content-Type"), "token": self.headers.get("X-Token"),
-            "authorization": self.headers.get("Authorization"),
-        })
+        self._answer(
+            200,
+            {
+                "method": self.command,
+                "path": self.path,
+                "body": body,
+                "type": self.headers.get("Content-Type"),
+                "token": self.headers.get("X-Token"),
+                "authorization": self.headers.get("Authorization"),
+            },
+        )
 
     def _answer(self, status: int, content: object) -> None:
         body = json.dumps(content).encode()

@@ -13,7 +13,9 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 @root_only
 @pytest.mark.parametrize(("method", "flags"), [("sudo", ""), ("su", "-s /bin/sh")])
-def test_a_step_runs_as_who_it_becomes_and_the_next_as_the_login_again(stage: Stage, method: str, flags: str) -> None:
+def test_a_step_runs_as_who_it_becomes_and_the_next_as_the_login_again(
+    stage: Stage, method: str, flags: str
+) -> None:
     done = stage.play(f"""
 - hosts: nodes
   gather_facts: false

@@ -36,8 +36,11 @@ class Ways:
 
     def at(self, name: str, args: str = "") -> dict[str, object]:
         node = self.nodes[name]
-        return {"ansible_host": node.address, "ansible_port": node.port,
-                "ansible_ssh_common_args": f"-F none -o UserKnownHostsFile={self.known} {args}".strip()}
+        return {
+            "ansible_host": node.address,
+            "ansible_port": node.port,
+            "ansible_ssh_common_args": f"-F none -o UserKnownHostsFile={self.known} {args}".strip(),
+        }
 
     def config(self, text: str) -> Path:
         path = self.folder / "ssh_config"
@@ -62,25 +65,39 @@ def test_a_host_behind_a_jump_host_of_the_inventory(ways: Ways) -> None:
 
 
 def test_a_chain_of_jump_hosts(ways: Ways) -> None:
-    done = ways.play({**ways.at("node2"), "via": "second"}, second={**ways.at("node1"), "via": "first"}, first=ways.at("node2"))
+    done = ways.play(
+        {**ways.at("node2"), "via": "second"},
+        second={**ways.at("node1"), "via": "first"},
+        first=ways.at("node2"),
+    )
     assert done.code == 0, done.text
 
 
 def test_jump_hosts_in_a_circle_are_refused(ways: Ways) -> None:
-    done = ways.play({**ways.at("node2"), "via": "a"}, a={**ways.at("node1"), "via": "b"}, b={**ways.at("node1"), "via": "a"})
+    done = ways.play(
+        {**ways.at("node2"), "via": "a"},
+        a={**ways.at("node1"), "via": "b"},
+        b={**ways.at("node1"), "via": "a"},
+    )
     assert done.code == 5 and "circle" in done.err
 
 
 def test_a_jump_host_given_as_ssh_takes_it(ways: Ways) -> None:
     node = ways.nodes["node1"]
-    for option in (f"-J {node.user}@{node.address}:{node.port}", f"-o ProxyJump={node.user}@{node.address}:{node.port}"):
+    for option in (
+        f"-J {node.user}@{node.address}:{node.port}",
+        f"-o ProxyJump={node.user}@{node.address}:{node.port}",
+    ):
         done = ways.play(ways.at("node2", f"-i {ways.key} {option}"))
         assert done.code == 0, done.text
 
 
 def test_a_proxy_command(ways: Ways) -> None:
     node = ways.nodes["node1"]
-    relay = (f"ssh -F none -i {ways.key} -o UserKnownHostsFile={ways.known} -p {node.port} -W %h:%p {node.user}@{node.address}")
+    relay = (
+        f"ssh -F none -i {ways.key} -o UserKnownHostsFile={ways.known} -p {node.port} -W %h:%p"
+        f" {node.user}@{node.address}"
+    )
     assert came_from(ways.play(ways.at("node2", f"-o 'ProxyCommand={relay}'")))
 
 
@@ -106,8 +123,11 @@ def test_an_unknown_key_of_a_jump_host_stops_everything_behind_it(ways: Ways) ->
     strangers = ways.folder / "empty"
     strangers.touch()
     node = ways.nodes["node1"]
-    jump = {"ansible_host": node.address, "ansible_port": node.port,
-            "ansible_ssh_common_args": f"-F none -o UserKnownHostsFile={strangers}"}
+    jump = {
+        "ansible_host": node.address,
+        "ansible_port": node.port,
+        "ansible_ssh_common_args": f"-F none -o UserKnownHostsFile={strangers}",
+    }
     done = ways.play({**ways.at("node2"), "via": "jump"}, jump=jump)
     assert done.code == 4
     assert "jump" in done.err and "host key is not known" in done.err
@@ -126,14 +146,24 @@ def test_a_local_connection_needs_no_ssh(ways: Ways) -> None:
 @pytest.mark.parametrize("word", ["no", "accept-new"])
 def test_a_key_taken_as_it_comes_is_said_once_with_the_hosts(ways: Ways, word: str) -> None:
     nothing_known = ways.folder / "known_hosts"
+
     def trusting(name: str) -> dict[str, object]:
         node = ways.nodes[name]
-        return {"ansible_host": node.address, "ansible_port": node.port,
-                "ansible_ssh_common_args": f"-F none -o UserKnownHostsFile={nothing_known} -o StrictHostKeyChecking={word}"}
+        return {
+            "ansible_host": node.address,
+            "ansible_port": node.port,
+            "ansible_ssh_common_args": (
+                f"-F none -o UserKnownHostsFile={nothing_known} -o StrictHostKeyChecking={word}"
+            ),
+        }
 
     done = ways.play({**trusting("node2"), "via": "jump"}, jump=trusting("node1"))
     assert done.code == 0, done.text
-    assert [line for line in done.err.splitlines() if "StrictHostKeyChecking" in line and "jump, target" in line]
+    assert [
+        line
+        for line in done.err.splitlines()
+        if "StrictHostKeyChecking" in line and "jump, target" in line
+    ]
     assert done.err.count("StrictHostKeyChecking") == 1
 
 

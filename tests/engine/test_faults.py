@@ -1,4 +1,5 @@
-"""What breaks in real life: hosts that die, keys that change, disks that fill, people who press Ctrl-C."""
+"""What breaks in real life: hosts that die, keys that change, disks that fill, people who press
+Ctrl-C."""
 
 from __future__ import annotations
 
@@ -31,15 +32,26 @@ def wait_until(true: Callable[[], object], what: str) -> None:
 
 def processes(text: str) -> list[int]:
     """Processes whose command line holds this text."""
-    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
-    return [int(line.split()[0]) for line in listed.splitlines() if text in line and "ps -eo" not in line]
+    listed = subprocess.run(
+        ["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True
+    ).stdout
+    return [
+        int(line.split()[0])
+        for line in listed.splitlines()
+        if text in line and "ps -eo" not in line
+    ]
 
 
 def cut_sessions(nodes: NodeSet, name: str) -> None:
-    """End the server's processes for everyone who is logged in to a node; the server itself goes on."""
+    """End the server's processes for everyone who is logged in to a node; the server itself goes
+    on."""
     listener = next(node.pid for node in sandbox_nodes.status(nodes.root) if node.name == name)
-    listed = subprocess.run(["ps", "-eo", "pid,ppid"], capture_output=True, text=True, check=True).stdout
-    cut = [int(line.split()[0]) for line in listed.splitlines()[1:] if int(line.split()[1]) == listener]
+    listed = subprocess.run(
+        ["ps", "-eo", "pid,ppid"], capture_output=True, text=True, check=True
+    ).stdout
+    cut = [
+        int(line.split()[0]) for line in listed.splitlines()[1:] if int(line.split()[1]) == listener
+    ]
     assert cut, "nobody is logged in"
     for pid in cut:
         with suppress(ProcessLookupError):  # one that was just ending
@@ -66,11 +78,16 @@ def test_a_host_that_is_down_does_not_stop_the_others(own: tuple[NodeSet, Stage]
 
     assert outcome.code == 4
     assert outcome.counts("node1")["ok"] == 2
-    assert outcome.counts("node2") == {**dict.fromkeys(outcome.counts("node2"), 0), "unreachable": 1}
+    assert outcome.counts("node2") == {
+        **dict.fromkeys(outcome.counts("node2"), 0),
+        "unreachable": 1,
+    }
     assert "connection refused" in outcome.result("node2", "mark")["values"]["msg"]
 
 
-def test_a_host_killed_in_the_middle_of_a_step_is_unreachable_and_the_others_finish(own: tuple[NodeSet, Stage]) -> None:
+def test_a_host_killed_in_the_middle_of_a_step_is_unreachable_and_the_others_finish(
+    own: tuple[NodeSet, Stage],
+) -> None:
     nodes, stage = own
     running = stage.start("""
 - hosts: nodes
@@ -80,7 +97,10 @@ def test_a_host_killed_in_the_middle_of_a_step_is_unreachable_and_the_others_fin
     - {name: slow, wait_for: {path: "{{ scratch }}/go", timeout: 30}}
     - {name: last, ping: }
 """)
-    wait_until(lambda: all((node.scratch / "mark").exists() for node in nodes), "the first step on both hosts")
+    wait_until(
+        lambda: all((node.scratch / "mark").exists() for node in nodes),
+        "the first step on both hosts",
+    )
     nodes.kill("node2")
     (nodes["node1"].scratch / "go").touch()
 
@@ -91,7 +111,9 @@ def test_a_host_killed_in_the_middle_of_a_step_is_unreachable_and_the_others_fin
     assert '"unreachable": 1' in out
 
 
-def test_a_dropped_connection_is_opened_again_and_a_step_that_may_be_repeated_is(own: tuple[NodeSet, Stage]) -> None:
+def test_a_dropped_connection_is_opened_again_and_a_step_that_may_be_repeated_is(
+    own: tuple[NodeSet, Stage],
+) -> None:
     nodes, stage = own
     node = nodes["node1"]
     running = stage.start("""
@@ -133,7 +155,9 @@ def test_a_command_that_may_have_run_is_reported_not_repeated(own: tuple[NodeSet
     assert not (node.scratch / "after").exists()
 
 
-def test_a_wrong_login_key_names_the_host_and_what_was_tried(stage: Stage, nodes: NodeSet, tmp_path: Path) -> None:
+def test_a_wrong_login_key_names_the_host_and_what_was_tried(
+    stage: Stage, nodes: NodeSet, tmp_path: Path
+) -> None:
     other = tmp_path / "other"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
     stage.inventory = nodes.inventory(tmp_path, ansible_ssh_private_key_file=str(other))
@@ -144,14 +168,18 @@ def test_a_wrong_login_key_names_the_host_and_what_was_tried(stage: Stage, nodes
     assert "login as" in outcome.err and "refused" in outcome.err and str(other) in outcome.err
 
 
-def test_a_changed_host_key_stops_the_host_and_says_so(stage: Stage, nodes: NodeSet, tmp_path: Path) -> None:
+def test_a_changed_host_key_stops_the_host_and_says_so(
+    stage: Stage, nodes: NodeSet, tmp_path: Path
+) -> None:
     node = nodes["node1"]
     other = tmp_path / "other"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
     kind, text = (tmp_path / "other.pub").read_text().split()[:2]
     known = tmp_path / "known_hosts"
     known.write_text(f"[{node.address}]:{node.port} {kind} {text}\n")
-    stage.inventory = nodes.inventory(tmp_path, ansible_ssh_common_args=f"-o UserKnownHostsFile={known}")
+    stage.inventory = nodes.inventory(
+        tmp_path, ansible_ssh_common_args=f"-o UserKnownHostsFile={known}"
+    )
 
     outcome = stage.play("- hosts: node1\n  tasks: [{ping: }]\n")
 
@@ -159,9 +187,13 @@ def test_a_changed_host_key_stops_the_host_and_says_so(stage: Stage, nodes: Node
     assert "host key has CHANGED" in outcome.err and "ssh-keygen" in outcome.err
 
 
-def test_an_unknown_host_key_is_refused_until_it_is_trusted(stage: Stage, nodes: NodeSet, tmp_path: Path) -> None:
+def test_an_unknown_host_key_is_refused_until_it_is_trusted(
+    stage: Stage, nodes: NodeSet, tmp_path: Path
+) -> None:
     known = tmp_path / "known_hosts"
-    stage.inventory = nodes.inventory(tmp_path, ansible_ssh_common_args=f"-o UserKnownHostsFile={known}")
+    stage.inventory = nodes.inventory(
+        tmp_path, ansible_ssh_common_args=f"-o UserKnownHostsFile={known}"
+    )
     playbook = "- hosts: node1\n  gather_facts: false\n  tasks: [{ping: }]\n"
 
     refused = stage.play(playbook)
@@ -170,14 +202,23 @@ def test_an_unknown_host_key_is_refused_until_it_is_trusted(stage: Stage, nodes:
 
     unattended = stage.invoke("hosts.trust", "node1", "--inventory", stage.inventory)
     assert unattended.code == 5 and not known.exists()
-    trusted = stage.invoke("hosts.trust", "node1", "--inventory", stage.inventory, "--yes", "--json")
+    trusted = stage.invoke(
+        "hosts.trust", "node1", "--inventory", stage.inventory, "--yes", "--json"
+    )
     assert trusted.code == 0 and trusted.data["changed"] is True
-    assert stage.invoke("hosts.trust", "node1", "--inventory", stage.inventory, "--json").data["changed"] is False
+    assert (
+        stage.invoke("hosts.trust", "node1", "--inventory", stage.inventory, "--json").data[
+            "changed"
+        ]
+        is False
+    )
 
     assert stage.play(playbook).code == 0
 
 
-def test_a_host_without_python_gets_a_clear_error_and_raw_still_works(stage: Stage, nodes: NodeSet, tmp_path: Path) -> None:
+def test_a_host_without_python_gets_a_clear_error_and_raw_still_works(
+    stage: Stage, nodes: NodeSet, tmp_path: Path
+) -> None:
     stage.inventory = nodes.inventory(tmp_path, ansible_python_interpreter="/nowhere/python3")
 
     outcome = stage.play("""
@@ -238,7 +279,9 @@ exec "$@"
     return program
 
 
-def test_a_sudo_password_comes_from_the_environment_and_is_written_nowhere(stage: Stage, tmp_path: Path) -> None:
+def test_a_sudo_password_comes_from_the_environment_and_is_written_nowhere(
+    stage: Stage, tmp_path: Path
+) -> None:
     program = asking_sudo(tmp_path, "sesame-4711")
     playbook = f"""
 - hosts: nodes
@@ -255,20 +298,27 @@ def test_a_sudo_password_comes_from_the_environment_and_is_written_nowhere(stage
     none = stage.play(playbook)
     assert none.code == 2 and "PLAYRUNNER_BECOME_PASSWORD" in none.err
 
-    written = "".join(file.read_text() for file in stage.state.rglob("*") if file.is_file() and not file.is_symlink())
+    written = "".join(
+        file.read_text()
+        for file in stage.state.rglob("*")
+        if file.is_file() and not file.is_symlink()
+    )
     assert "sesame-4711" not in written + right.text and "guess-0815" not in written + wrong.text
 
 
 def test_control_c_ends_remote_work_and_prints_the_recap(own: tuple[NodeSet, Stage]) -> None:
     nodes, stage = own
-    running = stage.start("""
+    running = stage.start(
+        """
 - hosts: nodes
   gather_facts: false
   tasks:
     - {name: mark, copy: {content: here, dest: "{{ scratch }}/mark"}}
     - {name: long, command: sleep 98765}
     - {name: never, copy: {content: no, dest: "{{ scratch }}/never"}}
-""", as_json=False)
+""",
+        as_json=False,
+    )
     wait_until(lambda: len(processes("sleep 98765")) >= 2, "both commands running")
 
     running.send_signal(signal.SIGINT)
@@ -282,7 +332,9 @@ def test_control_c_ends_remote_work_and_prints_the_recap(own: tuple[NodeSet, Sta
     assert shown.data["recap"]["exit_code"] == 130
 
 
-def test_a_killed_controller_leaves_nothing_half_written_and_the_next_run_finishes(own: tuple[NodeSet, Stage]) -> None:
+def test_a_killed_controller_leaves_nothing_half_written_and_the_next_run_finishes(
+    own: tuple[NodeSet, Stage],
+) -> None:
     nodes, stage = own
     big = stage.folder / "big"
     big.write_bytes(os.urandom(30_000_000))
@@ -307,16 +359,24 @@ def test_a_killed_controller_leaves_nothing_half_written_and_the_next_run_finish
     assert again.code == 0, again.text
     for node in nodes:
         assert (node.scratch / "big").read_bytes() == big.read_bytes()
-        wait_until(lambda node=node: sorted(path.name for path in node.scratch.iterdir()) == ["big", "mark"],
-                   "no temporary file left")
+        wait_until(
+            lambda node=node: (
+                sorted(path.name for path in node.scratch.iterdir()) == ["big", "mark"]
+            ),
+            "no temporary file left",
+        )
 
 
 @root_only
-def test_a_full_disk_is_a_clear_failure_and_leaves_no_scrap(stage: Stage, nodes: NodeSet, tmp_path: Path) -> None:
+def test_a_full_disk_is_a_clear_failure_and_leaves_no_scrap(
+    stage: Stage, nodes: NodeSet, tmp_path: Path
+) -> None:
     node = nodes["node1"]
     small = node.scratch / tmp_path.name / "small"
     small.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(small)], capture_output=True).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(small)], capture_output=True
+    ).returncode:
         pytest.skip("mounting is not permitted here")
     try:
         (small / "file").write_text("before")
@@ -347,7 +407,9 @@ def test_two_runs_on_one_inventory_do_not_mix(own: tuple[NodeSet, Stage]) -> Non
     - {copy: {content: here, dest: "{{ scratch }}/mark"}}
     - {wait_for: {path: "{{ scratch }}/go", timeout: 30}}
 """)
-    wait_until(lambda: all((node.scratch / "mark").exists() for node in nodes), "the first run at work")
+    wait_until(
+        lambda: all((node.scratch / "mark").exists() for node in nodes), "the first run at work"
+    )
     ping = stage.write("- hosts: nodes\n  gather_facts: false\n  tasks: [{ping: }]\n", "ping.yaml")
 
     refused = stage.invoke("play", ping, "--inventory", stage.inventory, "--no-wait", "--json")

@@ -20,6 +20,7 @@ from tests.support.sshd import NodeSet, SshNode
 def shouting() -> Iterator[int]:
     """The port of a server that answers in capitals, once it has heard all."""
     with socket.create_server(("127.0.0.1", 0)) as server:
+
         def serve() -> None:
             while True:
                 try:
@@ -38,13 +39,24 @@ def shouting() -> Iterator[int]:
 
 
 def target(node: SshNode, via: Target | None = None) -> Target:
-    return Target(node.name, node.address, port=node.port, user=node.user, keys=(str(node.key_file),),
-                  known_hosts=(str(node.known_hosts_file),), identities_only=True, via=via)
+    return Target(
+        node.name,
+        node.address,
+        port=node.port,
+        user=node.user,
+        keys=(str(node.key_file),),
+        known_hosts=(str(node.known_hosts_file),),
+        identities_only=True,
+        via=via,
+    )
 
 
 def ways(nodes: NodeSet) -> dict[str, Target]:
-    return {"local": Target("localhost", "localhost", "local"), "ssh": target(nodes["node1"]),
-            "jump": target(nodes["node2"], target(nodes["node1"]))}
+    return {
+        "local": Target("localhost", "localhost", "local"),
+        "ssh": target(nodes["node1"]),
+        "jump": target(nodes["node2"], target(nodes["node1"])),
+    }
 
 
 @pytest.mark.parametrize("way", ["local", "ssh", "jump"])
@@ -62,7 +74,10 @@ def test_a_port_that_nobody_listens_on_is_told_in_one_line(nodes: NodeSet, way: 
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # held, so that nobody else comes to listen there
         port = taken.getsockname()[1]
-        with closing(connect(ways(nodes)[way])) as connection, pytest.raises(HostUnreachable) as refused:
+        with (
+            closing(connect(ways(nodes)[way])) as connection,
+            pytest.raises(HostUnreachable) as refused,
+        ):
             connection.forward("127.0.0.1", port)
     assert f"127.0.0.1:{port}" in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -80,7 +95,9 @@ def test_a_relay_carries_many_calls_at_once_and_much_in_each(nodes: NodeSet, sho
                 caller.shutdown(socket.SHUT_WR)
                 answers.append(_all(caller))
 
-        callers = [threading.Thread(target=call, args=(bytes([97 + number]),)) for number in range(6)]
+        callers = [
+            threading.Thread(target=call, args=(bytes([97 + number]),)) for number in range(6)
+        ]
         for thread in callers:
             thread.start()
         for thread in callers:
@@ -96,12 +113,18 @@ def test_a_relay_whose_end_is_gone_hangs_up(nodes: NodeSet) -> None:
         taken.bind(("127.0.0.1", 0))
         relay = Relay(0)
         relay.serve(lambda: connection.forward("127.0.0.1", taken.getsockname()[1]))
-        with closing(relay), socket.create_connection(("127.0.0.1", relay.port), timeout=10) as caller:
+        with (
+            closing(relay),
+            socket.create_connection(("127.0.0.1", relay.port), timeout=10) as caller,
+        ):
             assert caller.recv(10) == b""
 
 
 def test_a_port_that_is_taken_is_refused_with_the_way_out() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(BadInput, match="it is taken; use another, or 0"):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as other,
+        pytest.raises(BadInput, match="it is taken; use another, or 0"),
+    ):
         Relay(other.getsockname()[1])
 
 

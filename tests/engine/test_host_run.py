@@ -1,4 +1,5 @@
-"""Hosts on their own way through a play: steps sent ahead, and where the playbook makes hosts wait for each other."""
+"""Hosts on their own way through a play: steps sent ahead, and where the playbook makes hosts wait
+for each other."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ def test_what_was_sent_ahead_of_a_failure_is_not_done(stage: Stage, nodes: NodeS
     assert sorted(path.name for path in folders[1].iterdir()) == ["after", "later"]
 
 
-def test_every_item_of_a_loop_runs_though_one_fails_and_then_the_host_stops(stage: Stage, nodes: NodeSet) -> None:
+def test_every_item_of_a_loop_runs_though_one_fails_and_then_the_host_stops(
+    stage: Stage, nodes: NodeSet
+) -> None:
     done = stage.play("""
 - hosts: node1
   gather_facts: false
@@ -62,7 +65,9 @@ def test_run_once_comes_after_every_host_has_come_there(stage: Stage) -> None:
     - {name: knows, assert: {that: seen.stat.exists}}
 """)
     assert done.code == 0, done.text
-    assert [found["host"] for found in done.data["results"] if found["step"] == "looks"] == ["node1"]
+    assert [found["host"] for found in done.data["results"] if found["step"] == "looks"] == [
+        "node1"
+    ]
 
 
 def test_a_handler_for_all_that_only_one_host_notifies_still_runs(stage: Stage) -> None:
@@ -125,13 +130,17 @@ def test_lockstep_is_there_for_those_who_ask(stage: Stage) -> None:
 
 
 def test_more_hosts_than_forks_all_get_their_turn_at_a_gate(stage: Stage) -> None:
-    done = stage.play("""
+    done = stage.play(
+        """
 - hosts: nodes
   gather_facts: false
   tasks:
     - {ping: }
     - {name: gate, debug: {msg: x}, run_once: true}
     - {ping: }
-""", "--forks", "1")
+""",
+        "--forks",
+        "1",
+    )
     assert done.code == 0, done.text
     assert done.counts("node1")["ok"] == 3 and done.counts("node2")["ok"] == 2

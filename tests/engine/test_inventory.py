@@ -1,4 +1,5 @@
-"""Inventories: what Ansible reads, we read the same; what is wrong is refused with file, line and remedy."""
+"""Inventories: what Ansible reads, we read the same; what is wrong is refused with file, line and
+remedy."""
 
 from __future__ import annotations
 
@@ -41,6 +42,7 @@ def write(tmp_path: Path) -> Write:
         if text.startswith("#!"):
             path.chmod(0o755)
         return path
+
     return write_file
 
 
@@ -50,22 +52,34 @@ def values(inventory: Inventory, host: str) -> dict[str, Any]:
 
 # Compared with ansible-inventory
 
+
 def ansible_says(sources: list[str], cwd: Path, *flags: str) -> Any:
     beside_python = str(Path(sys.executable).parent)
-    program = shutil.which("ansible-inventory", path=beside_python) or shutil.which("ansible-inventory")
+    program = shutil.which("ansible-inventory", path=beside_python) or shutil.which(
+        "ansible-inventory"
+    )
     if program is None:
         pytest.skip("ansible-core is not installed")
     asked = [part for source in sources for part in ("-i", source)]
-    done = subprocess.run([program, *asked, "--list", *flags], cwd=cwd, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [program, *asked, "--list", *flags], cwd=cwd, capture_output=True, text=True, check=True
+    )
     answer = json.loads(done.stdout)
     answer["_meta"].pop("profile", None)
     return answer
 
 
-@pytest.mark.parametrize("sources", [
-    ["cluster.yaml"], ["cluster.ini"], ["mixed"], ["cluster.yaml", "mixed", "cluster.ini"],
-    ["one,two:22,[2001:db8::1]:5,"],
-], ids=" ".join)
+@pytest.mark.parametrize(
+    "sources",
+    [
+        ["cluster.yaml"],
+        ["cluster.ini"],
+        ["mixed"],
+        ["cluster.yaml", "mixed", "cluster.ini"],
+        ["one,two:22,[2001:db8::1]:5,"],
+    ],
+    ids=" ".join,
+)
 def test_inventories_read_as_ansible_reads_them(sources: list[str], tmp_path: Path) -> None:
     paths = [source if "," in source else str(SAMPLES / source) for source in sources]
     assert as_data(read_inventory(paths)) == ansible_says(paths, tmp_path)
@@ -80,14 +94,21 @@ def test_scripts_read_as_ansible_reads_them(meta: str, write: Write, tmp_path: P
 def test_variables_beside_the_playbook_rank_as_with_ansible(tmp_path: Path) -> None:
     beside = SAMPLES / "beside_playbook"
     inventory = read_inventory([SAMPLES / "mixed"]).with_adjacent(beside)
-    assert as_data(inventory) == ansible_says([str(SAMPLES / "mixed")], tmp_path, "--playbook-dir", str(beside))
+    assert as_data(inventory) == ansible_says(
+        [str(SAMPLES / "mixed")], tmp_path, "--playbook-dir", str(beside)
+    )
 
 
 # Reading
 
+
 def test_hosts_and_groups_come_in_inventory_order() -> None:
     inventory = read_inventory([SAMPLES / "cluster.yaml"])
-    gpu, v6, big = [f"node0{n}" for n in range(1, 5)], ["2001:db8::1", "2001:db8::2"], ["biga", "bigb", "bigc"]
+    gpu, v6, big = (
+        [f"node0{n}" for n in range(1, 5)],
+        ["2001:db8::1", "2001:db8::2"],
+        ["biga", "bigb", "bigc"],
+    )
     assert list(inventory.hosts) == ["bastion", "lone", *gpu, "x.example.com", *v6, *big]
     assert inventory.groups["all"] == tuple(inventory.hosts)
     assert inventory.groups["ungrouped"] == ("bastion", "lone")
@@ -113,18 +134,31 @@ def test_a_deeper_group_wins_and_priority_decides_within_a_depth() -> None:
 
 def test_ini_values_are_python_literals_where_they_can_be() -> None:
     lone = values(read_inventory([SAMPLES / "cluster.ini"]), "lone")
-    assert lone == {"level": "all", "ansible_port": 2200, "zone": "eu west", "quoted": "x", "truth": True,
-                    "nothing": None, "list": [1, 2], "table": {"a": 1}, "ratio": 1.5}
+    assert lone == {
+        "level": "all",
+        "ansible_port": 2200,
+        "zone": "eu west",
+        "quoted": "x",
+        "truth": True,
+        "nothing": None,
+        "list": [1, 2],
+        "table": {"a": 1},
+        "ratio": 1.5,
+    }
 
 
 def test_every_value_knows_the_file_and_line_that_gave_it() -> None:
-    yaml, ini, mixed = (read_inventory([SAMPLES / name]) for name in ("cluster.yaml", "cluster.ini", "mixed"))
+    yaml, ini, mixed = (
+        read_inventory([SAMPLES / name]) for name in ("cluster.yaml", "cluster.ini", "mixed")
+    )
     assert yaml.variables("node02")["rack"].place == Place(str(SAMPLES / "cluster.yaml"), 18)
     assert yaml.variables("node02")["rack"].layer == "host node02"
     assert ini.variables("node02")["sentence"].place == Place(str(SAMPLES / "cluster.ini"), 12)
     assert ini.variables("node02")["sentence"].layer == "group gpu"
     assert ini.variables("node02")["rack"].place.line == 7
-    assert mixed.variables("node1")["order"].place == Place(str(SAMPLES / "mixed/group_vars/gpu/b"), 1)
+    assert mixed.variables("node1")["order"].place == Place(
+        str(SAMPLES / "mixed/group_vars/gpu/b"), 1
+    )
     assert mixed.variables("node1")["order"].layer == "group_vars/gpu"
 
 
@@ -146,9 +180,14 @@ def test_a_stray_executable_bit_does_not_make_a_script(write: Write) -> None:
 
 
 def test_localhost_is_there_without_being_listed(write: Write) -> None:
-    inventory = read_inventory([write("i.yaml", "all: {vars: {a: 1, ansible_connection: ssh}, hosts: {one: }}\n")])
-    assert values(inventory, "localhost") == {"a": 1, "ansible_connection": "local",
-                                              "ansible_python_interpreter": sys.executable}
+    inventory = read_inventory(
+        [write("i.yaml", "all: {vars: {a: 1, ansible_connection: ssh}, hosts: {one: }}\n")]
+    )
+    assert values(inventory, "localhost") == {
+        "a": 1,
+        "ansible_connection": "local",
+        "ansible_python_interpreter": sys.executable,
+    }
     assert "localhost" not in inventory.hosts and inventory.host("localhost").group_names == []
 
 
@@ -158,6 +197,7 @@ def test_a_listed_localhost_is_an_ordinary_host(write: Write) -> None:
 
 
 # Growing during a run
+
 
 def test_an_added_host_is_seen_by_every_inventory_that_shares_it(write: Write) -> None:
     inventory = read_inventory([write("i.ini", "[gpu]\none\n[gpu:vars]\na=1\n")])
@@ -193,45 +233,70 @@ def test_hosts_added_from_many_threads_are_all_there(write: Write) -> None:
 
 # Refusing
 
-@pytest.mark.parametrize(("name", "text", "line", "said"), [
-    ("i.yaml", "g:\n  host: {a: }\n", 2, 'unknown key "host"; did you mean "hosts"?'),
-    ("i.yaml", "g:\n  hosts:\n    - a\n", 2, 'hosts of group "g" must be a mapping, not a list'),
-    ("i.yaml", "g:\n  hosts:\n    a:\n    b: [1]\n", 4, 'host "b" must have a mapping of variables'),
-    ("i.yaml", "g:\n  hosts:\n    7:\n", 3, "put it in quotes"),
-    ("i.yaml", "g: [a]\n", 1, 'group "g" must be a mapping'),
-    ("i.yaml", "- a\n", 1, "an inventory is a mapping of groups"),
-    ("i.yaml", "a: {children: {b: }}\nb: {children: {c: }}\nc:\n  children:\n    a:\n", 5, "(c > a > b > c)"),
-    ("i.yaml", "a: {children: {a: }}\n", 1, "(a > a)"),
-    ("i.yaml", "g:\n  hosts:\n   a:\n  b:\n   c", 4, "unknown key"),
-    ("i.yaml", "g: {hosts: {\n 'n[01:100]': }}\n", 2, "starts with 2 digits and ends with 3"),
-    ("i.yaml", "g: {hosts: {\n 'n[1:99999999]': }}\n", 2, "the most one range may give"),
-    ("i.yaml", "g: {hosts: {\n 'n[1:': }}\n", 2, "bracket without its partner"),
-    ("i.yaml", "g:\n  vars:\n    a: !vault x\n", 3, "vault values are not supported"),
-    ("i.yaml", "g:\n  vars: {ansible_group_priority: high}\n", 2, "must be a whole number"),
-    ("i.yaml", "plugin: amazon.aws.aws_ec2\n", 1, "executable script"),
-    ("i.yaml", "a: {\n", 2, "not valid YAML"),
-    ("i.yaml", "$ANSIBLE_VAULT;1.1;AES256\n", 1, "vault values are not supported"),
-    ("i.ini", "one\ntwo three\n", 2, "expects name=value, got 'three'"),
-    ("i.ini", "one\ntwo a='b\n", 2, "no closing quotation"),
-    ("i.ini", "\n[g:var]\n", 2, 'did you mean "vars"?'),
-    ("i.ini", "[gpu]\na\n[gpuu:vars]\nx=1\n", 3, 'not defined; did you mean "gpu"?'),
-    ("i.ini", "[g:children]\n\nnobody\n", 3, "add a [nobody] section"),
-    ("i.ini", "[a:children]\nb\n[b:children]\na\n", 4, "the groups form a loop"),
-    ("i.ini", "[g]\n[g:vars]\nx\n", 3, "expects name=value, got 'x'"),
-    ("i.ini", "[my group]\n", 1, "without spaces"),
-    ("i.ini", "[g\n", 1, "is not a section heading"),
-    ("i.ini", "n[3:1]\n", 1, "ends before it begins"),
-    ("i.ini", "n[a:3]\n", 1, "from number to number"),
-    ("i.ini", "all:\n", 1, "meant to be YAML"),
-    ("i.toml", "[g]\n", 0, "TOML inventories are not supported"),
-    ("s.sh", "#!/bin/sh\necho first >&2; echo no credentials >&2; exit 3\n", 0, "no credentials"),
-    ("s.sh", "#!/bin/sh\necho hello\n", 0, "is not JSON"),
-    ("s.sh", "#!/bin/sh\necho '[]'\n", 0, "must be a JSON object"),
-    ("s.sh", "#!/no/such/interpreter\n", 0, "check its first line"),
-    ("s.sh", "#!/bin/sh\necho '{\"g\": {\"hosts\": \"a\"}}'\n", 0, "must be a list of names"),
-])
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "said"),
+    [
+        ("i.yaml", "g:\n  host: {a: }\n", 2, 'unknown key "host"; did you mean "hosts"?'),
+        (
+            "i.yaml",
+            "g:\n  hosts:\n    - a\n",
+            2,
+            'hosts of group "g" must be a mapping, not a list',
+        ),
+        (
+            "i.yaml",
+            "g:\n  hosts:\n    a:\n    b: [1]\n",
+            4,
+            'host "b" must have a mapping of variables',
+        ),
+        ("i.yaml", "g:\n  hosts:\n    7:\n", 3, "put it in quotes"),
+        ("i.yaml", "g: [a]\n", 1, 'group "g" must be a mapping'),
+        ("i.yaml", "- a\n", 1, "an inventory is a mapping of groups"),
+        (
+            "i.yaml",
+            "a: {children: {b: }}\nb: {children: {c: }}\nc:\n  children:\n    a:\n",
+            5,
+            "(c > a > b > c)",
+        ),
+        ("i.yaml", "a: {children: {a: }}\n", 1, "(a > a)"),
+        ("i.yaml", "g:\n  hosts:\n   a:\n  b:\n   c", 4, "unknown key"),
+        ("i.yaml", "g: {hosts: {\n 'n[01:100]': }}\n", 2, "starts with 2 digits and ends with 3"),
+        ("i.yaml", "g: {hosts: {\n 'n[1:99999999]': }}\n", 2, "the most one range may give"),
+        ("i.yaml", "g: {hosts: {\n 'n[1:': }}\n", 2, "bracket without its partner"),
+        ("i.yaml", "g:\n  vars:\n    a: !vault x\n", 3, "vault values are not supported"),
+        ("i.yaml", "g:\n  vars: {ansible_group_priority: high}\n", 2, "must be a whole number"),
+        ("i.yaml", "plugin: amazon.aws.aws_ec2\n", 1, "executable script"),
+        ("i.yaml", "a: {\n", 2, "not valid YAML"),
+        ("i.yaml", "$ANSIBLE_VAULT;1.1;AES256\n", 1, "vault values are not supported"),
+        ("i.ini", "one\ntwo three\n", 2, "expects name=value, got 'three'"),
+        ("i.ini", "one\ntwo a='b\n", 2, "no closing quotation"),
+        ("i.ini", "\n[g:var]\n", 2, 'did you mean "vars"?'),
+        ("i.ini", "[gpu]\na\n[gpuu:vars]\nx=1\n", 3, 'not defined; did you mean "gpu"?'),
+        ("i.ini", "[g:children]\n\nnobody\n", 3, "add a [nobody] section"),
+        ("i.ini", "[a:children]\nb\n[b:children]\na\n", 4, "the groups form a loop"),
+        ("i.ini", "[g]\n[g:vars]\nx\n", 3, "expects name=value, got 'x'"),
+        ("i.ini", "[my group]\n", 1, "without spaces"),
+        ("i.ini", "[g\n", 1, "is not a section heading"),
+        ("i.ini", "n[3:1]\n", 1, "ends before it begins"),
+        ("i.ini", "n[a:3]\n", 1, "from number to number"),
+        ("i.ini", "all:\n", 1, "meant to be YAML"),
+        ("i.toml", "[g]\n", 0, "TOML inventories are not supported"),
+        (
+            "s.sh",
+            "#!/bin/sh\necho first >&2; echo no credentials >&2; exit 3\n",
+            0,
+            "no credentials",
+        ),
+        ("s.sh", "#!/bin/sh\necho hello\n", 0, "is not JSON"),
+        ("s.sh", "#!/bin/sh\necho '[]'\n", 0, "must be a JSON object"),
+        ("s.sh", "#!/no/such/interpreter\n", 0, "check its first line"),
+        ("s.sh", '#!/bin/sh\necho \'{"g": {"hosts": "a"}}\'\n', 0, "must be a list of names"),
+    ],
+)
 def test_what_is_malformed_is_refused_with_file_line_and_remedy(
-        name: str, text: str, line: int, said: str, write: Write) -> None:
+    name: str, text: str, line: int, said: str, write: Write
+) -> None:
     path = write(name, text)
     with pytest.raises(BadInput) as refused:
         read_inventory([path])
@@ -239,7 +304,9 @@ def test_what_is_malformed_is_refused_with_file_line_and_remedy(
     assert said in refused.value.message
 
 
-def test_a_script_that_may_not_be_executed_is_refused_with_the_command_that_helps(write: Write) -> None:
+def test_a_script_that_may_not_be_executed_is_refused_with_the_command_that_helps(
+    write: Write,
+) -> None:
     path = write("s.sh", "#!/bin/sh\necho '{}'\n")
     path.chmod(0o644)
     with pytest.raises(BadInput, match="chmod"):
@@ -259,8 +326,14 @@ def test_a_bad_file_of_variables_is_refused_with_its_line(write: Write) -> None:
 
 
 def test_reading_two_hundred_hosts_is_not_felt(write: Write) -> None:
-    path = write("i.yaml", "gpu:\n  hosts:\n" + "".join(
-        f"    node{number}:\n      ansible_host: 10.0.0.{number}\n      rack: {number % 7}\n" for number in range(200)))
+    path = write(
+        "i.yaml",
+        "gpu:\n  hosts:\n"
+        + "".join(
+            f"    node{number}:\n      ansible_host: 10.0.0.{number}\n      rack: {number % 7}\n"
+            for number in range(200)
+        ),
+    )
 
     def seconds() -> float:
         before = time.process_time()

@@ -16,13 +16,19 @@ from playrunner.inventory.inventory import read_inventory
 from playrunner.inventory.patterns import select
 
 SAMPLES = Path(__file__).parent / "inventories"
-SEEDS = [(SAMPLES / name).read_text()
-         for name in ("cluster.yaml", "cluster.ini", "mixed/10-base.yaml", "mixed/20-more.ini")]
+SEEDS = [
+    (SAMPLES / name).read_text()
+    for name in ("cluster.yaml", "cluster.ini", "mixed/10-base.yaml", "mixed/20-more.ini")
+]
 LETTERS = st.sampled_from(list("[]:{}\"'#=-,&*!|>@%\\\n\t 019az$~\x00é"))
-NAMES = st.sampled_from(["all", "ungrouped", "hosts", "children", "vars", "a", "b", "n[1:3]", "", "7", "a:b", "_meta"])
+NAMES = st.sampled_from(
+    ["all", "ungrouped", "hosts", "children", "vars", "a", "b", "n[1:3]", "", "7", "a:b", "_meta"]
+)
 STRUCTURES = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=4)),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=4)), max_leaves=12)
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=4)),
+    max_leaves=12,
+)
 
 
 @st.composite
@@ -36,8 +42,10 @@ def mutated(draw: st.DrawFn) -> str:
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), database=None)
-@given(text=st.one_of(mutated(), st.text(max_size=80), STRUCTURES.map(json.dumps)),
-       name=st.sampled_from(["i.yaml", "i.ini", "hosts", "i.json"]))
+@given(
+    text=st.one_of(mutated(), st.text(max_size=80), STRUCTURES.map(json.dumps)),
+    name=st.sampled_from(["i.yaml", "i.ini", "hosts", "i.json"]),
+)
 def test_any_text_gives_an_inventory_or_is_refused(text: str, name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, name)

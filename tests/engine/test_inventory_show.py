@@ -24,11 +24,23 @@ def test_the_graph_shows_groups_below_groups_and_hosts_once_per_group(tmp_path: 
     text = "a: {children: {b: {hosts: {one: }}}, hosts: {two: }}\nc: {hosts: {one: }}\n"
     inventory = read_inventory([write(tmp_path, text)])
     assert as_graph(inventory).splitlines() == [
-        "@all", "├─ @ungrouped", "├─ @a", "│  ├─ @b", "│  │  └─ one", "│  └─ two", "└─ @c", "   └─ one"]
+        "@all",
+        "├─ @ungrouped",
+        "├─ @a",
+        "│  ├─ @b",
+        "│  │  └─ one",
+        "│  └─ two",
+        "└─ @c",
+        "   └─ one",
+    ]
 
 
 def test_secrets_are_hidden_wherever_they_are_shown(tmp_path: Path) -> None:
-    inventory = read_inventory([write(tmp_path, """
+    inventory = read_inventory(
+        [
+            write(
+                tmp_path,
+                """
 all:
   vars:
     db_password: hunter2
@@ -36,10 +48,15 @@ all:
     ansible_ssh_private_key_file: ~/.ssh/key
     vault: {api_token: hunter2, users: [{name: a, SECRET: hunter2}]}
   hosts: {one: {db_password: hunter2}}
-""")])
+""",
+            )
+        ]
+    )
     shown = host_data(inventory, "one")
     rows = [*why(inventory, None, "db_password"), *why(inventory, "one", "vault")]
-    assert "hunter2" not in json.dumps(shown) + json.dumps(as_data(inventory)) + format_why(rows) + repr(rows)
+    assert "hunter2" not in json.dumps(shown) + json.dumps(as_data(inventory)) + format_why(
+        rows
+    ) + repr(rows)
     assert shown["db_password"] == "(hidden)"
     assert shown["ansible_ssh_private_key_file"] == "~/.ssh/key"
     assert shown["vault"]["users"] == [{"name": "a", "SECRET": "(hidden)"}]
@@ -50,8 +67,13 @@ def test_why_tells_which_line_won_and_what_it_beat() -> None:
     [row] = why(inventory, "node2", "where")
     assert (row.winner.value, row.winner.layer) == ("playbook host", "playbook host_vars/node2")
     assert [(value.value, value.layer) for value in row.beaten] == [
-        ("file host", "host node2"), ("group_vars gpu", "group_vars/gpu"), ("playbook all", "playbook group_vars/all"),
-        ("group_vars all", "group_vars/all"), ("file gpu", "group gpu"), ("file all", "group all")]
+        ("file host", "host node2"),
+        ("group_vars gpu", "group_vars/gpu"),
+        ("playbook all", "playbook group_vars/all"),
+        ("group_vars all", "group_vars/all"),
+        ("file gpu", "group gpu"),
+        ("file all", "group all"),
+    ]
     assert row.beaten[0].place == Place(str(SAMPLES / "mixed/10-base.yaml"), 7)
     where = SAMPLES / "mixed/10-base.yaml"
     assert format_why([row]).splitlines()[1] == f'    beats "file host"  (host node2, {where}:7)'
@@ -60,7 +82,9 @@ def test_why_tells_which_line_won_and_what_it_beat() -> None:
 def test_why_names_hosts_with_the_same_answer_together() -> None:
     inventory = read_inventory([SAMPLES / "mixed"])
     assert len(why(inventory, None, "order")) == 4
-    assert format_why(why(inventory, None, "order")).startswith("node1, node2, node3, node6: order = 2  (")
+    assert format_why(why(inventory, None, "order")).startswith(
+        "node1, node2, node3, node6: order = 2  ("
+    )
 
 
 def test_asking_about_an_unknown_host_or_variable_names_the_nearest() -> None:

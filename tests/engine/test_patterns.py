@@ -36,7 +36,17 @@ MEANINGS: dict[str, list[str]] = {
     "gpu": GPU,
     "ungrouped": ["lone"],
     "node01:node02": ["node01", "node02"],
-    "ready,gpu": ["node03", "node01", "x.example.com", "node02", "node04", "node05", "node06", "d1", "d2"],
+    "ready,gpu": [
+        "node03",
+        "node01",
+        "x.example.com",
+        "node02",
+        "node04",
+        "node05",
+        "node06",
+        "d1",
+        "d2",
+    ],
     "ready:deep": ["node03", "node01", "x.example.com", "d1", "d2"],
     "gpu:&ready:!bad": ["node03"],
     "!gpu:ready": ["x.example.com"],
@@ -97,9 +107,16 @@ def test_patterns_mean_what_they_mean_to_ansible(inventory: Inventory) -> None:
         print(json.dumps({p: [h.name for h in manager.list_hosts(p)] for p in json.loads(sys.argv[2])}))
     """
     asked = [str(inventory.files[0].absolute()), json.dumps(list(MEANINGS))]
-    done = subprocess.run([sys.executable, "-c", program, *asked], capture_output=True, text=True, check=True,
-                          cwd=inventory.directory)
-    assert json.loads(done.stdout.splitlines()[-1]) == {pattern: select(inventory, pattern) for pattern in MEANINGS}
+    done = subprocess.run(
+        [sys.executable, "-c", program, *asked],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=inventory.directory,
+    )
+    assert json.loads(done.stdout.splitlines()[-1]) == {
+        pattern: select(inventory, pattern) for pattern in MEANINGS
+    }
 
 
 def test_a_list_of_patterns_is_one_pattern(inventory: Inventory) -> None:
@@ -116,7 +133,13 @@ def test_a_listed_localhost_is_found_under_its_other_names(tmp_path: Path) -> No
 
 
 def test_a_limit_narrows_and_keeps_the_order_of_the_pattern(inventory: Inventory) -> None:
-    assert select(inventory, "gpu", limit="d1,node0[!1],!node05") == ["node02", "node03", "node04", "node06", "d1"]
+    assert select(inventory, "gpu", limit="d1,node0[!1],!node05") == [
+        "node02",
+        "node03",
+        "node04",
+        "node06",
+        "d1",
+    ]
     assert select(inventory, "gpu", limit="!deep") == NODES
     assert select(inventory, "localhost", limit="gpu") == []
     assert select(inventory, "localhost", limit="localhost") == ["localhost"]
@@ -127,10 +150,16 @@ def test_a_limit_narrows_and_keeps_the_order_of_the_pattern(inventory: Inventory
 def test_a_limit_can_be_read_from_a_file(inventory: Inventory, tmp_path: Path) -> None:
     (tmp_path / "failed.retry").write_text("node02\n# by hand\n\n d1 \n")
     assert select(inventory, "gpu", limit=f"@{tmp_path / 'failed.retry'}") == ["node02", "d1"]
-    assert select(inventory, "gpu", limit=f"node01,@{tmp_path / 'failed.retry'}") == ["node01", "node02", "d1"]
+    assert select(inventory, "gpu", limit=f"node01,@{tmp_path / 'failed.retry'}") == [
+        "node01",
+        "node02",
+        "d1",
+    ]
 
 
-def test_an_unknown_name_in_a_limit_is_refused_with_the_nearest(inventory: Inventory, tmp_path: Path) -> None:
+def test_an_unknown_name_in_a_limit_is_refused_with_the_nearest(
+    inventory: Inventory, tmp_path: Path
+) -> None:
     with pytest.raises(BadInput, match='no host or group is called "node1"; did you mean "node01"'):
         select(inventory, "all", limit="gpu,!node1")
     (tmp_path / "limit").write_text("node01\nraedy\n")
@@ -141,10 +170,14 @@ def test_an_unknown_name_in_a_limit_is_refused_with_the_nearest(inventory: Inven
         select(inventory, "all", limit="@missing")
 
 
-@pytest.mark.parametrize(("pattern", "said"), [
-    ("gpu[8]", '"gpu" has 8 hosts, counted from 0'), ("bad[-2]", '"bad" has 1 host,'),
-    ("~(", "not a valid regular expression"),
-])
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("gpu[8]", '"gpu" has 8 hosts, counted from 0'),
+        ("bad[-2]", '"bad" has 1 host,'),
+        ("~(", "not a valid regular expression"),
+    ],
+)
 def test_an_impossible_pattern_is_refused(pattern: str, said: str, inventory: Inventory) -> None:
     with pytest.raises(BadInput) as refused:
         select(inventory, pattern)

@@ -14,10 +14,22 @@ from tests.support.runner import REPOSITORY, Stage
 def watched(stage: Stage, playbook: str) -> str:
     """Everything a run writes to a terminal."""
     screen, end = pty.openpty()
-    environment = {**os.environ, "PLAYRUNNER_STATE_HOME": str(stage.state), "TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "100"}
+    environment = {
+        **os.environ,
+        "PLAYRUNNER_STATE_HOME": str(stage.state),
+        "TERM": "xterm",
+        "NO_COLOR": "1",
+        "COLUMNS": "100",
+    }
     words = ["play", str(stage.write(playbook)), "--inventory", str(stage.inventory)]
-    process = subprocess.Popen([sys.executable, "-m", "invoke", *words], cwd=REPOSITORY, env=environment,
-                               stdin=subprocess.DEVNULL, stdout=end, stderr=end)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "invoke", *words],
+        cwd=REPOSITORY,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=end,
+        stderr=end,
+    )
     os.close(end)
     seen = b""
     deadline = time.monotonic() + 60
@@ -35,13 +47,16 @@ def watched(stage: Stage, playbook: str) -> str:
 
 
 def test_a_live_line_tells_what_is_being_done_and_goes_away_again(stage: Stage) -> None:
-    seen = watched(stage, """
+    seen = watched(
+        stage,
+        """
 - hosts: node1
   gather_facts: false
   tasks:
     - {name: the slow one, shell: "sleep 0.5"}
     - {name: sent ahead, ping: }
-""")
+""",
+    )
     live = [part for part in seen.split("\r") if "the slow one (" in part]
     assert live, "the step that runs was never named"
     assert "sent ahead (0s)" not in seen.partition("the slow one (")[0]
@@ -50,11 +65,14 @@ def test_a_live_line_tells_what_is_being_done_and_goes_away_again(stage: Stage) 
 
 
 def test_long_output_is_shown_while_it_comes_with_its_host_before_it(stage: Stage) -> None:
-    seen = watched(stage, """
+    seen = watched(
+        stage,
+        """
 - hosts: nodes
   gather_facts: false
   tasks:
     - {name: talks, shell: "sleep 1.2; echo halfway; sleep 0.6; echo done"}
-""")
+""",
+    )
     before_the_result = seen.partition("changed ")[0]
     assert "node1 | halfway" in before_the_result and "node2 | halfway" in before_the_result

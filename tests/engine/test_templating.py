@@ -1,4 +1,5 @@
-"""Templates: native types, undefined values, conditions, files. Expected values were taken from ansible-core 2.19."""
+"""Templates: native types, undefined values, conditions, files. Expected values were taken from
+ansible-core 2.19."""
 
 from __future__ import annotations
 
@@ -10,7 +11,14 @@ from typing import Any
 import pytest
 
 from playrunner.errors import BadInput, NotYet, StepFailed, UndefinedVariable
-from playrunner.text.written import TemplateText, Written, all_written, is_authored, is_template, written
+from playrunner.text.written import (
+    TemplateText,
+    Written,
+    all_written,
+    is_authored,
+    is_template,
+    written,
+)
 from playrunner.variables.templating import MISSING, Templar
 
 OMIT = object()
@@ -91,7 +99,9 @@ class Playbook(Templar):
         return super().render(all_written(value), scope, keys=keys)
 
     def evaluate(self, expression: str | bool, scope: Any) -> Any:
-        return super().evaluate(written(expression) if isinstance(expression, str) else expression, scope)
+        return super().evaluate(
+            written(expression) if isinstance(expression, str) else expression, scope
+        )
 
 
 @pytest.fixture
@@ -177,7 +187,9 @@ def test_a_lone_expression_keeps_its_type_and_several_parts_are_text(
         (r"{% set x = 'a\nb' %}{{ x }}", "a\nb"),
     ],
 )
-def test_a_backslash_is_itself_inside_double_braces(templar: Templar, world: World, text: str, value: str) -> None:
+def test_a_backslash_is_itself_inside_double_braces(
+    templar: Templar, world: World, text: str, value: str
+) -> None:
     assert templar.render(text, world) == value
 
 
@@ -187,7 +199,9 @@ def test_containers_are_rendered_through_and_through(templar: Templar, world: Wo
     assert templar.render(raw, world, keys=False) == {"{{ word }}": [1, {"b": "x1"}], "n": 3}
 
 
-def test_a_rendered_container_is_never_the_one_that_was_given(templar: Templar, world: World) -> None:
+def test_a_rendered_container_is_never_the_one_that_was_given(
+    templar: Templar, world: World
+) -> None:
     raw = {"a": [1]}
     rendered = templar.render(raw, world)
     assert rendered == raw
@@ -234,7 +248,9 @@ def test_omit_survives_rendering(templar: Templar, world: World) -> None:
         ("{{ half_broken.bad | default('x') }}", "x"),
     ],
 )
-def test_what_is_missing_can_be_asked_about_and_replaced(templar: Templar, world: World, text: str, value: Any) -> None:
+def test_what_is_missing_can_be_asked_about_and_replaced(
+    templar: Templar, world: World, text: str, value: Any
+) -> None:
     assert templar.render(text, world) == value
 
 
@@ -283,19 +299,28 @@ def test_using_what_is_missing_names_it(templar: Templar, world: World, text: st
         ("{{ undef('give me') }}", "give me"),
     ],
 )
-def test_undefined_values_are_described(templar: Templar, world: World, text: str, message: str) -> None:
+def test_undefined_values_are_described(
+    templar: Templar, world: World, text: str, message: str
+) -> None:
     with pytest.raises(UndefinedVariable) as caught:
         templar.render(text, world)
     assert str(caught.value) == message
 
 
 def test_a_pending_value_has_no_default(templar: Templar, world: World) -> None:
-    for text in ("{{ pending }}", "{{ pending.x | default(1) }}", "{{ pending is defined }}", "{{ not pending }}"):
+    for text in (
+        "{{ pending }}",
+        "{{ pending.x | default(1) }}",
+        "{{ pending is defined }}",
+        "{{ not pending }}",
+    ):
         with pytest.raises(NotYet):
             templar.render(text, world)
 
 
-def test_a_pending_value_in_a_branch_not_taken_does_not_matter(templar: Templar, world: World) -> None:
+def test_a_pending_value_in_a_branch_not_taken_does_not_matter(
+    templar: Templar, world: World
+) -> None:
     assert templar.render("{{ word if on else pending }}", world) == "text"
 
 
@@ -312,13 +337,18 @@ def test_only_names_that_a_template_uses_are_looked_up(templar: Templar, world: 
         ("{{ 5 | length }}", "filter 'length': object of type 'int' has no len()"),
         ("{{ numbers | map('from_json') }}", "filter 'from_json'"),
         ("{{ word is changed }}", "test 'changed': 'changed' asks about the result of a step"),
-        ("{{ mapping.keys }}", "'keys' is a function here, not a value; a key of that name is read with ['keys']"),
+        (
+            "{{ mapping.keys }}",
+            "'keys' is a function here, not a value; a key of that name is read with ['keys']",
+        ),
         ("{{ nowhere | mandatory }}", "mandatory variable 'nowhere' is not defined"),
         ("{{ nowhere | mandatory('give it') }}", "give it"),
         ("{{ itself }}", "refers to itself"),
     ],
 )
-def test_failures_inside_a_template_are_step_failures(templar: Templar, world: World, text: str, message: str) -> None:
+def test_failures_inside_a_template_are_step_failures(
+    templar: Templar, world: World, text: str, message: str
+) -> None:
     with pytest.raises(StepFailed) as caught:
         templar.render(text, world)
     assert message in str(caught.value)
@@ -353,7 +383,9 @@ def test_python_internals_are_out_of_reach(templar: Templar, world: World, text:
         templar.render_file(text, world, name="t.j2")
 
 
-@pytest.mark.parametrize("text", ["{0.__class__}", "{0.upper.__self__}", "{x[__class__]}", "{0._x}"])
+@pytest.mark.parametrize(
+    "text", ["{0.__class__}", "{0.upper.__self__}", "{x[__class__]}", "{0._x}"]
+)
 def test_a_format_of_text_reaches_no_internals(templar: Templar, world: World, text: str) -> None:
     for method in ("format(word, x=word)", "format_map({'0': word, 'x': word})"):
         with pytest.raises(StepFailed):
@@ -361,7 +393,10 @@ def test_a_format_of_text_reaches_no_internals(templar: Templar, world: World, t
 
 
 def test_text_is_formatted_as_ever(templar: Templar, world: World) -> None:
-    assert templar.render("{{ '{} {x:>4} {y[a]} {}'.format(one, word, x=2, y=mapping) }}", world) == "1    2 1 text"
+    assert (
+        templar.render("{{ '{} {x:>4} {y[a]} {}'.format(one, word, x=2, y=mapping) }}", world)
+        == "1    2 1 text"
+    )
 
 
 @pytest.mark.parametrize(
@@ -405,20 +440,29 @@ def test_text_is_formatted_as_ever(templar: Templar, world: World) -> None:
         ("result.stdout.find('h') != -1", True),
     ],
 )
-def test_a_condition_holds_or_not(templar: Templar, world: World, condition: Any, holds: bool) -> None:
+def test_a_condition_holds_or_not(
+    templar: Templar, world: World, condition: Any, holds: bool
+) -> None:
     assert templar.truth(condition, world) is holds
 
 
 @pytest.mark.parametrize(
-    "condition", ["one", "word", "numbers", "empty", "nothing", "'yes'", "on and one", "result", 1, {}, "", " "]
+    "condition",
+    ["one", "word", "numbers", "empty", "nothing", "'yes'", "on and one", "result", 1, {}, "", " "],
 )
-def test_a_condition_that_is_not_true_or_false_is_refused(templar: Templar, world: World, condition: Any) -> None:
+def test_a_condition_that_is_not_true_or_false_is_refused(
+    templar: Templar, world: World, condition: Any
+) -> None:
     with pytest.raises(StepFailed, match="condition"):
         templar.truth(condition, world)
 
 
-@pytest.mark.parametrize("condition", ["{{ hostile }}", "{{ tainted }}", "{% if on %}{{ hostile }}{% endif %}"])
-def test_text_that_its_author_did_not_write_is_never_evaluated(templar: Templar, world: World, condition: str) -> None:
+@pytest.mark.parametrize(
+    "condition", ["{{ hostile }}", "{{ tainted }}", "{% if on %}{{ hostile }}{% endif %}"]
+)
+def test_text_that_its_author_did_not_write_is_never_evaluated(
+    templar: Templar, world: World, condition: str
+) -> None:
     with pytest.raises(StepFailed, match="not written in the playbook"):
         templar.truth(condition, world)
     with pytest.raises(StepFailed, match="not written in the playbook"):
@@ -447,16 +491,23 @@ def test_expressions_give_values(templar: Templar, world: World) -> None:
         ("{{ a | json_query('x') }}", "filter 'json_query' is not supported; use selectattr"),
         ("{{ a | community.general.json_query('x') }}", "is not supported"),
         ("{{ lookup('fiel', 'x') }}", "there is no lookup 'fiel'; did you mean 'file'?"),
-        ("{{ q('password', 'x') }}", "lookup 'password' is not supported; keep the password in the environment"),
+        (
+            "{{ q('password', 'x') }}",
+            "lookup 'password' is not supported; keep the password in the environment",
+        ),
     ],
 )
-def test_syntax_errors_and_unknown_names_are_found_without_running(templar: Templar, text: str, part: str) -> None:
+def test_syntax_errors_and_unknown_names_are_found_without_running(
+    templar: Templar, text: str, part: str
+) -> None:
     assert part in (templar.check_syntax(text) or "")
 
 
 def test_good_syntax_passes(templar: Templar) -> None:
     assert (
-        templar.check_syntax("{{ a.b }} {{ a | default('x') | ansible.builtin.to_json }} {{ lookup('template', x) }}")
+        templar.check_syntax(
+            "{{ a.b }} {{ a | default('x') | ansible.builtin.to_json }} {{ lookup('template', x) }}"
+        )
         is None
     )
     assert templar.check_expression("a is defined and a.b == 1") is None
@@ -482,28 +533,50 @@ def test_bad_syntax_met_while_running_is_bad_input(templar: Templar, world: Worl
         ("\n\n", "\n\n"),
         ("{% if on %}\n  x\n{% endif %}\n", "  x\n"),
         ("  {% if on %}\n  x\n  {% endif %}\n", "    x\n  \n"),
-        ("#jinja2: trim_blocks:False, lstrip_blocks: True\n  {% if on %}\n  x\n  {% endif %}\n", "\n  x\n"),
-        ('#jinja2: variable_start_string:"[[", variable_end_string:"]]"\n[[ word ]] {{ word }}\n', "text {{ word }}\n"),
+        (
+            "#jinja2: trim_blocks:False, lstrip_blocks: True\n  {% if on %}\n  x\n  {% endif %}\n",
+            "\n  x\n",
+        ),
+        (
+            (
+                '#jinja2: variable_start_string:"[[", variable_end_string:"]]"\n[[ word ]] {{ word'
+                " }}\n"
+            ),
+            "text {{ word }}\n",
+        ),
         ('{{ "a\\nb" }}|{{ on }}|{{ nothing }}|{{ 1.0 }}\n', "a\nb|True||1.0\n"),
         ("a\r\nb{{ word }}\r\n", "a\nbtext\n"),
         ("a {% include 'part.j2' %} b\n", "a part text none b\n"),
         ("{% set local = 5 %}{% include 'part.j2' %}", "part text 5"),
         (
-            "{% import 'macros.j2' as m %}{{ m.f(1) }}{% from 'macros.j2' import f with context %}{{ f(2) }}\n",
+            (
+                "{% import 'macros.j2' as m %}{{ m.f(1) }}{% from 'macros.j2' import f with context"
+                " %}{{ f(2) }}\n"
+            ),
             "<1no><2text>\n",
         ),
-        ("{% extends 'base.j2' %}{% block b %}child {{ word }} {{ super() }}{% endblock %}\n", "A\nchild text baseZ\n"),
+        (
+            "{% extends 'base.j2' %}{% block b %}child {{ word }} {{ super() }}{% endblock %}\n",
+            "A\nchild text baseZ\n",
+        ),
         ("{% include 'nowhere.j2' ignore missing %}ok\n", "ok\n"),
         (
-            "{% for u in users %}\n{{ loop.index }} {{ u.name }} {{ lookup('vars', 'word') }}\n{% endfor %}\n",
+            (
+                "{% for u in users %}\n{{ loop.index }} {{ u.name }} {{ lookup('vars', 'word')"
+                " }}\n{% endfor %}\n"
+            ),
             "1 ann text\n2 bob text\n",
         ),
     ],
 )
-def test_a_template_file_gives_text(templar: Templar, tmp_path: Path, source: str, text: str) -> None:
+def test_a_template_file_gives_text(
+    templar: Templar, tmp_path: Path, source: str, text: str
+) -> None:
     (tmp_path / "templates").mkdir()
     (tmp_path / "templates/part.j2").write_text("part {{ word }} {{ local | default('none') }}\n")
-    (tmp_path / "templates/macros.j2").write_text("{% macro f(x) %}<{{ x }}{{ word | default('no') }}>{% endmacro %}")
+    (tmp_path / "templates/macros.j2").write_text(
+        "{% macro f(x) %}<{{ x }}{{ word | default('no') }}>{% endmacro %}"
+    )
     (tmp_path / "templates/base.j2").write_text("A\n{% block b %}base{% endblock %}\nZ\n")
     assert templar.render_file(source, World(templar, tmp_path), name="t.j2") == text
 
@@ -512,7 +585,10 @@ def test_a_template_file_is_found_beside_the_one_that_includes_it(
     templar: Templar, world: World, tmp_path: Path
 ) -> None:
     (tmp_path / "x.j2").write_text("beside")
-    assert templar.render_file("{% include 'x.j2' %}", world, name="t.j2", folders=[tmp_path]) == "beside"
+    assert (
+        templar.render_file("{% include 'x.j2' %}", world, name="t.j2", folders=[tmp_path])
+        == "beside"
+    )
 
 
 def test_options_of_a_template_file_are_honoured(templar: Templar, world: World) -> None:
@@ -520,7 +596,9 @@ def test_options_of_a_template_file_are_honoured(templar: Templar, world: World)
     assert templar.render_file(source, world, name="t", trim_blocks=False) == "\nx\n"
     assert templar.render_file(source, world, name="t", newline_sequence="\r\n").startswith("x\r\n")
     assert (
-        templar.render_file("<< word >>", world, name="t", variable_start_string="<<", variable_end_string=">>")
+        templar.render_file(
+            "<< word >>", world, name="t", variable_start_string="<<", variable_end_string=">>"
+        )
         == "text"
     )
 
@@ -535,7 +613,9 @@ def test_options_of_a_template_file_are_honoured(templar: Templar, world: World)
         ("{{ 1 / 0 }}", "t.j2: division by zero"),
     ],
 )
-def test_a_faulty_template_file_is_named(templar: Templar, world: World, source: str, message: str) -> None:
+def test_a_faulty_template_file_is_named(
+    templar: Templar, world: World, source: str, message: str
+) -> None:
     with pytest.raises(StepFailed) as caught:
         templar.render_file(source, world, name="t.j2")
     assert str(caught.value).startswith(message)
@@ -546,14 +626,18 @@ def test_a_template_string_may_include_a_file(templar: Templar, tmp_path: Path) 
     assert templar.render("{% include 'x.j2' %}!", World(templar, tmp_path)) == "<text>!"
 
 
-def test_tests_on_files_wait_for_earlier_steps(templar: Templar, world: World, tmp_path: Path) -> None:
+def test_tests_on_files_wait_for_earlier_steps(
+    templar: Templar, world: World, tmp_path: Path
+) -> None:
     assert templar.truth(f"'{tmp_path}' is directory", world) is True
     assert world.settled == 1
     templar.truth("word is match('t')", world)
     assert world.settled == 1
 
 
-def test_a_thousand_short_templates_cost_far_less_than_a_tenth_of_a_second(templar: Templar, world: World) -> None:
+def test_a_thousand_short_templates_cost_far_less_than_a_tenth_of_a_second(
+    templar: Templar, world: World
+) -> None:
     world.lookup = VARIABLES.__getitem__  # type: ignore[method-assign]
     texts = ["/srv/{{ word }}/{{ mapping.b.c }}", "{{ users[0].name | upper }}"]
     for text in texts:

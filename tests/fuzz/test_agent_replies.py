@@ -8,11 +8,43 @@ import time
 from playrunner.ssh import limits, replies
 from tests.support.fuzz.surface import as_bytes, fuzzed
 
-SEEDS = [json.dumps(frame) for frame in (
-    {"id": 1, "result": {"changed": True, "rc": 0, "stdout": "x", "stdout_lines": ["x"], "warnings": ["w"]}, "seconds": 0.5},
-    {"id": 1, "result": {"failed": True, "msg": "no", "exception": "t", "ansible_facts": {"a": {"b": [1]}}}, "seconds": 1},
-    {"id": 1, "result": {"changed": False}, "seconds": 0.1, "body": 5, "parts": [["stdout", 5, True]]},
-    {"id": 1, "out": "text"}, {"id": 1, "need": "0" * 64}, {"id": 1, "passed": True}, {"id": 1, "alive": True})]
+SEEDS = [
+    json.dumps(frame)
+    for frame in (
+        {
+            "id": 1,
+            "result": {
+                "changed": True,
+                "rc": 0,
+                "stdout": "x",
+                "stdout_lines": ["x"],
+                "warnings": ["w"],
+            },
+            "seconds": 0.5,
+        },
+        {
+            "id": 1,
+            "result": {
+                "failed": True,
+                "msg": "no",
+                "exception": "t",
+                "ansible_facts": {"a": {"b": [1]}},
+            },
+            "seconds": 1,
+        },
+        {
+            "id": 1,
+            "result": {"changed": False},
+            "seconds": 0.1,
+            "body": 5,
+            "parts": [["stdout", 5, True]],
+        },
+        {"id": 1, "out": "text"},
+        {"id": 1, "need": "0" * 64},
+        {"id": 1, "passed": True},
+        {"id": 1, "alive": True},
+    )
+]
 
 
 @fuzzed("agent_replies", SEEDS, (replies.NotAReply,))

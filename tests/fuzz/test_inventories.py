@@ -1,4 +1,5 @@
-"""Any text as an inventory, in YAML and INI: read, and every host's connection worked out, or refused with file and line."""
+"""Any text as an inventory, in YAML and INI: read, and every host's connection worked out, or
+refused with file and line."""
 
 from __future__ import annotations
 
@@ -41,9 +42,17 @@ ansible_ssh_common_args=-o ServerAliveInterval=5 -o ConnectTimeout=9 -J jump -i 
 gpu
 """
 SAMPLES = REPOSITORY / "tests" / "engine" / "inventories"
-YAML_SEEDS = [CONNECTED_YAML, (SAMPLES / "cluster.yaml").read_text(), (SAMPLES / "mixed" / "10-base.yaml").read_text(),
-              *(path.read_text() for path in sorted((REPOSITORY / "inventories").glob("*.yaml")))]
-INI_SEEDS = [CONNECTED_INI, (SAMPLES / "cluster.ini").read_text(), (SAMPLES / "mixed" / "20-more.ini").read_text()]
+YAML_SEEDS = [
+    CONNECTED_YAML,
+    (SAMPLES / "cluster.yaml").read_text(),
+    (SAMPLES / "mixed" / "10-base.yaml").read_text(),
+    *(path.read_text() for path in sorted((REPOSITORY / "inventories").glob("*.yaml"))),
+]
+INI_SEEDS = [
+    CONNECTED_INI,
+    (SAMPLES / "cluster.ini").read_text(),
+    (SAMPLES / "mixed" / "20-more.ini").read_text(),
+]
 
 
 @fuzzed("inventories_yaml", YAML_SEEDS, (PlayrunnerError,))
@@ -70,5 +79,7 @@ def _read_all(name: str, text: str) -> None:
         place = refused.place
         assert place is not None, f"names no file: {refused}"
         whole_file = ("not UTF-8", "characters; split it")
-        assert place.line or any(words in refused.message for words in whole_file), f"names no line: {refused}"
+        assert place.line or any(words in refused.message for words in whole_file), (
+            f"names no line: {refused}"
+        )
         raise

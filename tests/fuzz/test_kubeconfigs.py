@@ -7,7 +7,8 @@ from playrunner.kube.client.config import KubeSettings, access
 from playrunner.kube.client.transport import Transport
 from tests.support.fuzz.surface import as_bytes, fuzzed, scratch
 
-SEEDS = ["""
+SEEDS = [
+    """
 apiVersion: v1
 kind: Config
 current-context: one
@@ -22,8 +23,12 @@ contexts:
   - {name: one, context: {cluster: c, user: u, namespace: default}}
   - {name: two, context: {cluster: d, user: v}}
   - {name: three, context: {cluster: d, user: w}}
-"""]
-SEEDS += [SEEDS[0].replace("current-context: one", f"current-context: {name}") for name in ("two", "three")]
+"""
+]
+SEEDS += [
+    SEEDS[0].replace("current-context: one", f"current-context: {name}")
+    for name in ("two", "three")
+]
 
 
 @fuzzed("kubeconfigs", SEEDS, (PlayrunnerError,))

@@ -8,9 +8,17 @@ from playrunner.errors import PlayrunnerError
 from playrunner.record.past_runs import events, runs
 from tests.support.fuzz.surface import as_bytes, fuzzed, scratch
 
-LINES = [{"event": "run", "at": 1700000000.5, "command": "play x.yaml"}, {"event": "intend",
-    "host": "n1", "step": "s", "at": 1.0},
-         {"event": "result", "host": "n1", "step": "s", "status": "changed", "diff": {"before": None, "after": {"a": [1]}}}]
+LINES = [
+    {"event": "run", "at": 1700000000.5, "command": "play x.yaml"},
+    {"event": "intend", "host": "n1", "step": "s", "at": 1.0},
+    {
+        "event": "result",
+        "host": "n1",
+        "step": "s",
+        "status": "changed",
+        "diff": {"before": None, "after": {"a": [1]}},
+    },
+]
 RECAP = {"code": 0, "hosts": {"n1": {"ok": 1, "changed": 2, "failed": 0}}, "seconds": 1.5}
 SEEDS = ["\n".join(map(json.dumps, [*LINES, RECAP])), json.dumps(RECAP), "5\n", "[]\n"]
 

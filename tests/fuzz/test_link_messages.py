@@ -11,13 +11,19 @@ from tests.support.fuzz.surface import as_bytes, fuzzed
 from trainer.node import heartbeat_link, seal
 
 TOKEN = "secret"
-SEEDS = ["0" * 32 + " " + "a" * 64 + " node-1\n", '{"node":"x","proof":"\u00e9"}\n', "GET / HTTP/1.1\r\n\r\n"]
+SEEDS = [
+    "0" * 32 + " " + "a" * 64 + " node-1\n",
+    '{"node":"x","proof":"\u00e9"}\n',
+    "GET / HTTP/1.1\r\n\r\n",
+]
 SEALED = ['{"beat": 1}', '{"failure": {"rank": 0, "lines": ["a"]}}', "[]", '"x"', "null"]
 
 
 @cache
 def centre() -> Any:
-    return heartbeat_link.Centre("127.0.0.1", 0, TOKEN, ["node-1"], selectors.DefaultSelector(), lambda _: None)  # type: ignore[arg-type, call-arg]
+    return heartbeat_link.Centre(
+        "127.0.0.1", 0, TOKEN, ["node-1"], selectors.DefaultSelector(), lambda _: None
+    )  # type: ignore[arg-type, call-arg]
 
 
 @fuzzed("link_messages", [*SEEDS, *SEALED], (), structured=False)

@@ -70,7 +70,10 @@ EVERY_KEYWORD = """
     - set_fact: {x: '{{ y | default(1) }}'}
   handlers: [{name: h, service: {name: x, state: restarted}, listen: topic}]
 """
-SEEDS = [EVERY_KEYWORD, *(path.read_text() for path in sorted((REPOSITORY / "playbooks").glob("*.yaml")))]
+SEEDS = [
+    EVERY_KEYWORD,
+    *(path.read_text() for path in sorted((REPOSITORY / "playbooks").glob("*.yaml"))),
+]
 
 
 @fuzzed("playbooks", SEEDS, (BadInput,))

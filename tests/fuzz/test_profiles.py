@@ -9,8 +9,14 @@ from trainer.errors import BadInput
 from trainer.profile import BUNDLED, read_profile
 
 SEEDS = [path.read_text() for path in sorted(Path(BUNDLED).glob("*.yaml"))]
-OVERRIDES = ["train.steps=100", "train.strategy.name=deepspeed", "launch.nodes=2", "train.data.shuffle_rows={a: [1]}",
-             "train.optimizer.lr=1e-4", "train.checkpoint=null"]
+OVERRIDES = [
+    "train.steps=100",
+    "train.strategy.name=deepspeed",
+    "launch.nodes=2",
+    "train.data.shuffle_rows={a: [1]}",
+    "train.optimizer.lr=1e-4",
+    "train.checkpoint=null",
+]
 
 
 @fuzzed("profiles", SEEDS, (BadInput,))

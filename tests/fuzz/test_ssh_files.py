@@ -16,7 +16,8 @@ from playrunner.variables.scope import Scope
 from playrunner.variables.templating import Templar
 from tests.support.fuzz.surface import as_bytes, fuzzed, scratch
 
-CONFIGS = ["""
+CONFIGS = [
+    """
 Host n1 n2
   HostName 192.0.2.%h
   Port 2222
@@ -30,11 +31,15 @@ Host * !bad
   ProxyJump jump,me@other:2200,[::1]:22
   IdentitiesOnly yes
   HostKeyAlias alias
-""", "Host=n1\nProxyCommand nc %h %p\nMatch host n1\n  Port=22\n"]
+""",
+    "Host=n1\nProxyCommand nc %h %p\nMatch host n1\n  Port=22\n",
+]
 KEY = "AAAAC3NzaC1lZDI1NTE5AAAAIGv5vcvzF0tvCMlMyLMo9Pxf5ZzRBhJIYo9jvpXMkUYW"
-KNOWN = [f"n1 ssh-ed25519 {KEY}\n[n1]:2222,192.0.2.1 ssh-ed25519 {KEY} a comment\n@revoked * ssh-ed25519 {KEY}\n"
-         f"|1|JfKTdBh7rNbXkVAQCRp4OQoPfmI=|USECr3SWf1JUPsms5AqfD5QfxkM= ssh-ed25519 {KEY}\n# comment\n"
-         f"*.example,!bad.example ssh-rsa {KEY}\n@cert-authority *.example ssh-ed25519 {KEY}\n"]
+KNOWN = [
+    f"n1 ssh-ed25519 {KEY}\n[n1]:2222,192.0.2.1 ssh-ed25519 {KEY} a comment\n@revoked * ssh-ed25519"
+    f" {KEY}\n|1|JfKTdBh7rNbXkVAQCRp4OQoPfmI=|USECr3SWf1JUPsms5AqfD5QfxkM= ssh-ed25519 {KEY}\n#"
+    f" comment\n*.example,!bad.example ssh-rsa {KEY}\n@cert-authority *.example ssh-ed25519 {KEY}\n"
+]
 OFFERED = Ed25519Key(data=b64decode(KEY))
 _numbers = count()
 

@@ -43,7 +43,15 @@ SEEDS = [
 def scope() -> Scope:
     inventory = read_inventory(["n1,n2,"])
     text = "a: [1, {b: 2}]\n"
-    return Scope(World(inventory, Templar(), {"a": 1, "l": [1, "2", {"x": 3}], "m": {"k": {"b": [1]}}, "text": text}, {}), "n1")
+    return Scope(
+        World(
+            inventory,
+            Templar(),
+            {"a": 1, "l": [1, "2", {"x": 3}], "m": {"k": {"b": [1]}}, "text": text},
+            {},
+        ),
+        "n1",
+    )
 
 
 @fuzzed("templates", SEEDS, (PlayrunnerError,), structured=False)
@@ -53,9 +61,12 @@ def test_any_template_is_rendered_or_refused(text: str) -> None:
     templar.check_syntax(text)
     templar.check_expression(text)
     refused = None
-    for attempt in (lambda: templar.render(text, here), lambda: templar.truth(text, here),
-                    lambda: templar.render("{{ it | from_yaml }}", here.inner({"it": text})),
-                    lambda: templar.render("{{ it | from_json }}", here.inner({"it": text}))):
+    for attempt in (
+        lambda: templar.render(text, here),
+        lambda: templar.truth(text, here),
+        lambda: templar.render("{{ it | from_yaml }}", here.inner({"it": text})),
+        lambda: templar.render("{{ it | from_json }}", here.inner({"it": text})),
+    ):
         try:
             attempt()
         except PlayrunnerError as error:

@@ -1,4 +1,5 @@
-"""What tests of images share: a storage of images for each process, which only some of them ask for."""
+"""What tests of images share: a storage of images for each process, which only some of them ask
+for."""
 
 from __future__ import annotations
 

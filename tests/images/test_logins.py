@@ -1,4 +1,5 @@
-"""docker's file of logins: merged into, never overwritten, readable by nobody else, and helpers are asked through pipes."""
+"""docker's file of logins: merged into, never overwritten, readable by nobody else, and helpers are
+asked through pipes."""
 
 from __future__ import annotations
 
@@ -43,7 +44,10 @@ def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_login_is_added_once_and_read_back(file: Path) -> None:
     login = Login("me", "s:ecret")
 
-    assert [logins.merge(file, "r.example.org", login), logins.merge(file, "r.example.org", login)] == [True, False]
+    assert [
+        logins.merge(file, "r.example.org", login),
+        logins.merge(file, "r.example.org", login),
+    ] == [True, False]
     assert logins.read(file, "r.example.org") == login
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert logins.read(file, "other.example.org") is None
@@ -51,7 +55,15 @@ def test_a_login_is_added_once_and_read_back(file: Path) -> None:
 
 def test_what_others_keep_in_the_file_stays(file: Path) -> None:
     file.parent.mkdir()
-    file.write_text(json.dumps({"auths": {"a": {"auth": "eDp5", "email": "z"}}, "proxies": {"default": {}}, "psFormat": "table"}))
+    file.write_text(
+        json.dumps(
+            {
+                "auths": {"a": {"auth": "eDp5", "email": "z"}},
+                "proxies": {"default": {}},
+                "psFormat": "table",
+            }
+        )
+    )
 
     logins.merge(file, "b", Login("me", "x"))
 
@@ -62,9 +74,15 @@ def test_what_others_keep_in_the_file_stays(file: Path) -> None:
 
 def test_logins_of_many_at_once_are_all_kept(file: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda number: logins.merge(file, f"r{number}", Login("me", str(number))), range(24)))
+        list(
+            pool.map(
+                lambda number: logins.merge(file, f"r{number}", Login("me", str(number))), range(24)
+            )
+        )
 
-    assert {logins.read(file, f"r{number}") for number in range(24)} == {Login("me", str(number)) for number in range(24)}
+    assert {logins.read(file, f"r{number}") for number in range(24)} == {
+        Login("me", str(number)) for number in range(24)
+    }
 
 
 def test_a_registry_with_a_helper_of_its_own_is_left_to_it(file: Path, helper: Path) -> None:

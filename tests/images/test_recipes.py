@@ -1,4 +1,5 @@
-"""What goes into an image, and what must not: its tag follows from the first, the second is refused with a remedy."""
+"""What goes into an image, and what must not: its tag follows from the first, the second is refused
+with a remedy."""
 
 from __future__ import annotations
 
@@ -27,7 +28,14 @@ def code(tmp_path: Path) -> Path:
 
 
 def made(code: Path, text: str = TEXT, **build_args: str) -> recipe.Recipe:
-    return recipe.make("cpu", "registry.example.org/team/images", text, sources_of({"code": str(code)}), build_args, "demo")
+    return recipe.make(
+        "cpu",
+        "registry.example.org/team/images",
+        text,
+        sources_of({"code": str(code)}),
+        build_args,
+        "demo",
+    )
 
 
 def test_the_same_files_make_the_same_tag_wherever_and_whenever(code: Path, tmp_path: Path) -> None:
@@ -77,7 +85,9 @@ def test_a_workspace_cannot_overwrite_system_folders(code: Path, name: str) -> N
     (code / name).mkdir()
     (code / name / "file").write_text("x")
 
-    with pytest.raises(Failed, match=rf"{name} at its root would overwrite the image's own /{name}"):
+    with pytest.raises(
+        Failed, match=rf"{name} at its root would overwrite the image's own /{name}"
+    ):
         context.pieces_of(sources_of({}, str(code)))
     (code / ".dockerignore").write_text(f"{name}\n")
     kept = [piece.dest for piece in context.pieces_of(sources_of({}, str(code)))]
@@ -114,31 +124,51 @@ def test_what_is_laid_out_is_what_was_hashed(code: Path, tmp_path: Path) -> None
 
     files = sorted(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
     assert files == ["Dockerfile", "code/inner/data.txt", "code/main.py"]
-    assert [oct((place / "code" / name).stat().st_mode & 0o777) for name in ("main.py", "inner/data.txt")] == ["0o755", "0o644"]
+    assert [
+        oct((place / "code" / name).stat().st_mode & 0o777)
+        for name in ("main.py", "inner/data.txt")
+    ] == ["0o755", "0o644"]
 
 
-@pytest.mark.parametrize(("lines", "left_out", "kept"), [
-    (["*.log"], ["a.log"], ["inner/a.log"]),
-    (["**/*.log"], ["a.log", "inner/deep/a.log"], ["a.log.txt"]),
-    (["data", "!data/small"], ["data/big", "data"], ["data/small", "data2"]),
-    (["/data/"], ["data/big"], ["inner/data/big"]),
-    (["# a comment", "", "file?.txt"], ["file1.txt"], ["file10.txt", "# a comment"]),
-    (["[ab].py"], ["a.py"], ["c.py"]),
-])
-def test_dockerignore_leaves_out_what_docker_would(lines: list[str], left_out: list[str], kept: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("lines", "left_out", "kept"),
+    [
+        (["*.log"], ["a.log"], ["inner/a.log"]),
+        (["**/*.log"], ["a.log", "inner/deep/a.log"], ["a.log.txt"]),
+        (["data", "!data/small"], ["data/big", "data"], ["data/small", "data2"]),
+        (["/data/"], ["data/big"], ["inner/data/big"]),
+        (["# a comment", "", "file?.txt"], ["file1.txt"], ["file10.txt", "# a comment"]),
+        (["[ab].py"], ["a.py"], ["c.py"]),
+    ],
+)
+def test_dockerignore_leaves_out_what_docker_would(
+    lines: list[str], left_out: list[str], kept: list[str]
+) -> None:
     ignored = Ignored(lines)
 
     assert [name for name in (*left_out, *kept) if ignored.covers(name)] == left_out
 
 
-@pytest.mark.parametrize(("text", "arguments", "found"), [
-    ("FROM python:3.11", {}, ["python:3.11"]),
-    ("ARG BASE=a:1\nFROM $BASE\nARG BASE=b:1", {"BASE": "c:1"}, ["c:1"]),
-    ("FROM --platform=linux/amd64 a:1 AS one\nFROM one\nCOPY --from=one /x /x\nCOPY --from=b:2 /y /y", {}, ["a:1", "b:2"]),
-    ("FROM scratch\nCOPY a \\\n  # in between\n  b", {}, []),
-    ("FROM ${BASE:-d:4}", {}, ["d:4"]),
-])
-def test_the_images_that_a_dockerfile_builds_on(text: str, arguments: dict[str, str], found: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("text", "arguments", "found"),
+    [
+        ("FROM python:3.11", {}, ["python:3.11"]),
+        ("ARG BASE=a:1\nFROM $BASE\nARG BASE=b:1", {"BASE": "c:1"}, ["c:1"]),
+        (
+            (
+                "FROM --platform=linux/amd64 a:1 AS one\nFROM one\nCOPY --from=one /x /x\nCOPY"
+                " --from=b:2 /y /y"
+            ),
+            {},
+            ["a:1", "b:2"],
+        ),
+        ("FROM scratch\nCOPY a \\\n  # in between\n  b", {}, []),
+        ("FROM ${BASE:-d:4}", {}, ["d:4"]),
+    ],
+)
+def test_the_images_that_a_dockerfile_builds_on(
+    text: str, arguments: dict[str, str], found: list[str]
+) -> None:
     assert bases(text, arguments) == found
 
 
@@ -147,13 +177,20 @@ def test_a_base_without_a_value_is_named() -> None:
         bases("ARG BASE_IMAGE\nFROM ${BASE_IMAGE}", {})
 
 
-@pytest.mark.parametrize(("text", "whole", "host"), [
-    ("python:3.11", "docker.io/library/python:3.11", "registry-1.docker.io"),
-    ("longtong/cpu", "docker.io/longtong/cpu", "registry-1.docker.io"),
-    ("127.0.0.1:5000/a/b:c", "127.0.0.1:5000/a/b:c", "127.0.0.1:5000"),
-    ("us-docker.pkg.dev/p/r/i@sha256:" + "0" * 64, "us-docker.pkg.dev/p/r/i@sha256:" + "0" * 64, "us-docker.pkg.dev"),
-    ("localhost/x:y", "localhost/x:y", "localhost"),
-])
+@pytest.mark.parametrize(
+    ("text", "whole", "host"),
+    [
+        ("python:3.11", "docker.io/library/python:3.11", "registry-1.docker.io"),
+        ("longtong/cpu", "docker.io/longtong/cpu", "registry-1.docker.io"),
+        ("127.0.0.1:5000/a/b:c", "127.0.0.1:5000/a/b:c", "127.0.0.1:5000"),
+        (
+            "us-docker.pkg.dev/p/r/i@sha256:" + "0" * 64,
+            "us-docker.pkg.dev/p/r/i@sha256:" + "0" * 64,
+            "us-docker.pkg.dev",
+        ),
+        ("localhost/x:y", "localhost/x:y", "localhost"),
+    ],
+)
 def test_a_name_is_read_as_docker_reads_it(text: str, whole: str, host: str) -> None:
     assert (str(parse(text)), parse(text).api_host) == (whole, host)
 

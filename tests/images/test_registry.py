@@ -1,4 +1,5 @@
-"""What registries say, and how they say it: tokens for Docker Hub and Artifact Registry, pages of tags, several architectures."""
+"""What registries say, and how they say it: tokens for Docker Hub and Artifact Registry, pages of
+tags, several architectures."""
 
 from __future__ import annotations
 
@@ -26,10 +27,20 @@ def there() -> Iterator[BearerRegistry]:
     made.close()
 
 
-def reached(there: BearerRegistry, tmp_path: Path, user: str = "me", password: str = "hidden") -> Registry:
+def reached(
+    there: BearerRegistry, tmp_path: Path, user: str = "me", password: str = "hidden"
+) -> Registry:
     home = parse(f"{there.address}/team/images")
-    given = {"image_auth_file": str(tmp_path / "none.json"), "image_user": user, "image_password": password}
-    return Registry(home, Credentials(settings_of(given.get), home.registry, lambda: None, lambda: None), lambda seconds: None)
+    given = {
+        "image_auth_file": str(tmp_path / "none.json"),
+        "image_user": user,
+        "image_password": password,
+    }
+    return Registry(
+        home,
+        Credentials(settings_of(given.get), home.registry, lambda: None, lambda: None),
+        lambda seconds: None,
+    )
 
 
 def test_a_token_is_fetched_with_the_login_and_used(there: BearerRegistry, tmp_path: Path) -> None:
@@ -50,11 +61,15 @@ def test_a_public_image_needs_no_login(there: BearerRegistry, tmp_path: Path) ->
 
 
 def test_a_wrong_login_is_refused_at_once(there: BearerRegistry, tmp_path: Path) -> None:
-    with pytest.raises(Refused, match=r'refuses team/images as "me" \(401\); log in with "docker login 127'):
+    with pytest.raises(
+        Refused, match=r'refuses team/images as "me" \(401\); log in with "docker login 127'
+    ):
         reached(there, tmp_path, password="wrong").image("one")
 
 
-def test_an_image_for_several_architectures_names_them_all(there: BearerRegistry, tmp_path: Path) -> None:
+def test_an_image_for_several_architectures_names_them_all(
+    there: BearerRegistry, tmp_path: Path
+) -> None:
     ours = there.image("ours", whose="ours")
     there.index("both", arm64=there.image("theirs", "arm64"), amd64=ours)
     there.index("arm", arm64=there.image("theirs", "arm64"))
@@ -98,7 +113,9 @@ def test_trouble_that_stays_is_no_absence(there: BearerRegistry, tmp_path: Path)
         reached(there, tmp_path).image("one")
 
 
-def test_a_manifest_that_is_not_what_it_is_called_is_refused(there: BearerRegistry, tmp_path: Path) -> None:
+def test_a_manifest_that_is_not_what_it_is_called_is_refused(
+    there: BearerRegistry, tmp_path: Path
+) -> None:
     there.image("one")
     there.lie = "sha256:" + "0" * 64
 

@@ -1,4 +1,5 @@
-"""The sandbox's registry: up where it is installed, behind a login, found again by others, and gone without a trace."""
+"""The sandbox's registry: up where it is installed, behind a login, found again by others, and gone
+without a trace."""
 
 from __future__ import annotations
 
@@ -27,8 +28,15 @@ def state(tmp_path: Path) -> Any:
 
 
 def sandbox(state: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "playrunner.sandbox", *words], cwd=REPOSITORY, text=True, capture_output=True, check=False,
-                          timeout=180, env={**os.environ, "PLAYRUNNER_STATE_HOME": str(state)})
+    return subprocess.run(
+        [sys.executable, "-m", "playrunner.sandbox", *words],
+        cwd=REPOSITORY,
+        text=True,
+        capture_output=True,
+        check=False,
+        timeout=180,
+        env={**os.environ, "PLAYRUNNER_STATE_HOME": str(state)},
+    )
 
 
 def test_it_comes_up_once_asks_for_a_login_and_goes(state: Path) -> None:
@@ -62,9 +70,13 @@ def test_one_that_was_killed_comes_back_at_the_same_address_with_its_images(stat
 
 
 def _status(address: str, auth: str = "") -> int:
-    request = urllib.request.Request(f"http://{address}/v2/", headers={"Authorization": f"Basic {auth}"} if auth else {})
+    request = urllib.request.Request(
+        f"http://{address}/v2/", headers={"Authorization": f"Basic {auth}"} if auth else {}
+    )
     try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+            request, timeout=60
+        ) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as refusal:
         return refusal.code

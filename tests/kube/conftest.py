@@ -1,6 +1,8 @@
-"""What tests of roles in a cluster share: one moving cluster per process, and a stage for each test.
+"""What tests of roles in a cluster share: one moving cluster per process, and a stage for each
+test.
 
-The API server is the sandbox's own; PLAYRUNNER_TEST_KUBE=real takes a real kube-apiserver where its programs are found.
+The API server is the sandbox's own; PLAYRUNNER_TEST_KUBE=real takes a real kube-apiserver where its
+programs are found.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Every role that puts something into a cluster, typed one after the other: there, unchanged when repeated, gone without a trace.
+"""Every role that puts something into a cluster, typed one after the other: there, unchanged when
+repeated, gone without a trace.
 
-What is there is looked at with the real kubectl, against the names, images, privileges, tolerations and resource names that the
-guides' own manifests have.
+What is there is looked at with the real kubectl, against the names, images, privileges, tolerations
+and resource names that the guides' own manifests have.
 """
 
 from __future__ import annotations
@@ -21,50 +22,108 @@ from tests.support.kube.module_stage import Api
 from tests.support.kube.rendering import rendered
 
 # In the order of the facts: devices first, storage before what mounts it, operators before jobs.
-ROLES = ("nvidia", "neuron", "efa", "gke-driver", "etcd", "efs", "fsx", "volcano", "kubeflow", "elastic", "tensorboard",
-         "node-contract")
+ROLES = (
+    "nvidia",
+    "neuron",
+    "efa",
+    "gke-driver",
+    "etcd",
+    "efs",
+    "fsx",
+    "volcano",
+    "kubeflow",
+    "elastic",
+    "tensorboard",
+    "node-contract",
+)
 TOLERATES = "{.spec.template.spec.tolerations[*].key}"
 IMAGES = "{.spec.template.spec.containers[*].image}"
 PRIORITY = "{.spec.template.spec.priorityClassName}"
 FACTS: dict[str, dict[str, str]] = {
     "daemonset/nvidia-device-plugin-daemonset -n kube-system": {
-        IMAGES: "nvcr.io/nvidia/k8s-device-plugin:v0.14.1", TOLERATES: "CriticalAddonsOnly nvidia.com/gpu",
-        PRIORITY: "system-node-critical", "{.spec.template.spec.containers[0].securityContext.capabilities.drop[*]}": "ALL"},
+        IMAGES: "nvcr.io/nvidia/k8s-device-plugin:v0.14.1",
+        TOLERATES: "CriticalAddonsOnly nvidia.com/gpu",
+        PRIORITY: "system-node-critical",
+        "{.spec.template.spec.containers[0].securityContext.capabilities.drop[*]}": "ALL",
+    },
     "daemonset/neuron-device-plugin-daemonset -n kube-system": {
-        IMAGES: "public.ecr.aws/neuron/neuron-device-plugin:2.19.16.0", TOLERATES: "CriticalAddonsOnly aws.amazon.com/neuron",
-        "{.spec.template.spec.serviceAccountName}": "neuron-device-plugin"},
+        IMAGES: "public.ecr.aws/neuron/neuron-device-plugin:2.19.16.0",
+        TOLERATES: "CriticalAddonsOnly aws.amazon.com/neuron",
+        "{.spec.template.spec.serviceAccountName}": "neuron-device-plugin",
+    },
     "daemonset/aws-efa-k8s-device-plugin-daemonset -n kube-system": {
-        TOLERATES: "CriticalAddonsOnly aws.amazon.com/efa", "{.spec.template.spec.hostNetwork}": "true"},
+        TOLERATES: "CriticalAddonsOnly aws.amazon.com/efa",
+        "{.spec.template.spec.hostNetwork}": "true",
+    },
     "daemonset/nvidia-driver-installer -n kube-system": {
-        "{.spec.template.spec.hostPID}": "true", "{.spec.template.spec.initContainers[0].securityContext.privileged}": "true"},
-    "clusterrole/neuron-device-plugin": {}, "clusterrolebinding/neuron-device-plugin": {},
+        "{.spec.template.spec.hostPID}": "true",
+        "{.spec.template.spec.initContainers[0].securityContext.privileged}": "true",
+    },
+    "clusterrole/neuron-device-plugin": {},
+    "clusterrolebinding/neuron-device-plugin": {},
     "csidriver/efs.csi.aws.com": {"{.spec.attachRequired}": "false"},
-    "csidriver/fsx.csi.aws.com": {"{.spec.attachRequired}": "false", "{.spec.volumeLifecycleModes[*]}": "Persistent"},
-    "daemonset/efs-csi-node -n kube-system": {"{.spec.template.spec.containers[0].securityContext.privileged}": "true"},
-    "daemonset/fsx-csi-node -n kube-system": {"{.spec.template.spec.containers[0].securityContext.privileged}": "true"},
-    "deployment/efs-csi-controller -n kube-system": {PRIORITY: "system-cluster-critical", "{.status.availableReplicas}": "2"},
-    "deployment/fsx-csi-controller -n kube-system": {PRIORITY: "system-cluster-critical", "{.status.availableReplicas}": "2"},
+    "csidriver/fsx.csi.aws.com": {
+        "{.spec.attachRequired}": "false",
+        "{.spec.volumeLifecycleModes[*]}": "Persistent",
+    },
+    "daemonset/efs-csi-node -n kube-system": {
+        "{.spec.template.spec.containers[0].securityContext.privileged}": "true"
+    },
+    "daemonset/fsx-csi-node -n kube-system": {
+        "{.spec.template.spec.containers[0].securityContext.privileged}": "true"
+    },
+    "deployment/efs-csi-controller -n kube-system": {
+        PRIORITY: "system-cluster-critical",
+        "{.status.availableReplicas}": "2",
+    },
+    "deployment/fsx-csi-controller -n kube-system": {
+        PRIORITY: "system-cluster-critical",
+        "{.status.availableReplicas}": "2",
+    },
     "storageclass/efs-sc": {"{.provisioner}": "efs.csi.aws.com", "{.reclaimPolicy}": "Delete"},
     "storageclass/fsx-sc": {"{.provisioner}": "fsx.csi.aws.com", "{.mountOptions[*]}": "flock"},
-    "pvc/efs-claim -n default": {"{.status.phase}": "Bound", "{.spec.accessModes[*]}": "ReadWriteMany"},
-    "pvc/fsx-claim -n default": {"{.status.phase}": "Bound", "{.spec.accessModes[*]}": "ReadWriteMany"},
-    "deployment/volcano-admission -n volcano-system": {IMAGES: "volcanosh/vc-webhook-manager:v1.15.1"},
-    "deployment/volcano-controllers -n volcano-system": {IMAGES: "volcanosh/vc-controller-manager:v1.15.1"},
+    "pvc/efs-claim -n default": {
+        "{.status.phase}": "Bound",
+        "{.spec.accessModes[*]}": "ReadWriteMany",
+    },
+    "pvc/fsx-claim -n default": {
+        "{.status.phase}": "Bound",
+        "{.spec.accessModes[*]}": "ReadWriteMany",
+    },
+    "deployment/volcano-admission -n volcano-system": {
+        IMAGES: "volcanosh/vc-webhook-manager:v1.15.1"
+    },
+    "deployment/volcano-controllers -n volcano-system": {
+        IMAGES: "volcanosh/vc-controller-manager:v1.15.1"
+    },
     "deployment/volcano-scheduler -n volcano-system": {IMAGES: "volcanosh/vc-scheduler:v1.15.1"},
     "job/volcano-admission-init -n volcano-system": {"{.status.succeeded}": "1"},
     "queue.scheduling.volcano.sh/test": {"{.spec.weight}": "1", "{.spec.reclaimable}": "false"},
-    "crd/jobs.batch.volcano.sh": {}, "crd/podgroups.scheduling.volcano.sh": {}, "crd/commands.bus.volcano.sh": {},
+    "crd/jobs.batch.volcano.sh": {},
+    "crd/podgroups.scheduling.volcano.sh": {},
+    "crd/commands.bus.volcano.sh": {},
     "deployment/training-operator -n kubeflow": {IMAGES: "kubeflow/training-operator:v1-5170a36"},
-    "crd/pytorchjobs.kubeflow.org": {"{.spec.versions[0].name}": "v1"}, "crd/mpijobs.kubeflow.org": {},
-    "deployment/elastic-job-k8s-controller -n elastic-job": {IMAGES: "torchelastic/kubernetes:0.1.0"},
+    "crd/pytorchjobs.kubeflow.org": {"{.spec.versions[0].name}": "v1"},
+    "crd/mpijobs.kubeflow.org": {},
+    "deployment/elastic-job-k8s-controller -n elastic-job": {
+        IMAGES: "torchelastic/kubernetes:0.1.0"
+    },
     "crd/elasticjobs.elastic.pytorch.org": {"{.spec.versions[0].subresources}": ""},
 }
 # What steps before the manifests would give.
 LEARNT = {
-    "volcano_nodes": {"allocatable": {"cpu": "256", "memory": "1Gi", "aws.amazon.com/neuron": "32"}},
-    "efs_csi_role": {"Arn": "arn:aws:iam::123456789012:role/demo-efs-csi"}, "efs_mountable_id": "fs-1", "fsx_csi_role": {},
-    "fsx_filesystem_id": "fs-2", "fsx_dns_name": "fs-2.fsx.us-west-2.amazonaws.com", "fsx_mount_name": "abcdefgh",
-    "fsx_subnet_id": "subnet-1", "fsx_security_group_id": "sg-1"}
+    "volcano_nodes": {
+        "allocatable": {"cpu": "256", "memory": "1Gi", "aws.amazon.com/neuron": "32"}
+    },
+    "efs_csi_role": {"Arn": "arn:aws:iam::123456789012:role/demo-efs-csi"},
+    "efs_mountable_id": "fs-1",
+    "fsx_csi_role": {},
+    "fsx_filesystem_id": "fs-2",
+    "fsx_dns_name": "fs-2.fsx.us-west-2.amazonaws.com",
+    "fsx_mount_name": "abcdefgh",
+    "fsx_subnet_id": "subnet-1",
+    "fsx_security_group_id": "sg-1",
+}
 # Things that come and go by themselves, whoever is in the cluster.
 PASSING = {"events", "leases", "endpointslices", "componentstatuses"}
 
@@ -72,7 +131,9 @@ PASSING = {"events", "leases", "endpointslices", "componentstatuses"}
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl")
 def test_all_roles_come_are_left_alone_and_go(storage: Stage) -> None:  # noqa: F811
     gpu = storage.machine("gpu", "g4dn.xlarge", {"nvidia.com/gpu": 1})
-    trainium = storage.machine("trainium", "trn1.32xlarge", {"aws.amazon.com/neuron": 16, "vpc.amazonaws.com/efa": 8})
+    trainium = storage.machine(
+        "trainium", "trn1.32xlarge", {"aws.amazon.com/neuron": 16, "vpc.amazonaws.com/efa": 8}
+    )
     before = everything(storage.api)
     try:
         for role in ROLES:
@@ -83,7 +144,9 @@ def test_all_roles_come_are_left_alone_and_go(storage: Stage) -> None:  # noqa: 
         assert storage.allocatable(trainium, "aws.amazon.com/neuron") == "16"
         assert storage.allocatable(trainium, "vpc.amazonaws.com/efa") == "8"
         again = storage.invoke("play", _all_at_once(storage), "--json")
-        changed = [result["step"] for result in again.data["results"] if result["status"] == "changed"]
+        changed = [
+            result["step"] for result in again.data["results"] if result["status"] == "changed"
+        ]
         assert again.code == 0 and changed == [], changed
     finally:
         ended = [storage.delete(role.replace("-", "_")) for role in reversed(ROLES)]
@@ -91,22 +154,39 @@ def test_all_roles_come_are_left_alone_and_go(storage: Stage) -> None:  # noqa: 
     storage.awaited(lambda: everything(storage.api) == before)
 
 
-@pytest.mark.parametrize(("inventory", "role", "versions"), [
-    ("eks-trainium", "volcano", "current"), ("eks-cpu", "kubeflow", "current"), ("eks-cpu", "kubeflow", "guide"),
-    ("eks-gpu", "elastic", "current"), ("eks-gpu", "efs", "current"), ("eks-trainium", "fsx", "guide")])
+@pytest.mark.parametrize(
+    ("inventory", "role", "versions"),
+    [
+        ("eks-trainium", "volcano", "current"),
+        ("eks-cpu", "kubeflow", "current"),
+        ("eks-cpu", "kubeflow", "guide"),
+        ("eks-gpu", "elastic", "current"),
+        ("eks-gpu", "efs", "current"),
+        ("eks-trainium", "fsx", "guide"),
+    ],
+)
 def test_what_operators_and_drivers_bring_is_valid_in_every_version(
-        inventory: str, role: str, versions: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    validate = pytest.importorskip("kubernetes_validate", reason='manifests are checked with "kubernetes-validate"')
+    inventory: str, role: str, versions: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    validate = pytest.importorskip(
+        "kubernetes_validate", reason='manifests are checked with "kubernetes-validate"'
+    )
     monkeypatch.chdir(ROOT)
     text = rendered(role, [inventory], versions=versions, **LEARNT)
-    bodies = [body for body in yaml.safe_load_all(text) if body and not body["apiVersion"].startswith("scheduling.volcano.sh")]
+    bodies = [
+        body
+        for body in yaml.safe_load_all(text)
+        if body and not body["apiVersion"].startswith("scheduling.volcano.sh")
+    ]
     assert len(bodies) > 5
     for body in bodies:
         for minor in (29, 36):
             try:
                 validate.validate(body, f"1.{minor}", strict=True)
             except validate.ValidationError as error:
-                raise AssertionError(f"1.{minor}: {body['kind']} {body['metadata']['name']}: {error}") from None
+                raise AssertionError(
+                    f"1.{minor}: {body['kind']} {body['metadata']['name']}: {error}"
+                ) from None
 
 
 def everything(api: Api) -> set[str]:
@@ -118,9 +198,16 @@ def everything(api: Api) -> set[str]:
     found = set()
     for path, resources in lists:
         for resource in resources:
-            if "list" in resource["verbs"] and "/" not in resource["name"] and resource["name"] not in PASSING:
+            if (
+                "list" in resource["verbs"]
+                and "/" not in resource["name"]
+                and resource["name"] not in PASSING
+            ):
                 for one in (api.get(f"{path}/{resource['name']}") or {}).get("items") or ():
-                    found.add(f"{resource['kind']} {one['metadata'].get('namespace', '')}/{one['metadata']['name']}")
+                    found.add(
+                        f"{resource['kind']}"
+                        f" {one['metadata'].get('namespace', '')}/{one['metadata']['name']}"
+                    )
     return found
 
 
@@ -138,7 +225,9 @@ def _agree_with_the_facts(stage: Stage) -> None:
         names = [what.partition(" ")[0] for what in FACTS if what.partition(" ")[2] == place]
         answer = _kubectl(stage, "get", *names, *place.split(), "-o", "json")
         told = answer.get("items", [answer])  # one that is asked for alone is shown alone
-        assert [one["metadata"]["name"] for one in told] == [name.partition("/")[2] for name in names]
+        assert [one["metadata"]["name"] for one in told] == [
+            name.partition("/")[2] for name in names
+        ]
         for name, one in zip(names, told, strict=True):
             assert one["metadata"]["labels"]["playrunner.io/cluster"] == stage.own, name
             for path, wanted in FACTS[f"{name} {place}".strip()].items():
@@ -162,6 +251,14 @@ def _at(thing: Any, path: str) -> str:
 
 def _kubectl(stage: Stage, *words: str) -> Any:
     environment = {**os.environ, "KUBECONFIG": str(stage.api.kubeconfig), "HOME": str(stage.folder)}
-    ran = subprocess.run(["kubectl", *words], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(
+        ["kubectl", *words],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert ran.returncode == 0, f"kubectl {' '.join(words)}: {ran.stderr}"
     return json.loads(ran.stdout)

@@ -1,4 +1,5 @@
-"""What a queue may hold is counted once the nodes offer what their groups promise, not while their devices still register."""
+"""What a queue may hold is counted once the nodes offer what their groups promise, not while their
+devices still register."""
 
 from __future__ import annotations
 
@@ -7,19 +8,31 @@ from typing import Any
 from tests.support.kube.addon_stage import Stage
 
 BARE = {"cpu": "127920m", "memory": "511Gi"}
-WHOLE = {**BARE, "aws.amazon.com/neuron": 16, "aws.amazon.com/neuroncore": 32, "vpc.amazonaws.com/efa": 8}
+WHOLE = {
+    **BARE,
+    "aws.amazon.com/neuron": 16,
+    "aws.amazon.com/neuroncore": 32,
+    "vpc.amazonaws.com/efa": 8,
+}
 
 
-def test_devices_that_register_late_are_counted_and_a_second_run_changes_nothing(stage: Stage) -> None:
-    early, late = (stage.node(name, "trn1.32xlarge", offers, {"group": "trn1-32xl-ng1"})
-                   for name, offers in (("early", WHOLE), ("late", BARE)))
+def test_devices_that_register_late_are_counted_and_a_second_run_changes_nothing(
+    stage: Stage,
+) -> None:
+    early, late = (
+        stage.node(name, "trn1.32xlarge", offers, {"group": "trn1-32xl-ng1"})
+        for name, offers in (("early", WHOLE), ("late", BARE))
+    )
     stage.later(3.0, lambda: stage.offer(late, WHOLE))
     made = stage.create("volcano", **_sized(stage))
     assert made.code == 0, made.messages
     assert made.values["volcano : volcano nodes"]["nodes"] == [early, late]
     told = _capability(stage)
     assert {name: told.get(name) for name in WHOLE if "/" in name} == {
-        "aws.amazon.com/neuron": "32", "aws.amazon.com/neuroncore": "64", "vpc.amazonaws.com/efa": "16"}
+        "aws.amazon.com/neuron": "32",
+        "aws.amazon.com/neuroncore": "64",
+        "vpc.amazonaws.com/efa": "16",
+    }
     assert stage.create("volcano", **_sized(stage)).changed == []
 
 
@@ -36,14 +49,30 @@ def test_looking_ahead_showing_and_deleting_wait_for_no_device(stage: Stage) -> 
     patient = {"volcano_devices_timeout": 3600, **_sized(stage)}
     foreseen = stage.create("volcano", check=True, **patient)
     assert foreseen.code == 0, foreseen.messages
-    assert stage.status("volcano", **patient).code == 0 and stage.delete("volcano", **patient).code == 0
+    assert (
+        stage.status("volcano", **patient).code == 0
+        and stage.delete("volcano", **patient).code == 0
+    )
 
 
 def _sized(stage: Stage) -> dict[str, Any]:
-    """Only the test's own nodes count, and they are of a group that has Neuron devices and EFA cards."""
-    return {"volcano_queue_nodes": {"own": stage.own}, "volcano_group_label": "group",
-            "volcano_groups": [{"name": "trn1-32xl-ng1", "selector": {"own": stage.own}, "efa": True, "modules": ["lustre"]}]}
+    """Only the test's own nodes count, and they are of a group that has Neuron devices and EFA
+    cards."""
+    return {
+        "volcano_queue_nodes": {"own": stage.own},
+        "volcano_group_label": "group",
+        "volcano_groups": [
+            {
+                "name": "trn1-32xl-ng1",
+                "selector": {"own": stage.own},
+                "efa": True,
+                "modules": ["lustre"],
+            }
+        ],
+    }
 
 
 def _capability(stage: Stage) -> dict[str, str]:
-    return dict(stage.object("scheduling.volcano.sh/v1beta1", "queues", "test")["spec"]["capability"])
+    return dict(
+        stage.object("scheduling.volcano.sh/v1beta1", "queues", "test")["spec"]["capability"]
+    )

@@ -11,7 +11,11 @@ from tests.support.kube.addon_stage import Stage
 from tests.support.kube.rendering import ROOT, container_of, rendered
 
 NAME = "aws-efa-k8s-device-plugin-daemonset"
-HELD_UP = {"kind": "container", "match": f"kube-system/{NAME}-*", "reason": "CreateContainerConfigError"}
+HELD_UP = {
+    "kind": "container",
+    "match": f"kube-system/{NAME}-*",
+    "reason": "CreateContainerConfigError",
+}
 
 
 def test_it_is_the_plugin_of_the_guides(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,25 +24,49 @@ def test_it_is_the_plugin_of_the_guides(monkeypatch: pytest.MonkeyPatch) -> None
     pods = body["spec"]["template"]["spec"]
     assert (body["metadata"]["name"], body["metadata"]["namespace"]) == (NAME, "kube-system")
     assert body["spec"]["selector"]["matchLabels"] == {"name": "aws-efa-k8s-device-plugin"}
-    assert container_of(body)["image"] == "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin:v0.3.3"
+    assert (
+        container_of(body)["image"]
+        == "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin:v0.3.3"
+    )
     assert pods["hostNetwork"] is True and pods["serviceAccountName"] == "default"
     assert pods["priorityClassName"] == "system-node-critical"
-    assert container_of(body)["securityContext"] == {"runAsNonRoot": False, "allowPrivilegeEscalation": False,
-                                                     "capabilities": {"drop": ["ALL"]}}
-    terms = pods["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert container_of(body)["securityContext"] == {
+        "runAsNonRoot": False,
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    terms = pods["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+        "nodeSelectorTerms"
+    ]
     assert [term["matchExpressions"][0]["key"] for term in terms] == [
-        "beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"]
+        "beta.kubernetes.io/instance-type",
+        "node.kubernetes.io/instance-type",
+    ]
     for term in terms:
-        assert {"c5n.18xlarge", "p3dn.24xlarge", "p4d.24xlarge", "p5.48xlarge", "g5.48xlarge", "hpc6a.48xlarge", "trn1.32xlarge",
-                "trn1n.32xlarge", "trn2.48xlarge"} <= set(term["matchExpressions"][0]["values"])
+        assert {
+            "c5n.18xlarge",
+            "p3dn.24xlarge",
+            "p4d.24xlarge",
+            "p5.48xlarge",
+            "g5.48xlarge",
+            "hpc6a.48xlarge",
+            "trn1.32xlarge",
+            "trn1n.32xlarge",
+            "trn2.48xlarge",
+        } <= set(term["matchExpressions"][0]["values"])
     tolerated = [(one["key"], one["operator"], one.get("effect")) for one in pods["tolerations"]]
-    assert tolerated[:2] == [("CriticalAddonsOnly", "Exists", None), ("aws.amazon.com/efa", "Exists", "NoSchedule")]
+    assert tolerated[:2] == [
+        ("CriticalAddonsOnly", "Exists", None),
+        ("aws.amazon.com/efa", "Exists", "NoSchedule"),
+    ]
 
 
 def test_its_image_comes_from_the_region_of_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     body = yaml.safe_load(rendered("efa", ["eks-cpu"]))
-    assert container_of(body)["image"].startswith("602401143452.dkr.ecr.us-east-1.amazonaws.com/eks/")
+    assert container_of(body)["image"].startswith(
+        "602401143452.dkr.ecr.us-east-1.amazonaws.com/eks/"
+    )
 
 
 def test_pods_that_cannot_be_configured_have_the_plugin_made_anew(stage: Stage) -> None:

@@ -1,4 +1,5 @@
-"""elastic: ElasticJob as a kind that a cluster of today takes, and its controller, as the guide had it."""
+"""elastic: ElasticJob as a kind that a cluster of today takes, and its controller, as the guide had
+it."""
 
 from __future__ import annotations
 
@@ -29,7 +30,12 @@ def test_elastic_comes_once_and_goes_without_a_trace(stage: Stage) -> None:
     assert gone.code == 0, gone.data
     assert stage.object("v1", "namespaces", "elastic-job") is None
     assert stage.object("apiextensions.k8s.io/v1", "customresourcedefinitions", KIND) is None
-    assert stage.object("rbac.authorization.k8s.io/v1", "clusterroles", "elastic-job-k8s-controller-role") is None
+    assert (
+        stage.object(
+            "rbac.authorization.k8s.io/v1", "clusterroles", "elastic-job-k8s-controller-role"
+        )
+        is None
+    )
 
 
 def test_a_job_keeps_its_status_and_fields_that_we_do_not_know(stage: Stage) -> None:
@@ -37,17 +43,42 @@ def test_a_job_keeps_its_status_and_fields_that_we_do_not_know(stage: Stage) -> 
     made = stage.create("elastic")
     assert made.code == 0, made.messages
     jobs = "/apis/elastic.pytorch.org/v1alpha1/namespaces/elastic-job/elasticjobs"
-    job = {"apiVersion": "elastic.pytorch.org/v1alpha1", "kind": "ElasticJob", "metadata": {"name": "imagenet"},
-           "spec": {"rdzvEndpoint": "etcd-service:2379", "minReplicas": 1, "maxReplicas": 2,
-                    "replicaSpecs": {"Worker": {"replicas": 0, "restartPolicy": "ExitCode", "template": {"spec": {"containers": [
-                        {"name": "worker", "image": "none"}]}}}}, "somethingNew": {"kept": True}},
-           "status": {"conditions": [{"type": "Created", "status": "True"}], "note": "kept"}}
+    job = {
+        "apiVersion": "elastic.pytorch.org/v1alpha1",
+        "kind": "ElasticJob",
+        "metadata": {"name": "imagenet"},
+        "spec": {
+            "rdzvEndpoint": "etcd-service:2379",
+            "minReplicas": 1,
+            "maxReplicas": 2,
+            "replicaSpecs": {
+                "Worker": {
+                    "replicas": 0,
+                    "restartPolicy": "ExitCode",
+                    "template": {"spec": {"containers": [{"name": "worker", "image": "none"}]}},
+                }
+            },
+            "somethingNew": {"kept": True},
+        },
+        "status": {"conditions": [{"type": "Created", "status": "True"}], "note": "kept"},
+    }
     there = stage.api.call("POST", jobs, job)
     assert there.get("kind") == "ElasticJob", there
     assert there["spec"]["somethingNew"] == {"kept": True} and there["status"]["note"] == "kept"
     for wrong in ({"minReplicas": 0}, {"rdzvEndpoint": None}):
-        refused = stage.api.call("POST", jobs, {**job, "metadata": {"name": "wrong"}, "spec": {
-            key: value for key, value in {**job["spec"], **wrong}.items() if value is not None}})  # type: ignore[dict-item]
+        refused = stage.api.call(
+            "POST",
+            jobs,
+            {
+                **job,
+                "metadata": {"name": "wrong"},
+                "spec": {
+                    key: value
+                    for key, value in {**job["spec"], **wrong}.items()
+                    if value is not None
+                },
+            },
+        )  # type: ignore[dict-item]
         assert refused["kind"] == "Status" and refused["code"] == 422, refused
 
 
@@ -97,5 +128,11 @@ def _is_as_the_guide_has_it(stage: Stage) -> None:
     assert container["resources"]["requests"] == {"cpu": "100m", "memory": "20Mi"}
     assert container["resources"]["limits"]["memory"] == "30Mi"
     assert deployment["spec"]["selector"]["matchLabels"] == {"app": "torch-elastic"}
-    binding = stage.object("rbac.authorization.k8s.io/v1", "clusterrolebindings", "elastic-job-k8s-controller-rolebinding")
-    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "default", "namespace": "elastic-job"}]
+    binding = stage.object(
+        "rbac.authorization.k8s.io/v1",
+        "clusterrolebindings",
+        "elastic-job-k8s-controller-rolebinding",
+    )
+    assert binding["subjects"] == [
+        {"kind": "ServiceAccount", "name": "default", "namespace": "elastic-job"}
+    ]

@@ -1,4 +1,5 @@
-"""Where an operator's own definitions are there already, ours do not fight them: they are used as they are, and they stay."""
+"""Where an operator's own definitions are there already, ours do not fight them: they are used as
+they are, and they stay."""
 
 from __future__ import annotations
 
@@ -14,12 +15,19 @@ from tests.support.kube.addon_stage import ROOT, Stage
 FOLDER = ROOT.parent / "shared" / "data" / "crds"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 FILES = {
-    "volcano": ("volcano-jobs", "scheduling.volcano.sh_queues", "scheduling.volcano.sh_podgroups", "bus.volcano.sh_commands"),
+    "volcano": (
+        "volcano-jobs",
+        "scheduling.volcano.sh_queues",
+        "scheduling.volcano.sh_podgroups",
+        "bus.volcano.sh_commands",
+    ),
     "kubeflow": ("pytorchjobs",),
     "elastic": ("elasticjobs-v1",),
 }
 
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the operators' own definitions are not at hand")
+pytestmark = pytest.mark.skipif(
+    not FOLDER.is_dir(), reason="the operators' own definitions are not at hand"
+)
 
 
 @pytest.fixture
@@ -32,18 +40,24 @@ def theirs(stage: Stage, request: pytest.FixtureRequest) -> Iterator[list[dict[s
         for body in bodies:
             there = stage.api.call("POST", CRDS, body)
             assert there["kind"] == "CustomResourceDefinition", there
-            made.append(stage.awaited(lambda name=body["metadata"]["name"]: _established(stage, name)))
+            made.append(
+                stage.awaited(lambda name=body["metadata"]["name"]: _established(stage, name))
+            )
         yield made
     finally:
         stage.clean_up()
         for body in bodies:
             stage.api.call("DELETE", f"{CRDS}/{body['metadata']['name']}")
         for body in bodies:
-            stage.awaited(lambda name=body["metadata"]["name"]: stage.api.get(f"{CRDS}/{name}") is None)
+            stage.awaited(
+                lambda name=body["metadata"]["name"]: stage.api.get(f"{CRDS}/{name}") is None
+            )
 
 
 @pytest.mark.parametrize(("role", "theirs"), [(role, role) for role in FILES], indirect=["theirs"])
-def test_definitions_of_the_operator_itself_are_used_and_stay(stage: Stage, role: str, theirs: list[dict[str, Any]]) -> None:
+def test_definitions_of_the_operator_itself_are_used_and_stay(
+    stage: Stage, role: str, theirs: list[dict[str, Any]]
+) -> None:
     made = stage.create(role)
     assert made.code == 0, made.messages
     again = stage.create(role)
@@ -53,7 +67,9 @@ def test_definitions_of_the_operator_itself_are_used_and_stay(stage: Stage, role
     for before in theirs:
         after = stage.api.get(f"{CRDS}/{before['metadata']['name']}")
         assert after is not None and after["metadata"]["uid"] == before["metadata"]["uid"]
-        assert after["spec"] == before["spec"] and "playrunner.io/set" not in (after["metadata"].get("labels") or {})
+        assert after["spec"] == before["spec"] and "playrunner.io/set" not in (
+            after["metadata"].get("labels") or {}
+        )
 
 
 def _file(name: str, old: bool) -> Path:
@@ -64,5 +80,8 @@ def _file(name: str, old: bool) -> Path:
 
 def _established(stage: Stage, name: str) -> Any:
     found = stage.api.get(f"{CRDS}/{name}")
-    told = {one["type"]: one["status"] for one in ((found or {}).get("status") or {}).get("conditions") or ()}
+    told = {
+        one["type"]: one["status"]
+        for one in ((found or {}).get("status") or {}).get("conditions") or ()
+    }
     return found if told.get("Established") == "True" else None

@@ -1,4 +1,5 @@
-"""The guides' jobs are taken by an API server as they are: tried and created, under the operators' definitions and under ours."""
+"""The guides' jobs are taken by an API server as they are: tried and created, under the operators'
+definitions and under ours."""
 
 from __future__ import annotations
 
@@ -16,11 +17,25 @@ from tests.support.kube.webhook import Webhook
 from tests.support.launch.rendering import rendered
 
 OPERATORS = {"elasticjob": "elastic", "pytorchjob": "kubeflow", "vcjob": "volcano"}
-INDEXED, NAMING = 24, 25  # the minor versions since which there are Indexed Jobs, and servers name unknown fields
+INDEXED, NAMING = (
+    24,
+    25,
+)  # the minor versions since which there are Indexed Jobs, and servers name unknown fields
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-LAUNCH = ("train.launch", "--profile", "gpt2-micro-smoke", "--launcher", "pytorchjob", "--nodes", 1, "--detach")
+LAUNCH = (
+    "train.launch",
+    "--profile",
+    "gpt2-micro-smoke",
+    "--launcher",
+    "pytorchjob",
+    "--nodes",
+    1,
+    "--detach",
+)
 
-needs_theirs = pytest.mark.skipif(not FOLDER.is_dir(), reason="the operators' own definitions are not at hand")
+needs_theirs = pytest.mark.skipif(
+    not FOLDER.is_dir(), reason="the operators' own definitions are not at hand"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +46,9 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("whose", [pytest.param("theirs", marks=needs_theirs), "ours"])
 @pytest.mark.parametrize("role", FILES)
-def test_every_job_is_taken_as_it_is_and_nothing_of_it_is_dropped(stage: Stage, role: str, whose: str) -> None:
+def test_every_job_is_taken_as_it_is_and_nothing_of_it_is_dropped(
+    stage: Stage, role: str, whose: str
+) -> None:
     namespace = stage.namespace()
     with defined(stage, [theirs(stage, role) if whose == "theirs" else ours(role)]):
         for guide in (guide for guide in JOBS if OPERATORS.get(_launcher(guide)) == role):
@@ -49,15 +66,29 @@ def test_jobs_that_need_no_operator_are_taken_as_they_are(stage: Stage) -> None:
 
 
 @needs_theirs
-@pytest.mark.parametrize(("role", "guide", "path", "typo"), [
-    ("volcano", "vcjob", ("spec",), "minimumAvailable"),
-    ("kubeflow", "pytorchjob, elastic", ("spec", "elasticPolicy"), "rdzvName"),
-    ("kubeflow", "pytorchjob", ("spec", "pytorchReplicaSpecs", "Worker", "template", "spec"), "nodeselector")])
-def test_a_field_that_an_operator_does_not_know_is_named(stage: Stage, role: str, guide: str, path: tuple[str, ...],
-                                                         typo: str) -> None:
+@pytest.mark.parametrize(
+    ("role", "guide", "path", "typo"),
+    [
+        ("volcano", "vcjob", ("spec",), "minimumAvailable"),
+        ("kubeflow", "pytorchjob, elastic", ("spec", "elasticPolicy"), "rdzvName"),
+        (
+            "kubeflow",
+            "pytorchjob",
+            ("spec", "pytorchReplicaSpecs", "Worker", "template", "spec"),
+            "nodeselector",
+        ),
+    ],
+)
+def test_a_field_that_an_operator_does_not_know_is_named(
+    stage: Stage, role: str, guide: str, path: tuple[str, ...], typo: str
+) -> None:
     if minor_version(stage) < NAMING:
         pytest.skip(f"servers before 1.{NAMING} drop unknown fields of custom kinds in silence")
-    thing = next(one for kind, one in rendered(JOBS[guide](namespace=stage.namespace())).items() if kind != "ConfigMap")
+    thing = next(
+        one
+        for kind, one in rendered(JOBS[guide](namespace=stage.namespace())).items()
+        if kind != "ConfigMap"
+    )
     _inside(thing, path)[typo] = 2
     with defined(stage, [theirs(stage, role)]):
         said = _apply(stage, thing)
@@ -67,7 +98,8 @@ def test_a_field_that_an_operator_does_not_know_is_named(stage: Stage, role: str
 
 @pytest.mark.parametrize("role", FILES)
 def test_our_definitions_spell_out_every_field_that_jobs_have(role: str) -> None:
-    """They keep what they do not know, so a typo in a template would not be noticed; what templates write, they know."""
+    """They keep what they do not know, so a typo in a template would not be noticed; what templates
+    write, they know."""
     (version,) = ours(role)["spec"]["versions"]
     schema = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
     for guide in (guide for guide in JOBS if OPERATORS.get(_launcher(guide)) == role):
@@ -81,9 +113,15 @@ def test_a_wrong_field_in_a_pod_is_named_before_anything_is_submitted(stage: Sta
     with defined(stage, [ours("kubeflow")]):
         stage.variables["train_tolerations"] = [{"key": "dedicated", "operater": "Exists"}]
         refused = stage.invoke(*LAUNCH)
-        assert refused.code == 6 and "operater" in refused.text and "train_tolerations" in refused.text, refused.text
+        assert (
+            refused.code == 6 and "operater" in refused.text and "train_tolerations" in refused.text
+        ), refused.text
         assert stage.objects("v1", "configmaps", "playrunner.io/training", namespace) == []
-        assert stage.objects("kubeflow.org/v1", "pytorchjobs", "", namespace) == stage.objects("v1", "pods", "", namespace) == []
+        assert (
+            stage.objects("kubeflow.org/v1", "pytorchjobs", "", namespace)
+            == stage.objects("v1", "pods", "", namespace)
+            == []
+        )
         stage.variables["train_tolerations"] = [{"key": "dedicated", "operator": "Exists"}]
         sound = stage.invoke(*LAUNCH)
         assert sound.code == 0, sound.text
@@ -93,17 +131,52 @@ def test_a_wrong_field_in_a_pod_is_named_before_anything_is_submitted(stage: Sta
 
 def test_a_policy_against_pods_that_nobody_owns_does_not_stop_a_launch(stage: Stage) -> None:
     namespace = _ground(stage)
-    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE", "UPDATE"]}
-    with defined(stage, [ours("kubeflow")]), Webhook(allowed=False, message="pods need an owner") as webhook:
-        stage.api.call("POST", HOOKS, {"metadata": {"name": stage.own}, "webhooks": [{
-            "name": "owned.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail",
-            "namespaceSelector": {"matchLabels": {"own": stage.own}}, "rules": [rule],
-            "clientConfig": {"url": webhook.url, "caBundle": webhook.authority}}]})
-        stage.api.merge(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": {"own": stage.own}}})
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "resources": ["pods"],
+        "operations": ["CREATE", "UPDATE"],
+    }
+    with (
+        defined(stage, [ours("kubeflow")]),
+        Webhook(allowed=False, message="pods need an owner") as webhook,
+    ):
+        stage.api.call(
+            "POST",
+            HOOKS,
+            {
+                "metadata": {"name": stage.own},
+                "webhooks": [
+                    {
+                        "name": "owned.example.com",
+                        "admissionReviewVersions": ["v1"],
+                        "sideEffects": "None",
+                        "failurePolicy": "Fail",
+                        "namespaceSelector": {"matchLabels": {"own": stage.own}},
+                        "rules": [rule],
+                        "clientConfig": {"url": webhook.url, "caBundle": webhook.authority},
+                    }
+                ],
+            },
+        )
+        stage.api.merge(
+            f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": {"own": stage.own}}}
+        )
         try:
-            bare = {"metadata": {"name": "bare"}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
-            stage.awaited(lambda: "pods need an owner" in str(stage.api.call(
-                "POST", f"/api/v1/namespaces/{namespace}/pods?dryRun=All", bare)))
+            bare = {
+                "metadata": {"name": "bare"},
+                "spec": {"containers": [{"name": "a", "image": "a"}]},
+            }
+            stage.awaited(
+                lambda: (
+                    "pods need an owner"
+                    in str(
+                        stage.api.call(
+                            "POST", f"/api/v1/namespaces/{namespace}/pods?dryRun=All", bare
+                        )
+                    )
+                )
+            )
             sound = stage.invoke(*LAUNCH)
         finally:
             stage.api.call("DELETE", f"{HOOKS}/{stage.own}")
@@ -115,8 +188,12 @@ def _ground(stage: Stage) -> str:
     namespace = stage.namespace()
     stage.claim(namespace, "data")
     stage.machine("a", "m5.large", {})
-    stage.variables |= {"train_namespace": namespace, "train_claim": "data", "train_image": "registry.test/trainer:1",
-                        "train_node_selector": {"own": stage.own}}
+    stage.variables |= {
+        "train_namespace": namespace,
+        "train_claim": "data",
+        "train_image": "registry.test/trainer:1",
+        "train_node_selector": {"own": stage.own},
+    }
     return namespace
 
 
@@ -128,7 +205,8 @@ def _inside(thing: Any, path: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _unspelled(value: Any, schema: Mapping[str, Any], path: str = "spec") -> Iterator[str]:
-    """Fields that a schema with fields of its own only lets through; what it leaves open as a whole (pods) is Kubernetes' own."""
+    """Fields that a schema with fields of its own only lets through; what it leaves open as a whole
+    (pods) is Kubernetes' own."""
     known, others = schema.get("properties"), schema.get("additionalProperties")
     if isinstance(value, Mapping) and (known or others):
         for key, inner in value.items():
@@ -147,7 +225,8 @@ def _launcher(guide: str) -> str:
 
 
 def _is_taken(stage: Stage, thing: dict[str, Any], guide: str) -> None:
-    """By a dry run that leaves nothing, by a creation, and as it is read back; then it goes again, for the next one's sake."""
+    """By a dry run that leaves nothing, by a creation, and as it is read back; then it goes again,
+    for the next one's sake."""
     place = _place(thing)
     tried = _apply(stage, thing, "&dryRun=All")
     assert tried.get("kind") == thing["kind"], f"{guide}: {tried}"
@@ -167,7 +246,9 @@ def _is_taken(stage: Stage, thing: dict[str, Any], guide: str) -> None:
 def _apply(stage: Stage, thing: Mapping[str, Any], more: str = "") -> dict[str, Any]:
     """As k8s.manifest does."""
     query = f"fieldManager={MANAGER}&force=false&fieldValidation=Strict{more}"
-    return dict(stage.api.call("PATCH", f"{_place(thing)}?{query}", thing, "application/apply-patch+yaml"))
+    return dict(
+        stage.api.call("PATCH", f"{_place(thing)}?{query}", thing, "application/apply-patch+yaml")
+    )
 
 
 def _place(thing: Mapping[str, Any]) -> str:
@@ -177,7 +258,8 @@ def _place(thing: Mapping[str, Any]) -> str:
 
 
 def _lost(sent: Any, there: Any, path: str = "") -> Iterator[str]:
-    """Every field that was sent and is not there, or is there with another value; what a server adds is no matter."""
+    """Every field that was sent and is not there, or is there with another value; what a server
+    adds is no matter."""
     if isinstance(sent, Mapping) and isinstance(there, Mapping):
         for key, value in sent.items():
             if key in there:

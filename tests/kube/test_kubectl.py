@@ -1,4 +1,5 @@
-"""What people type after a role is created: the short names, columns and verbs that the operators' own definitions have."""
+"""What people type after a role is created: the short names, columns and verbs that the operators'
+own definitions have."""
 
 from __future__ import annotations
 
@@ -22,9 +23,21 @@ class Kubectl:
         self.stage = stage
 
     def __call__(self, *words: str, code: int = 0) -> str:
-        environment = {**os.environ, "KUBECONFIG": str(self.stage.api.kubeconfig), "HOME": str(self.stage.folder)}
+        environment = {
+            **os.environ,
+            "KUBECONFIG": str(self.stage.api.kubeconfig),
+            "HOME": str(self.stage.folder),
+        }
         command = ["kubectl", *words]
-        ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        ran = subprocess.run(
+            command,
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
         assert ran.returncode == code, f"{' '.join(words)}: {ran.stdout}{ran.stderr}"
         return ran.stdout + ran.stderr
 
@@ -37,11 +50,24 @@ class Kubectl:
 def test_queues_and_jobs_of_volcano_answer_to_their_short_names(stage: Stage) -> None:
     made, kubectl = stage.create("volcano"), Kubectl(stage)
     assert made.code == 0, made.messages
-    assert "test" in kubectl("get", "q") and "No resources found" in kubectl("get", "vcjob,pg", "-A")
-    wrong = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "wrong", "namespace": "default"},
-             "spec": {"maxRetry": "three"}}
-    assert "maxRetry" in kubectl("apply", "--server-side", "--dry-run=server", "-f", kubectl.file(wrong), code=1)
-    queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "test"}, "spec": {"weight": 7}}
+    assert "test" in kubectl("get", "q") and "No resources found" in kubectl(
+        "get", "vcjob,pg", "-A"
+    )
+    wrong = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": "wrong", "namespace": "default"},
+        "spec": {"maxRetry": "three"},
+    }
+    assert "maxRetry" in kubectl(
+        "apply", "--server-side", "--dry-run=server", "-f", kubectl.file(wrong), code=1
+    )
+    queue = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": "test"},
+        "spec": {"weight": 7},
+    }
     conflict = kubectl("apply", "--server-side", "-f", kubectl.file(queue), code=1)
     assert "conflict" in conflict and "playrunner" in conflict, "who owns a field of ours is told"
     assert _weight(stage) == 1
@@ -51,10 +77,20 @@ def test_jobs_of_kubeflow_are_listed_with_their_state_and_can_be_scaled(stage: S
     made, kubectl = stage.create("kubeflow", versions="guide"), Kubectl(stage)
     assert made.code == 0, made.messages
     place = stage.namespace()
-    template = {"spec": {"containers": [{"name": "pytorch", "image": "busybox:1.36", "command": ["sh", "-c", "exit 0"]}]}}
+    template = {
+        "spec": {
+            "containers": [
+                {"name": "pytorch", "image": "busybox:1.36", "command": ["sh", "-c", "exit 0"]}
+            ]
+        }
+    }
     worker = {"replicas": 1, "restartPolicy": "OnFailure", "template": template}
-    job = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "fsdp"}, "spec": {
-        "runPolicy": {"suspend": True}, "pytorchReplicaSpecs": {"Worker": worker}}}
+    job = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "fsdp"},
+        "spec": {"runPolicy": {"suspend": True}, "pytorchReplicaSpecs": {"Worker": worker}},
+    }
     kubectl("apply", "-n", place, "-f", kubectl.file(job))
     assert kubectl("get", "pytorchjobs", "-n", place).split()[:3] == ["NAME", "STATE", "AGE"]
     kubectl("scale", "pytorchjob/fsdp", "--replicas=3", "-n", place)

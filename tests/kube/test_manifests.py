@@ -1,6 +1,8 @@
-"""Manifests: each is valid Kubernetes of every version we speak of, and what inventories make of it is kept for review.
+"""Manifests: each is valid Kubernetes of every version we speak of, and what inventories make of it
+is kept for review.
 
-tests/manifests/INVENTORY/ROLE.yaml is what ROLE.create would apply. PLAYRUNNER_WRITE_RENDERINGS=1 writes them anew.
+tests/manifests/INVENTORY/ROLE.yaml is what ROLE.create would apply. PLAYRUNNER_WRITE_RENDERINGS=1
+writes them anew.
 """
 
 from __future__ import annotations
@@ -19,22 +21,59 @@ from tests.support.kube.rendering import ROOT, rendered
 STORED = ROOT / "tests" / "manifests"
 VERSIONS = [f"1.{minor}" for minor in range(29, 37)]
 
-# Which roles an inventory is for, in the shapes of the guides; what other steps would register stands beside a role.
-_EFS = {"efs_filesystem": {"FileSystemId": "fs-0123456789abcdef0"}, "efs_mount_targets": {"results": []},
-        "efs_csi_role": {"Arn": "arn:aws:iam::123456789012:role/torchelastic-efs-csi"}}
-_FSX = {"fsx_filesystem": {"FileSystemId": "fs-0123456789abcdef0", "DNSName": "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
-                           "LustreConfiguration": {"MountName": "abcdefgh"}},
-        "fsx_security_group": {"GroupId": "sg-0123456789abcdef0"}, "fsx_subnet_id": "subnet-0123456789abcdef0",
-        "fsx_csi_role": {"Arn": "arn:aws:iam::123456789012:role/my-trn1-cluster-fsx-csi"}}
-_NODES = {"nodes": ["a", "b"], "allocatable": {"cpu": "256", "aws.amazon.com/neuron": "32", "vpc.amazonaws.com/efa": "16"}}
+# Which roles an inventory is for, in the shapes of the guides; what other steps would register
+# stands beside a role.
+_EFS = {
+    "efs_filesystem": {"FileSystemId": "fs-0123456789abcdef0"},
+    "efs_mount_targets": {"results": []},
+    "efs_csi_role": {"Arn": "arn:aws:iam::123456789012:role/torchelastic-efs-csi"},
+}
+_FSX = {
+    "fsx_filesystem": {
+        "FileSystemId": "fs-0123456789abcdef0",
+        "DNSName": "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
+        "LustreConfiguration": {"MountName": "abcdefgh"},
+    },
+    "fsx_security_group": {"GroupId": "sg-0123456789abcdef0"},
+    "fsx_subnet_id": "subnet-0123456789abcdef0",
+    "fsx_csi_role": {"Arn": "arn:aws:iam::123456789012:role/my-trn1-cluster-fsx-csi"},
+}
+_NODES = {
+    "nodes": ["a", "b"],
+    "allocatable": {"cpu": "256", "aws.amazon.com/neuron": "32", "vpc.amazonaws.com/efa": "16"},
+}
 RENDERINGS: dict[str, dict[str, dict[str, Any]]] = {
-    "eks-gpu": {"nvidia": {}, "elastic": {}, "efs": _EFS,
-                "etcd": {"etcd_namespace": "elastic-job", "etcd_name": "etcd-deployment", "etcd_services": ["etcd-service"]}},
-    "eks-trainium": {"neuron": {}, "efa": {}, "etcd": {"etcd_services": ["etcd-server", "etcd-client"]}, "tensorboard": {},
-                     "volcano": {"volcano_nodes": _NODES}, "fsx": _FSX},
-    "eks-cpu": {"etcd": {}, "tensorboard": {"tensorboard_expose": "load_balancer", "tensorboard_tls_secret": "tensorboard-tls"}},
-    "eks-existing": {"nvidia": {"versions": "guide"}, "efa": {"versions": "guide"}, "kubeflow": {},
-                     "node_contract": {"node_contract_groups": [{"name": "gpu", "modules": ["lustre"]}]}},
+    "eks-gpu": {
+        "nvidia": {},
+        "elastic": {},
+        "efs": _EFS,
+        "etcd": {
+            "etcd_namespace": "elastic-job",
+            "etcd_name": "etcd-deployment",
+            "etcd_services": ["etcd-service"],
+        },
+    },
+    "eks-trainium": {
+        "neuron": {},
+        "efa": {},
+        "etcd": {"etcd_services": ["etcd-server", "etcd-client"]},
+        "tensorboard": {},
+        "volcano": {"volcano_nodes": _NODES},
+        "fsx": _FSX,
+    },
+    "eks-cpu": {
+        "etcd": {},
+        "tensorboard": {
+            "tensorboard_expose": "load_balancer",
+            "tensorboard_tls_secret": "tensorboard-tls",
+        },
+    },
+    "eks-existing": {
+        "nvidia": {"versions": "guide"},
+        "efa": {"versions": "guide"},
+        "kubeflow": {},
+        "node_contract": {"node_contract_groups": [{"name": "gpu", "modules": ["lustre"]}]},
+    },
     "gke": {"gke_driver": {}, "nfs": {}},
 }
 CASES = [(inventory, role) for inventory, roles in RENDERINGS.items() for role in roles]
@@ -55,20 +94,26 @@ def test_what_an_inventory_makes_of_a_role_is_as_it_was_reviewed(inventory: str,
     if os.environ.get("PLAYRUNNER_WRITE_RENDERINGS"):
         stored.parent.mkdir(exist_ok=True)
         stored.write_text(text)
-    assert stored.is_file() and text == stored.read_text(), \
-        f"{stored.relative_to(ROOT)} differs: PLAYRUNNER_WRITE_RENDERINGS=1 writes it, git diff shows what changes"
+    assert stored.is_file() and text == stored.read_text(), (
+        f"{stored.relative_to(ROOT)} differs: PLAYRUNNER_WRITE_RENDERINGS=1 writes it, git diff"
+        " shows what changes"
+    )
 
 
 def test_nothing_is_stored_that_nobody_renders() -> None:
     own = {f"{inventory}/{role}.yaml" for inventory, role in CASES}
     roles = {role for _, role in CASES}
-    there = {str(file.relative_to(STORED)) for file in STORED.glob("*/*.yaml") if file.stem in roles}
+    there = {
+        str(file.relative_to(STORED)) for file in STORED.glob("*/*.yaml") if file.stem in roles
+    }
     assert there == own
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_rendering_is_valid_in_every_version(version: str) -> None:
-    validate = pytest.importorskip("kubernetes_validate", reason='manifests are checked with "kubernetes-validate"')
+    validate = pytest.importorskip(
+        "kubernetes_validate", reason='manifests are checked with "kubernetes-validate"'
+    )
     kinds: dict[tuple[str, str], list[str]] = {}
     for title, body in stored().items():
         if not _is_custom(str(body["apiVersion"])):
@@ -76,7 +121,12 @@ def test_every_rendering_is_valid_in_every_version(version: str) -> None:
     assert kinds
     for (api_version, kind), titles in kinds.items():
         # All objects of a kind as one list: the schema of a kind takes longer to read than to use.
-        every = {"apiVersion": api_version, "kind": f"{kind}List", "metadata": {}, "items": [stored()[title] for title in titles]}
+        every = {
+            "apiVersion": api_version,
+            "kind": f"{kind}List",
+            "metadata": {},
+            "items": [stored()[title] for title in titles],
+        }
         try:
             validate.validate(every, version, strict=True)
         except validate.ValidationError as error:
@@ -117,7 +167,9 @@ def stored() -> dict[str, dict[str, Any]]:
 
 def _ports(body: Any) -> Iterator[dict[str, Any]]:
     """The ports of services and containers, wherever they are."""
-    for value in body.values() if isinstance(body, dict) else body if isinstance(body, list) else ():
+    for value in (
+        body.values() if isinstance(body, dict) else body if isinstance(body, list) else ()
+    ):
         yield from _ports(value)
     if isinstance(body, dict) and ("containerPort" in body or "targetPort" in body):
         yield body

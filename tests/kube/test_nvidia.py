@@ -22,21 +22,36 @@ def test_it_is_the_plugin_of_the_guides(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.chdir(ROOT)
     body = plugin(versions="guide")
     pods = body["spec"]["template"]["spec"]
-    assert (body["kind"], body["metadata"]["name"], body["metadata"]["namespace"]) == ("DaemonSet", NAME, "kube-system")
+    assert (body["kind"], body["metadata"]["name"], body["metadata"]["namespace"]) == (
+        "DaemonSet",
+        NAME,
+        "kube-system",
+    )
     assert body["spec"]["template"]["metadata"]["labels"] == {"name": "nvidia-device-plugin-ds"}
     assert container_of(body)["name"] == "nvidia-device-plugin-ctr"
     assert container_of(body)["image"] == "nvidia/k8s-device-plugin:1.0.0-beta4"
     assert container_of(plugin())["image"] == "nvcr.io/nvidia/k8s-device-plugin:v0.14.1"
     assert container_of(body)["env"] == [{"name": "FAIL_ON_INIT_ERROR", "value": "false"}]
-    assert container_of(body)["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    assert container_of(body)["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+    }
     assert pods["priorityClassName"] == "system-node-critical"
     assert pods["volumes"][0]["hostPath"]["path"] == "/var/lib/kubelet/device-plugins"
     tolerated = [(one["key"], one["operator"], one.get("effect")) for one in pods["tolerations"]]
-    assert tolerated[:2] == [("CriticalAddonsOnly", "Exists", None), ("nvidia.com/gpu", "Exists", "NoSchedule")]
+    assert tolerated[:2] == [
+        ("CriticalAddonsOnly", "Exists", None),
+        ("nvidia.com/gpu", "Exists", "NoSchedule"),
+    ]
 
 
 def test_gpus_come_with_it_and_go_with_it(stage: Stage) -> None:
-    node = stage.machine("gpu", "p4d.24xlarge", {"nvidia.com/gpu": 8}, taints=[{"key": "nvidia.com/gpu", "effect": "NoSchedule"}])
+    node = stage.machine(
+        "gpu",
+        "p4d.24xlarge",
+        {"nvidia.com/gpu": 8},
+        taints=[{"key": "nvidia.com/gpu", "effect": "NoSchedule"}],
+    )
     assert stage.allocatable(node, "nvidia.com/gpu") == "0"
     assert stage.create("nvidia", check=True).changed == ["nvidia : nvidia device plugin"]
     made = stage.create("nvidia")
@@ -57,7 +72,9 @@ def test_one_that_came_with_the_cluster_is_used_as_it_is(stage: Stage) -> None:
     try:
         assert stage.create("nvidia").code == 0
         refused = stage.create("nvidia", nvidia_use_existing=False)
-        assert refused.code == 2 and f"DaemonSet kube-system/{NAME} exists" in refused.messages, refused.messages
+        assert refused.code == 2 and f"DaemonSet kube-system/{NAME} exists" in refused.messages, (
+            refused.messages
+        )
         assert stage.delete("nvidia").code == 0
         there = stage.object("apps/v1", "daemonsets", NAME, "kube-system")
         assert container_of(there)["image"] == "theirs/k8s-device-plugin:1"
@@ -67,22 +84,41 @@ def test_one_that_came_with_the_cluster_is_used_as_it_is(stage: Stage) -> None:
         stage.awaited(lambda: stage.object("apps/v1", "daemonsets", NAME, "kube-system") is None)
 
 
-def test_where_others_bring_the_gpus_it_is_left_to_them(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_others_bring_the_gpus_it_is_left_to_them(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("playrunner.kube.nodes.offers.FADING_SECONDS", 0.5)
     node = stage.node("theirs", "g4dn.xlarge", {"nvidia.com/gpu": 1})
     assert stage.create("nvidia", check=True).changed == []
     made = stage.create("nvidia")
     (warning,) = made.values["nvidia : nvidia device plugin"]["warnings"]
-    assert made.changed == [] and warning == f"{node} offers nvidia.com/gpu already: nvidia is left to whoever brings it"
+    assert (
+        made.changed == []
+        and warning == f"{node} offers nvidia.com/gpu already: nvidia is left to whoever brings it"
+    )
     assert stage.object("apps/v1", "daemonsets", NAME, "kube-system") is None
-    assert stage.create("nvidia", check=True, nvidia_use_existing=False).changed == ["nvidia : nvidia device plugin"]
+    assert stage.create("nvidia", check=True, nvidia_use_existing=False).changed == [
+        "nvidia : nvidia device plugin"
+    ]
 
 
 def test_a_field_that_somebody_else_took_is_reported_with_its_owner(stage: Stage) -> None:
     assert stage.create("nvidia").code == 0
-    taken = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": NAME}, "spec": {"template": {"spec": {
-        "priorityClassName": "system-cluster-critical"}}}}
-    path = f"/apis/apps/v1/namespaces/kube-system/daemonsets/{NAME}?fieldManager=somebody&force=true"
-    assert stage.api.call("PATCH", path, taken, "application/apply-patch+yaml")["kind"] == "DaemonSet"
+    taken = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": NAME},
+        "spec": {"template": {"spec": {"priorityClassName": "system-cluster-critical"}}},
+    }
+    path = (
+        f"/apis/apps/v1/namespaces/kube-system/daemonsets/{NAME}?fieldManager=somebody&force=true"
+    )
+    assert (
+        stage.api.call("PATCH", path, taken, "application/apply-patch+yaml")["kind"] == "DaemonSet"
+    )
     refused = stage.create("nvidia")
-    assert refused.code == 2 and "somebody" in refused.messages and "priorityClassName" in refused.messages, refused.messages
+    assert (
+        refused.code == 2
+        and "somebody" in refused.messages
+        and "priorityClassName" in refused.messages
+    ), refused.messages

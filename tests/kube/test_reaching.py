@@ -1,4 +1,5 @@
-"""Roles in a cluster find it: by the inventory, by --kubeconfig, or because the same play makes it; and say when they cannot."""
+"""Roles in a cluster find it: by the inventory, by --kubeconfig, or because the same play makes it;
+and say when they cannot."""
 
 from __future__ import annotations
 
@@ -24,7 +25,10 @@ NAME = "nvidia-device-plugin-daemonset"
 
 
 def test_a_kubeconfig_of_the_command_line_wins_over_the_inventory(stage: Stage) -> None:
-    stage.variables |= {"kubeconfig": str(stage.folder / "not-there.yaml"), "kube_context": "nobody"}
+    stage.variables |= {
+        "kubeconfig": str(stage.folder / "not-there.yaml"),
+        "kube_context": "nobody",
+    }
     lost = stage.invoke("nvidia.create", "--json")
     assert lost.code == 2 and "not-there.yaml" in lost.out, lost.text
     flag = ("--kubeconfig", str(stage.api.kubeconfig))
@@ -33,18 +37,24 @@ def test_a_kubeconfig_of_the_command_line_wins_over_the_inventory(stage: Stage) 
     shown = stage.invoke("nvidia.status", "--json", *flag)
     assert [row["state"] for row in shown.data["things"]] == ["there"]
     gone = stage.invoke("nvidia.delete", "--yes", *flag)
-    assert gone.code == 0 and stage.object("apps/v1", "daemonsets", NAME, "kube-system") is None, gone.text
+    assert gone.code == 0 and stage.object("apps/v1", "daemonsets", NAME, "kube-system") is None, (
+        gone.text
+    )
 
 
 def test_names_with_a_dash_are_roles_with_an_underscore(stage: Stage) -> None:
     checked = stage.invoke("gke-driver.check", "--json", "--exit-code")
-    assert checked.code == 3 and [one["step"] for one in checked.data["results"]] == ["gke_driver : gke driver installer"]
+    assert checked.code == 3 and [one["step"] for one in checked.data["results"]] == [
+        "gke_driver : gke driver installer"
+    ]
     assert stage.invoke("node-contract.check", "--json").code == 0
 
 
 def test_a_context_that_is_not_there_is_named_with_those_that_are(stage: Stage) -> None:
     lost = stage.create("nvidia", kube_context="torchelastic")
-    assert lost.code == 2 and 'there is no context "torchelastic"; there are: sandbox' in lost.messages, lost.messages
+    assert (
+        lost.code == 2 and 'there is no context "torchelastic"; there are: sandbox' in lost.messages
+    ), lost.messages
 
 
 class Account:
@@ -55,10 +65,18 @@ class Account:
         self.kubeconfig = folder / "kubeconfig.yaml"
 
     def options(self, **more: Any) -> Options:
-        variables = {"cluster_name": self.own, "aws_region": self.aws.up.region, "aws_endpoint_url": self.aws.up.endpoint_url,
-                     "aws_profile": "sandbox", "aws_credentials_file": str(self.aws.root / "aws-credentials"),
-                     "network_zones": ["us-west-2a", "us-west-2b"], "network_nat": "none",
-                     "kubeconfig": str(self.kubeconfig), "eks_kubeconfig_path": str(self.kubeconfig), **more}
+        variables = {
+            "cluster_name": self.own,
+            "aws_region": self.aws.up.region,
+            "aws_endpoint_url": self.aws.up.endpoint_url,
+            "aws_profile": "sandbox",
+            "aws_credentials_file": str(self.aws.root / "aws-credentials"),
+            "network_zones": ["us-west-2a", "us-west-2b"],
+            "network_nat": "none",
+            "kubeconfig": str(self.kubeconfig),
+            "eks_kubeconfig_path": str(self.kubeconfig),
+            **more,
+        }
         file = self.folder / "account.yaml"
         file.write_text(yaml.safe_dump({"all": {"vars": variables}}))
         return Options((str(ROOT / "inventories" / "eks-gpu.yaml"), str(file)), yes=True, json=True)
@@ -66,7 +84,9 @@ class Account:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PretendAws]:
-    pytest.importorskip("moto", reason='the pretend AWS needs moto: pip install "playrunner[sandbox]"')
+    pytest.importorskip(
+        "moto", reason='the pretend AWS needs moto: pip install "playrunner[sandbox]"'
+    )
     from playrunner.sandbox.aws.api import process
 
     root = tmp_path_factory.mktemp("account")
@@ -92,10 +112,17 @@ def create(account: Account, *roles: str, **more: Any) -> dict[str, str]:
     return {one["step"]: one["status"] for one in results}
 
 
-def test_what_is_in_a_cluster_waits_for_it_and_goes_before_it(account: Account, cluster: Api) -> None:
-    """A sandbox's API stands where the pretend EKS has none; its context carries the name that EKS's would."""
+def test_what_is_in_a_cluster_waits_for_it_and_goes_before_it(
+    account: Account, cluster: Api
+) -> None:
+    """A sandbox's API stands where the pretend EKS has none; its context carries the name that
+    EKS's would."""
     known, more = yaml.safe_load(cluster.kubeconfig.read_text()), {"eks_kubeconfig": False}
-    content = {**known, "contexts": [{**known["contexts"][0], "name": account.own}], "current-context": account.own}
+    content = {
+        **known,
+        "contexts": [{**known["contexts"][0], "name": account.own}],
+        "current-context": account.own,
+    }
     account.kubeconfig.write_text(yaml.safe_dump(content))
     made = create(account, "eks", "nvidia", **more)
     order = list(made)
@@ -103,18 +130,25 @@ def test_what_is_in_a_cluster_waits_for_it_and_goes_before_it(account: Account, 
     assert cluster.get(f"/apis/apps/v1/namespaces/kube-system/daemonsets/{NAME}")
     code, text = heard(lambda: tear_down(replace(account.options(**more), json=False), True))
     gone = [line for line in text.splitlines() if line.startswith("gone ")]
-    first, last = (next(at for at, line in enumerate(gone) if what in line) for what in ("nvidia device plugin", "eks cluster"))
+    first, last = (
+        next(at for at, line in enumerate(gone) if what in line)
+        for what in ("nvidia device plugin", "eks cluster")
+    )
     assert code == 0 and first < last, text
     assert cluster.get(f"/apis/apps/v1/namespaces/kube-system/daemonsets/{NAME}") is None
 
 
-def test_what_is_in_a_cluster_that_goes_is_not_missed_when_its_api_is_gone(account: Account) -> None:
+def test_what_is_in_a_cluster_that_goes_is_not_missed_when_its_api_is_gone(
+    account: Account,
+) -> None:
     create(account, "eks")
     code, text = heard(lambda: tear_down(account.options(), True))
     assert code == 0 and "eks : eks cluster" in json.loads(text)["removed"], text
 
 
-def test_teardown_of_an_inventory_without_a_cluster_looks_into_none(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_teardown_of_an_inventory_without_a_cluster_looks_into_none(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KUBECONFIG", str(account.folder / "of-somebody-else.yaml"))
     code, text = heard(lambda: tear_down(account.options(kubeconfig="", kube_context=""), True))
     assert code == 0 and json.loads(text)["left"]["leftovers"] == 0, text

@@ -1,4 +1,5 @@
-"""volcano: its programs, its admission and a queue that jobs fit into; and what it does while admission does not answer."""
+"""volcano: its programs, its admission and a queue that jobs fit into; and what it does while
+admission does not answer."""
 
 from __future__ import annotations
 
@@ -14,7 +15,12 @@ from tests.support.kube.addon_stage import Stage
 from tests.support.kube.rendering import container_of
 from tests.support.kube.webhook import Webhook
 
-KINDS = ("jobs.batch.volcano.sh", "commands.bus.volcano.sh", "podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh")
+KINDS = (
+    "jobs.batch.volcano.sh",
+    "commands.bus.volcano.sh",
+    "podgroups.scheduling.volcano.sh",
+    "queues.scheduling.volcano.sh",
+)
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
 
@@ -31,15 +37,25 @@ def test_volcano_comes_once_and_goes_without_a_trace(stage: Stage) -> None:
     gone = stage.delete("volcano")
     assert gone.code == 0, gone.data
     assert stage.object("v1", "namespaces", "volcano-system") is None
-    assert not [kind for kind in KINDS if stage.object("apiextensions.k8s.io/v1", "customresourcedefinitions", kind)]
-    assert not [hook for hook in stage.api.get(HOOKS)["items"] if "volcano" in hook["metadata"]["name"]]
+    assert not [
+        kind
+        for kind in KINDS
+        if stage.object("apiextensions.k8s.io/v1", "customresourcedefinitions", kind)
+    ]
+    assert not [
+        hook for hook in stage.api.get(HOOKS)["items"] if "volcano" in hook["metadata"]["name"]
+    ]
 
 
 def test_the_queue_holds_what_the_nodes_have_unless_it_is_told_otherwise(stage: Stage) -> None:
     made = stage.create("volcano")
     assert made.code == 0, made.messages
     assert (_queue(stage)["weight"], _queue(stage)["reclaimable"]) == (1, False)
-    assert _cores(_queue(stage)["capability"]["cpu"]) == sum(map(_cores_of, stage.objects("v1", "nodes"))) > 0
+    assert (
+        _cores(_queue(stage)["capability"]["cpu"])
+        == sum(map(_cores_of, stage.objects("v1", "nodes")))
+        > 0
+    )
     assert _queue(stage)["capability"]["memory"].endswith("Ki")
     small = stage.create("volcano", volcano_queue_capability={"cpu": 2})
     assert small.changed == ["volcano : volcano queue"], small.statuses
@@ -49,10 +65,20 @@ def test_the_queue_holds_what_the_nodes_have_unless_it_is_told_otherwise(stage: 
 
 
 def test_a_group_that_may_grow_counts_at_its_largest(stage: Stage) -> None:
-    """Otherwise a job that needs more nodes than there are now would wait for ever, and nobody would add them."""
-    node = stage.node("one", "g4dn.xlarge", {"cpu": "3920m", "memory": "15Gi", "nvidia.com/gpu": 1}, {"group": "gpu-nodes"})
-    made = stage.create("volcano", volcano_queue_nodes={"own": stage.own}, volcano_group_label="group",
-                        volcano_group_sizes={"gpu-nodes": 8})
+    """Otherwise a job that needs more nodes than there are now would wait for ever, and nobody
+    would add them."""
+    node = stage.node(
+        "one",
+        "g4dn.xlarge",
+        {"cpu": "3920m", "memory": "15Gi", "nvidia.com/gpu": 1},
+        {"group": "gpu-nodes"},
+    )
+    made = stage.create(
+        "volcano",
+        volcano_queue_nodes={"own": stage.own},
+        volcano_group_label="group",
+        volcano_group_sizes={"gpu-nodes": 8},
+    )
     assert made.code == 0, made.messages
     assert made.values["volcano : volcano nodes"]["nodes"] == [node]
     told = _queue(stage)["capability"]
@@ -60,7 +86,9 @@ def test_a_group_that_may_grow_counts_at_its_largest(stage: Stage) -> None:
     assert told["memory"] == f"{8 * 15 * 2**20}Ki"
 
 
-def test_an_admission_that_refuses_for_the_first_seconds_is_waited_for_and_one_that_never_answers_is_named(stage: Stage) -> None:
+def test_an_admission_that_refuses_for_the_first_seconds_is_waited_for_and_one_that_never_answers_is_named(
+    stage: Stage,
+) -> None:
     """Another webhook judges queues; nobody answers for it, then somebody refuses."""
     made = stage.create("volcano")
     assert made.code == 0, made.messages
@@ -68,39 +96,101 @@ def test_an_admission_that_refuses_for_the_first_seconds_is_waited_for_and_one_t
         late = stage.create("volcano", volcano_queue_weight=2, volcano_timeout=2)
         later(2.0, lambda: stage.api.call("DELETE", f"{HOOKS}/{stage.own}"))
         waited = stage.create("volcano", volcano_queue_weight=3)
-    assert late.code == 2 and "late.example.com" in late.messages and "kubectl" in late.messages, late.messages
+    assert late.code == 2 and "late.example.com" in late.messages and "kubectl" in late.messages, (
+        late.messages
+    )
     assert waited.code == 0 and _queue(stage)["weight"] == 3, waited.messages
-    with Webhook(allowed=False, message="queues are the platform team's") as webhook, \
-            _judging_queues(stage, {"url": webhook.url, "caBundle": webhook.authority}):
+    with (
+        Webhook(allowed=False, message="queues are the platform team's") as webhook,
+        _judging_queues(stage, {"url": webhook.url, "caBundle": webhook.authority}),
+    ):
         refused = stage.create("volcano", volcano_queue_weight=4)
-    assert refused.code == 2 and "queues are the platform team's" in refused.messages, refused.messages
+    assert refused.code == 2 and "queues are the platform team's" in refused.messages, (
+        refused.messages
+    )
 
 
 def _is_as_the_facts_have_it(stage: Stage) -> None:
-    programs = {"admission": "vc-webhook-manager", "controllers": "vc-controller-manager", "scheduler": "vc-scheduler"}
+    programs = {
+        "admission": "vc-webhook-manager",
+        "controllers": "vc-controller-manager",
+        "scheduler": "vc-scheduler",
+    }
     for name, program in programs.items():
         deployment = stage.object("apps/v1", "deployments", f"volcano-{name}", "volcano-system")
         assert container_of(deployment)["image"] == f"volcanosh/{program}:v1.15.1"
-    (port,) = stage.object("v1", "services", "volcano-admission-service", "volcano-system")["spec"]["ports"]
+    (port,) = stage.object("v1", "services", "volcano-admission-service", "volcano-system")["spec"][
+        "ports"
+    ]
     assert (port["port"], port["targetPort"]) == (443, 8443)
-    told = stage.object("v1", "configmaps", "volcano-scheduler-configmap", "volcano-system")["data"]["volcano-scheduler.conf"]
-    assert yaml.safe_load(told) == {"actions": "enqueue, allocate, backfill", "tiers": [
-        {"plugins": [{"name": name} for name in ("priority", "gang", "conformance")]},
-        {"plugins": [{"name": name} for name in ("overcommit", "drf", "predicates", "proportion", "nodeorder", "binpack")]}]}
-    assert stage.object("batch/v1", "jobs", "volcano-admission-init", "volcano-system")["status"]["succeeded"] == 1
+    told = stage.object("v1", "configmaps", "volcano-scheduler-configmap", "volcano-system")[
+        "data"
+    ]["volcano-scheduler.conf"]
+    assert yaml.safe_load(told) == {
+        "actions": "enqueue, allocate, backfill",
+        "tiers": [
+            {"plugins": [{"name": name} for name in ("priority", "gang", "conformance")]},
+            {
+                "plugins": [
+                    {"name": name}
+                    for name in (
+                        "overcommit",
+                        "drf",
+                        "predicates",
+                        "proportion",
+                        "nodeorder",
+                        "binpack",
+                    )
+                ]
+            },
+        ],
+    }
+    assert (
+        stage.object("batch/v1", "jobs", "volcano-admission-init", "volcano-system")["status"][
+            "succeeded"
+        ]
+        == 1
+    )
     assert stage.object("v1", "secrets", "volcano-admission-secret", "volcano-system")
-    hooks = [hook for one in stage.api.get(HOOKS)["items"] if "volcano" in one["metadata"]["name"] for hook in one["webhooks"]]
-    assert {hook["name"] for hook in hooks} == {"validatejob.volcano.sh", "validatequeue.volcano.sh"}
+    hooks = [
+        hook
+        for one in stage.api.get(HOOKS)["items"]
+        if "volcano" in one["metadata"]["name"]
+        for hook in one["webhooks"]
+    ]
+    assert {hook["name"] for hook in hooks} == {
+        "validatejob.volcano.sh",
+        "validatequeue.volcano.sh",
+    }
     assert {(hook["failurePolicy"], hook["timeoutSeconds"]) for hook in hooks} == {("Fail", 10)}
 
 
 @contextmanager
 def _judging_queues(stage: Stage, client: dict[str, Any]) -> Iterator[None]:
-    rule = {"apiGroups": ["scheduling.volcano.sh"], "apiVersions": ["*"], "resources": ["queues"],
-            "operations": ["CREATE", "UPDATE"]}
-    stage.api.call("POST", HOOKS, {"metadata": {"name": stage.own}, "webhooks": [{
-        "name": "late.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail",
-        "timeoutSeconds": 2, "rules": [rule], "clientConfig": client}]})
+    rule = {
+        "apiGroups": ["scheduling.volcano.sh"],
+        "apiVersions": ["*"],
+        "resources": ["queues"],
+        "operations": ["CREATE", "UPDATE"],
+    }
+    stage.api.call(
+        "POST",
+        HOOKS,
+        {
+            "metadata": {"name": stage.own},
+            "webhooks": [
+                {
+                    "name": "late.example.com",
+                    "admissionReviewVersions": ["v1"],
+                    "sideEffects": "None",
+                    "failurePolicy": "Fail",
+                    "timeoutSeconds": 2,
+                    "rules": [rule],
+                    "clientConfig": client,
+                }
+            ],
+        },
+    )
     try:
         yield
     finally:

@@ -11,13 +11,18 @@ from playrunner.aws.client import Account, Aws, AwsSettings
 from tests.sandbox.conftest import aws, aws_server  # noqa: F401
 from tests.support.aws.sandbox import PretendAws
 
-HASTE = 100  # a second of waiting takes a hundredth: life cycles here are that much shorter than the real ones
+# A second of waiting takes a hundredth: life cycles here are that much shorter than the real ones
+HASTE = 100
 
 
 @pytest.fixture(scope="session")
 def account(aws_server: PretendAws) -> Account:  # noqa: F811
     """One for all tests: boto3 takes a second to make its clients."""
-    return Account(AwsSettings(**{name.removeprefix("aws_"): value for name, value in variables_of(aws_server).items()}))
+    return Account(
+        AwsSettings(
+            **{name.removeprefix("aws_"): value for name, value in variables_of(aws_server).items()}
+        )
+    )
 
 
 @pytest.fixture
@@ -32,5 +37,9 @@ def sleep() -> Callable[[float], None]:
 
 def variables_of(aws: PretendAws) -> dict[str, str]:  # noqa: F811
     """What an inventory says to come there."""
-    return {"aws_region": aws.up.region, "aws_profile": "sandbox", "aws_endpoint_url": aws.up.endpoint_url,
-            "aws_credentials_file": str(aws.root / "aws-credentials")}
+    return {
+        "aws_region": aws.up.region,
+        "aws_profile": "sandbox",
+        "aws_endpoint_url": aws.up.endpoint_url,
+        "aws_credentials_file": str(aws.root / "aws-credentials"),
+    }

@@ -46,7 +46,9 @@ def test_an_empty_account_exits_with_0(auditor: Auditor) -> None:
     assert auditor("--all", "--expired")[0] == 0
 
 
-def test_leftovers_exit_with_7_and_are_shown_with_their_cost(aws: PretendAws, auditor: Auditor) -> None:
+def test_leftovers_exit_with_7_and_are_shown_with_their_cost(
+    aws: PretendAws, auditor: Auditor
+) -> None:
     stack = Builder(aws, "demo")
     stack.network()
     code, text = auditor()
@@ -59,7 +61,9 @@ def test_leftovers_exit_with_7_and_are_shown_with_their_cost(aws: PretendAws, au
     assert "$36.50 a month" in heading  # the gateway and its address
 
 
-def test_the_inventory_names_the_stack_and_all_shows_every_one(aws: PretendAws, auditor: Auditor) -> None:
+def test_the_inventory_names_the_stack_and_all_shows_every_one(
+    aws: PretendAws, auditor: Auditor
+) -> None:
     Builder(aws, "forgotten").shelves()
     assert auditor()[0] == 0
     code, text = auditor("--all")
@@ -73,8 +77,12 @@ def test_expired_shows_only_what_is_past_its_time(aws: PretendAws, auditor: Audi
     new.list = [tag for tag in new.list if tag["Key"] != "playrunner:expires"]
     for stack in (old, new):
         aws.client("ecr").create_repository(repositoryName=stack.name, tags=stack.list)
-    aws.client("ecr").tag_resource(resourceArn=aws.client("ecr").describe_repositories(repositoryNames=["old"])["repositories"][0][
-        "repositoryArn"], tags=[{"Key": "playrunner:expires", "Value": "2020-01-01T00:00:00Z"}])
+    aws.client("ecr").tag_resource(
+        resourceArn=aws.client("ecr").describe_repositories(repositoryNames=["old"])[
+            "repositories"
+        ][0]["repositoryArn"],
+        tags=[{"Key": "playrunner:expires", "Value": "2020-01-01T00:00:00Z"}],
+    )
     code, text = auditor("--all", "--expired")
     assert code == 7
     assert text.startswith("old  ") and "expired" in text and "new" not in text
@@ -87,11 +95,17 @@ def test_json_tells_the_same(aws: PretendAws, auditor: Auditor) -> None:
     assert (code, said["exit_code"], said["leftovers"], said["not_priced"]) == (7, 7, 3, 1)
     [stack] = said["clusters"]
     assert (stack["cluster"], stack["who"]) == ("demo", ["ada"])
-    assert {thing["kind"] for thing in stack["things"]} == {"ECR repository", "log group", "S3 bucket"}
+    assert {thing["kind"] for thing in stack["things"]} == {
+        "ECR repository",
+        "log group",
+        "S3 bucket",
+    }
     assert said["prices"]["dated"]
 
 
-def test_no_key_is_shown_and_a_wrong_one_is_told_plainly(aws: PretendAws, auditor: Auditor, tmp_path: Path) -> None:
+def test_no_key_is_shown_and_a_wrong_one_is_told_plainly(
+    aws: PretendAws, auditor: Auditor, tmp_path: Path
+) -> None:
     Builder(aws, "demo").network()
     _, text = auditor("--json")
     assert aws.up.secret_access_key not in text + auditor.err

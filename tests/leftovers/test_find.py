@@ -39,8 +39,17 @@ def test_a_thing_tells_who_made_it_when_and_what_it_costs(aws: PretendAws, clien
     stack = Builder(aws, "demo")
     stack.network()
     nat = next(one for one in find(client, "demo") if one.kind == "NAT gateway")
-    assert (nat.id, nat.name, nat.who, nat.run) == (stack.nat, "demo-natgateway", "ada", "20260102-030405-abcdef")
-    assert (nat.expires, nat.monthly_dollars, nat.owned) == ("2026-01-02T11:00:00Z", 0.045 * 730, True)
+    assert (nat.id, nat.name, nat.who, nat.run) == (
+        stack.nat,
+        "demo-natgateway",
+        "ada",
+        "20260102-030405-abcdef",
+    )
+    assert (nat.expires, nat.monthly_dollars, nat.owned) == (
+        "2026-01-02T11:00:00Z",
+        0.045 * 730,
+        True,
+    )
     vpc = next(one for one in find(client, "demo") if one.kind == "VPC")
     assert vpc.since.startswith("2026-01-0")  # EC2 does not tell; the run's id does
 
@@ -51,7 +60,9 @@ def test_what_is_not_priced_says_so(aws: PretendAws, client: Aws) -> None:
     assert bucket.monthly_dollars is None
 
 
-def test_what_a_cluster_made_is_found_though_it_carries_no_mark(aws: PretendAws, client: Aws) -> None:
+def test_what_a_cluster_made_is_found_though_it_carries_no_mark(
+    aws: PretendAws, client: Aws
+) -> None:
     stack = Builder(aws, "demo").everything()
     found = find(client, "demo")
     unmarked = {one.id: one for one in found if not one.owned}
@@ -70,7 +81,9 @@ def test_what_a_cluster_made_is_found_after_the_cluster(aws: PretendAws, client:
     assert ids(found, "log group") == {"/aws/eks/demo/cluster"}
 
 
-def test_a_cluster_of_another_name_is_known_by_it_when_it_is_gone(aws: PretendAws, client: Aws) -> None:
+def test_a_cluster_of_another_name_is_known_by_it_when_it_is_gone(
+    aws: PretendAws, client: Aws
+) -> None:
     Builder(aws, "demo").shelves()
     other = Builder(aws, "", "train")
     other.network()
@@ -79,25 +92,39 @@ def test_a_cluster_of_another_name_is_known_by_it_when_it_is_gone(aws: PretendAw
     assert ids(find(client, "demo", known_as=["train"]), "volume") == {other.claim}
 
 
-def test_a_cluster_of_our_stacks_name_that_is_not_ours_keeps_what_it_made(aws: PretendAws, client: Aws) -> None:
+def test_a_cluster_of_our_stacks_name_that_is_not_ours_keeps_what_it_made(
+    aws: PretendAws, client: Aws
+) -> None:
     Builder(aws, "demo").shelves()
     other = Builder(aws, "", "demo")
     other.network()
     other.kubernetes()
     other.made_by_the_cluster()
-    assert {one.kind for one in find(client, "demo")} == {"ECR repository", "log group", "S3 bucket"}
+    assert {one.kind for one in find(client, "demo")} == {
+        "ECR repository",
+        "log group",
+        "S3 bucket",
+    }
     assert ids(find(client, None), "log group") == {"/demo/jobs"}
 
 
-def test_a_cluster_that_others_run_on_machines_of_their_own_keeps_what_it_made(aws: PretendAws, client: Aws) -> None:
+def test_a_cluster_that_others_run_on_machines_of_their_own_keeps_what_it_made(
+    aws: PretendAws, client: Aws
+) -> None:
     Builder(aws, "demo").shelves()
     other = Builder(aws, "", "demo")
     other.network()
     other.made_by_the_cluster()
     assert other.claim in ids(find(client, "demo"), "volume")  # nobody runs it any more
     machine = other.unmarked_machine()
-    aws.client("ec2").create_tags(Resources=[machine], Tags=[{"Key": "kubernetes.io/cluster/demo", "Value": "owned"}])
-    assert {one.kind for one in find(client, "demo")} == {"ECR repository", "log group", "S3 bucket"}
+    aws.client("ec2").create_tags(
+        Resources=[machine], Tags=[{"Key": "kubernetes.io/cluster/demo", "Value": "owned"}]
+    )
+    assert {one.kind for one in find(client, "demo")} == {
+        "ECR repository",
+        "log group",
+        "S3 bucket",
+    }
 
 
 def test_each_stack_has_its_own(aws: PretendAws, client: Aws) -> None:
@@ -111,7 +138,9 @@ def test_each_stack_has_its_own(aws: PretendAws, client: Aws) -> None:
     assert find(client, "three") == []
 
 
-def test_a_machine_that_nobody_marked_in_our_vpc_is_listed_but_stays(aws: PretendAws, client: Aws) -> None:
+def test_a_machine_that_nobody_marked_in_our_vpc_is_listed_but_stays(
+    aws: PretendAws, client: Aws
+) -> None:
     stack = Builder(aws, "demo")
     stack.network()
     made = stack.unmarked_machine()
@@ -120,11 +149,16 @@ def test_a_machine_that_nobody_marked_in_our_vpc_is_listed_but_stays(aws: Preten
     assert "nothing shows that we made it" in machine.why
 
 
-def test_a_file_system_of_others_that_is_mounted_in_our_vpc_loses_only_its_targets_there(aws: PretendAws, client: Aws) -> None:
+def test_a_file_system_of_others_that_is_mounted_in_our_vpc_loses_only_its_targets_there(
+    aws: PretendAws, client: Aws
+) -> None:
     stack, efs = Builder(aws, "demo"), aws.client("efs")
     stack.network()
     data = efs.create_file_system(CreationToken="theirs")["FileSystemId"]
-    until(lambda: efs.describe_file_systems()["FileSystems"][0]["LifeCycleState"], lambda state: state == "available")
+    until(
+        lambda: efs.describe_file_systems()["FileSystems"][0]["LifeCycleState"],
+        lambda state: state == "available",
+    )
     target = efs.create_mount_target(FileSystemId=data, SubnetId=stack.subnets[0])["MountTargetId"]
     found = find(client, "demo")
     assert ids(found, "EFS mount target") == {target}
@@ -141,7 +175,9 @@ def test_ours_in_a_cluster_of_others_is_found(aws: PretendAws, client: Aws) -> N
     eks.create_addon(clusterName="theirs", addonName="coredns")
     role = aws.role("pods", "pods.eks.amazonaws.com")
     eks.create_access_entry(clusterName="theirs", principalArn=role, tags=tags)
-    eks.create_pod_identity_association(clusterName="theirs", namespace="default", serviceAccount="a", roleArn=role, tags=tags)
+    eks.create_pod_identity_association(
+        clusterName="theirs", namespace="default", serviceAccount="a", roleArn=role, tags=tags
+    )
     found = find(client, "demo")
     assert {one.kind for one in found} == {"nodegroup", *GUESTS}
     assert ids(found, "EKS add-on") == {"vpc-cni"}

@@ -1,4 +1,5 @@
-"""Removing: in order, until each is gone; what cannot go is named with the reason, and nothing of others is touched."""
+"""Removing: in order, until each is gone; what cannot go is named with the reason, and nothing of
+others is touched."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ def quiet(text: str) -> None:
     return None
 
 
-def test_a_whole_stack_goes_and_the_neighbours_stay_as_they_are(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+def test_a_whole_stack_goes_and_the_neighbours_stay_as_they_are(
+    aws: PretendAws, client: Aws, sleep: Sleep
+) -> None:
     neighbours(aws)
     settle(aws)
     before = listing(aws)
@@ -29,7 +32,9 @@ def test_a_whole_stack_goes_and_the_neighbours_stay_as_they_are(aws: PretendAws,
 
 
 @pytest.mark.parametrize("steps", range(1, len(Builder.STEPS)))
-def test_a_stack_goes_from_any_partial_state(aws: PretendAws, client: Aws, sleep: Sleep, steps: int) -> None:
+def test_a_stack_goes_from_any_partial_state(
+    aws: PretendAws, client: Aws, sleep: Sleep, steps: int
+) -> None:
     before = listing(aws)
     stack = Builder(aws, "demo")
     for step in Builder.STEPS[:steps]:
@@ -38,7 +43,9 @@ def test_a_stack_goes_from_any_partial_state(aws: PretendAws, client: Aws, sleep
     assert listing(aws) == before
 
 
-def test_one_removal_of_what_was_found_is_enough_and_another_finds_it_gone(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+def test_one_removal_of_what_was_found_is_enough_and_another_finds_it_gone(
+    aws: PretendAws, client: Aws, sleep: Sleep
+) -> None:
     Builder(aws, "demo").everything()
     found = find(client, "demo")
     assert remove(client, found, sleep, quiet) == []
@@ -57,17 +64,23 @@ def test_what_is_still_being_made_is_waited_for(aws: PretendAws, client: Aws, sl
     assert sweep(client, "demo", sleep, quiet) == []
 
 
-def test_interfaces_that_outlive_their_load_balancer_are_waited_for(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+def test_interfaces_that_outlive_their_load_balancer_are_waited_for(
+    aws: PretendAws, client: Aws, sleep: Sleep
+) -> None:
     stack = Builder(aws, "demo")
     stack.network()
     stack.made_by_the_cluster()
     aws.delays(elb__interface__linger=1.5)
     said: list[str] = []
     assert sweep(client, "demo", sleep, said.append) == []
-    assert any(text.startswith("waiting: network interface") and "held by ELB" in text for text in said)
+    assert any(
+        text.startswith("waiting: network interface") and "held by ELB" in text for text in said
+    )
 
 
-def test_what_may_not_be_removed_is_named_with_the_reason_and_the_cost(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+def test_what_may_not_be_removed_is_named_with_the_reason_and_the_cost(
+    aws: PretendAws, client: Aws, sleep: Sleep
+) -> None:
     stack = Builder(aws, "demo")
     stack.network()
     aws.fault("deny", service="ec2", action="DeleteNatGateway")
@@ -76,17 +89,28 @@ def test_what_may_not_be_removed_is_named_with_the_reason_and_the_cost(aws: Pret
     assert gateway.id == stack.nat
     assert gateway.monthly_dollars == pytest.approx(32.85)
     assert "delete_nat_gateway" in gateway.why and "docs/aws-permissions.md" in gateway.why
-    assert set(left) == {"NAT gateway", "elastic IP", "network interface", "internet gateway", "subnet", "VPC"}
+    assert set(left) == {
+        "NAT gateway",
+        "elastic IP",
+        "network interface",
+        "internet gateway",
+        "subnet",
+        "VPC",
+    }
     assert f"NAT Gateway {stack.nat}" in left["subnet"].why
 
 
-def test_a_group_that_others_name_is_left_and_theirs_stays(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+def test_a_group_that_others_name_is_left_and_theirs_stays(
+    aws: PretendAws, client: Aws, sleep: Sleep
+) -> None:
     other, ec2 = Builder(aws, "", "theirs"), aws.client("ec2")
     other.network()
     stack = Builder(aws, "demo")
     stack.vpc = other.vpc
     stack.groups()
-    theirs = ec2.create_security_group(GroupName="theirs", Description="theirs", VpcId=other.vpc)["GroupId"]
+    theirs = ec2.create_security_group(GroupName="theirs", Description="theirs", VpcId=other.vpc)[
+        "GroupId"
+    ]
     rule = {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": stack.group}]}
     ec2.authorize_security_group_ingress(GroupId=theirs, IpPermissions=[rule])
     look = lambda: ec2.describe_security_groups(GroupIds=[theirs])["SecurityGroups"]  # noqa: E731
@@ -97,7 +121,9 @@ def test_a_group_that_others_name_is_left_and_theirs_stays(aws: PretendAws, clie
     assert look() == before
 
 
-def test_a_policy_that_others_have_attached_is_left_on_their_role(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+def test_a_policy_that_others_have_attached_is_left_on_their_role(
+    aws: PretendAws, client: Aws, sleep: Sleep
+) -> None:
     stack, iam = Builder(aws, "demo"), aws.client("iam")
     stack.identity()
     aws.role("theirs", "ec2.amazonaws.com")
@@ -108,16 +134,23 @@ def test_a_policy_that_others_have_attached_is_left_on_their_role(aws: PretendAw
     assert "held by theirs" in left.why
 
 
-def test_an_unmarked_machine_in_our_vpc_is_left_running(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+def test_an_unmarked_machine_in_our_vpc_is_left_running(
+    aws: PretendAws, client: Aws, sleep: Sleep
+) -> None:
     stack = Builder(aws, "demo")
     stack.network()
     stack.unmarked_machine()
     left = {one.kind for one in sweep(client, "demo", sleep, quiet)}
     assert {"instance", "network interface", "subnet", "VPC"} <= left
-    until(lambda: {one["State"]["Name"] for one in aws.instances()}, lambda states: states == {"running"})
+    until(
+        lambda: {one["State"]["Name"] for one in aws.instances()},
+        lambda states: states == {"running"},
+    )
 
 
-def test_lost_answers_and_throttling_leave_nothing_behind(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+def test_lost_answers_and_throttling_leave_nothing_behind(
+    aws: PretendAws, client: Aws, sleep: Sleep
+) -> None:
     before = listing(aws)
     Builder(aws, "demo").everything()
     aws.fault("throttle", probability=0.1, seed=1)
@@ -146,7 +179,9 @@ def test_removing_one_stack_leaves_the_other(aws: PretendAws, client: Aws, sleep
     assert listing(aws) == before
 
 
-def test_an_interrupted_removal_asks_for_nothing_more(aws: PretendAws, client: Aws, sleep: Sleep) -> None:
+def test_an_interrupted_removal_asks_for_nothing_more(
+    aws: PretendAws, client: Aws, sleep: Sleep
+) -> None:
     stack = Builder(aws, "demo")
     stack.network()
     stack.shelves()
@@ -161,5 +196,7 @@ def test_an_interrupted_removal_asks_for_nothing_more(aws: PretendAws, client: A
 
     with pytest.raises(Stopped):
         remove(client, found, sleep, interrupted)
-    assert not {"DeleteVpc", "DeleteSubnet", "DeleteInternetGateway"} & {call["action"] for call in aws.calls()}
+    assert not {"DeleteVpc", "DeleteSubnet", "DeleteInternetGateway"} & {
+        call["action"] for call in aws.calls()
+    }
     assert sweep(client, "demo", sleep, quiet) == []

@@ -1,4 +1,5 @@
-"""What tests of cloud roles share: a pretend AWS, an inventory that leads there, and a process that plays roles in it."""
+"""What tests of cloud roles share: a pretend AWS, an inventory that leads there, and a process that
+plays roles in it."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ CLUSTER = "drill"
 
 @pytest.fixture(scope="session")
 def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PretendAws]:
-    pytest.importorskip("moto", reason='the pretend AWS needs moto: pip install "playrunner[sandbox]"')
+    pytest.importorskip(
+        "moto", reason='the pretend AWS needs moto: pip install "playrunner[sandbox]"'
+    )
     from playrunner.sandbox.aws.api import process
 
     root = tmp_path_factory.mktemp("account")
@@ -39,9 +42,14 @@ def aws(account: PretendAws) -> PretendAws:
 def inventory(aws: PretendAws, tmp_path: Path) -> Path:
     """An inventory that leads to the pretend AWS; those of `inventories/` are put before it."""
     variables: dict[str, Any] = {
-        "cluster_name": CLUSTER, "aws_region": aws.up.region, "aws_endpoint_url": aws.up.endpoint_url,
-        "aws_profile": "sandbox", "aws_credentials_file": str(aws.root / "aws-credentials"),
-        "eks_kubeconfig_path": str(tmp_path / "kubeconfig"), "kube_context": ""}  # no API stands behind these clusters
+        "cluster_name": CLUSTER,
+        "aws_region": aws.up.region,
+        "aws_endpoint_url": aws.up.endpoint_url,
+        "aws_profile": "sandbox",
+        "aws_credentials_file": str(aws.root / "aws-credentials"),
+        "eks_kubeconfig_path": str(tmp_path / "kubeconfig"),
+        "kube_context": "",
+    }  # no API stands behind these clusters
     file = tmp_path / "account.yaml"
     file.write_text(yaml.safe_dump({"all": {"vars": variables}}))
     return file

@@ -1,6 +1,8 @@
-"""Drills: a run of all AWS roles is cut short everywhere it can be, and whatever is left is brought to its end, or to nothing.
+"""Drills: a run of all AWS roles is cut short everywhere it can be, and whatever is left is brought
+to its end, or to nothing.
 
-All of them take half an hour; PLAYRUNNER_DRILL_EVERY=7 takes every seventh, another seventh each day.
+All of them take half an hour; PLAYRUNNER_DRILL_EVERY=7 takes every seventh, another seventh each
+day.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ pytestmark = pytest.mark.drill
 
 
 class World:
-    """An account, the process that works in it, and what it looked like before and after a whole run."""
+    """An account, the process that works in it, and what it looked like before and after a whole
+    run."""
 
     def __init__(self, aws: PretendAws, rehearsal: Rehearsal) -> None:
         self.aws, self.rehearsal = aws, rehearsal
@@ -70,9 +73,12 @@ def _chosen(count: int) -> Iterator[int]:
         yield number
 
 
-def test_killed_at_every_event_the_next_run_converges_and_teardown_leaves_nothing(world: World) -> None:
+def test_killed_at_every_event_the_next_run_converges_and_teardown_leaves_nothing(
+    world: World,
+) -> None:
     for number in _chosen(world.events):
-        # The last few may not be reached: how many events there are differs by how steps fall together.
+        # The last few may not be reached: how many events there are differs by how steps fall
+        # together.
         assert world.rehearsal.create(kill_at=number)["code"] in (-9, 0)
         world.create()
         assert _same(shape(world.aws), world.whole), f"killed at event {number}"
@@ -108,24 +114,37 @@ def _same(one: Listing, other: Listing) -> bool:
     """Alike, but for the ids that services give to what they make."""
     made_up = ("identity provider",)
     assert {kind: names for kind, names in one.items() if kind not in made_up} == {
-        kind: names for kind, names in other.items() if kind not in made_up}
-    return {kind: len(names) for kind, names in one.items()} == {kind: len(names) for kind, names in other.items()}
+        kind: names for kind, names in other.items() if kind not in made_up
+    }
+    return {kind: len(names) for kind, names in one.items()} == {
+        kind: len(names) for kind, names in other.items()
+    }
 
 
 def _neighbours(aws: PretendAws) -> dict[str, Any]:
     """Somebody else's things beside ours, some with names like ours."""
     ec2 = aws.client("ec2")
     vpc = ec2.create_vpc(CidrBlock="10.77.0.0/16")["Vpc"]["VpcId"]
-    group = ec2.create_security_group(GroupName="drill-efs", Description="theirs", VpcId=vpc)["GroupId"]
+    group = ec2.create_security_group(GroupName="drill-efs", Description="theirs", VpcId=vpc)[
+        "GroupId"
+    ]
     aws.role("drill-operators", "ec2.amazonaws.com")
-    aws.client("s3").create_bucket(Bucket="drill-theirs", CreateBucketConfiguration={"LocationConstraint": aws.up.region})
+    aws.client("s3").create_bucket(
+        Bucket="drill-theirs", CreateBucketConfiguration={"LocationConstraint": aws.up.region}
+    )
     return _described(aws, {"ids": {"vpc": vpc, "group": group}})
 
 
 def _described(aws: PretendAws, known: dict[str, Any]) -> dict[str, Any]:
     ec2, ids = aws.client("ec2"), known["ids"]
     return {
-        "ids": ids, "vpc": ec2.describe_vpcs(VpcIds=[ids["vpc"]])["Vpcs"],
+        "ids": ids,
+        "vpc": ec2.describe_vpcs(VpcIds=[ids["vpc"]])["Vpcs"],
         "group": ec2.describe_security_groups(GroupIds=[ids["group"]])["SecurityGroups"],
         "role": aws.client("iam").get_role(RoleName="drill-operators")["Role"],
-        "bucket": [one for one in aws.client("s3").list_buckets()["Buckets"] if one["Name"] == "drill-theirs"]}
+        "bucket": [
+            one
+            for one in aws.client("s3").list_buckets()["Buckets"]
+            if one["Name"] == "drill-theirs"
+        ],
+    }

@@ -1,4 +1,5 @@
-"""Things that were made for a while: their time is written on them, told by audit, and taken by teardown."""
+"""Things that were made for a while: their time is written on them, told by audit, and taken by
+teardown."""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ from tests.support.aws.sandbox import PretendAws
 LONG_AGO = "2020-01-01T00:00:00Z"
 
 
-def test_what_has_expired_is_told_and_taken_away_and_nothing_else(aws: PretendAws, inventory: Path, tmp_path: Path) -> None:
+def test_what_has_expired_is_told_and_taken_away_and_nothing_else(
+    aws: PretendAws, inventory: Path, tmp_path: Path
+) -> None:
     operator = Operator(aws, tmp_path, (str(inventory),))
     for cluster in ("brief", "lasting"):
         named = ("--extra-vars", f"cluster_name={cluster}", "--ttl", "8h")
@@ -38,7 +41,9 @@ def test_a_time_that_cannot_be_read_is_refused_before_anything_is_made(
 
 
 def _repositories(aws: PretendAws) -> set[str]:
-    return {one["repositoryName"] for one in aws.client("ecr").describe_repositories()["repositories"]}
+    return {
+        one["repositoryName"] for one in aws.client("ecr").describe_repositories()["repositories"]
+    }
 
 
 def _let_time_pass(aws: PretendAws, name: str) -> None:

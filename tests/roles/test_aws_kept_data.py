@@ -9,7 +9,8 @@ from tests.support.aws.sandbox import PretendAws
 
 
 def test_a_bucket_with_something_in_it_outlives_every_teardown_that_does_not_say_otherwise(
-        aws: PretendAws, inventory: Path, tmp_path: Path) -> None:
+    aws: PretendAws, inventory: Path, tmp_path: Path
+) -> None:
     operator, s3 = Operator(aws, tmp_path, (str(inventory),)), aws.client("s3")
     assert operator.invoke("bucket.create").code == 0
     (bucket,) = [one["Name"] for one in s3.list_buckets()["Buckets"]]
@@ -20,6 +21,8 @@ def test_a_bucket_with_something_in_it_outlives_every_teardown_that_does_not_say
     assert said.code == 7 and "is not empty" in text and bucket in text, text
     assert [one["Key"] for one in s3.list_objects_v2(Bucket=bucket)["Contents"]] == ["model"]
 
-    told = operator.invoke("teardown", "--with-kept", "--yes", "--extra-vars", "bucket_empty_on_delete=true")
+    told = operator.invoke(
+        "teardown", "--with-kept", "--yes", "--extra-vars", "bucket_empty_on_delete=true"
+    )
     assert told.code == 0, told.out + told.err
     assert s3.list_buckets()["Buckets"] == []

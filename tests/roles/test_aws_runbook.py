@@ -1,4 +1,5 @@
-"""The whole runbook of each AWS variant, typed as an operator types it, and looked at with other people's tools."""
+"""The whole runbook of each AWS variant, typed as an operator types it, and looked at with other
+people's tools."""
 
 from __future__ import annotations
 
@@ -19,19 +20,36 @@ CREATES = ("eks.create", "efs.create", "fsx.create", "registry.create")
 def test_the_gpu_variant(aws: PretendAws, inventory: Path, tmp_path: Path) -> None:
     def agrees(operator: Operator) -> None:
         cluster = operator.aws_cli("eks", "describe-cluster", "--name", "drill")["cluster"]
-        assert cluster["status"] == "ACTIVE" and len(cluster["resourcesVpcConfig"]["subnetIds"]) == 8
-        group = operator.aws_cli("eks", "describe-nodegroup", "--cluster-name", "drill", "--nodegroup-name", "gpu-nodes")
-        assert group["nodegroup"]["capacityType"] == "SPOT" and group["nodegroup"]["instanceTypes"] == ["g4dn.xlarge"]
+        assert (
+            cluster["status"] == "ACTIVE" and len(cluster["resourcesVpcConfig"]["subnetIds"]) == 8
+        )
+        group = operator.aws_cli(
+            "eks", "describe-nodegroup", "--cluster-name", "drill", "--nodegroup-name", "gpu-nodes"
+        )
+        assert group["nodegroup"]["capacityType"] == "SPOT" and group["nodegroup"][
+            "instanceTypes"
+        ] == ["g4dn.xlarge"]
         assert group["nodegroup"]["scalingConfig"] == {"minSize": 2, "maxSize": 8, "desiredSize": 2}
-        subnets = operator.aws_cli("ec2", "describe-subnets", "--filters", "Name=tag:playrunner:cluster,Values=drill")["Subnets"]
-        assert sorted({subnet["AvailabilityZone"] for subnet in subnets}) == [f"us-west-2{zone}" for zone in "abcd"]
-        assert all(subnet["CidrBlock"].startswith("192.168.") and subnet["CidrBlock"].endswith("/19") for subnet in subnets)
+        subnets = operator.aws_cli(
+            "ec2", "describe-subnets", "--filters", "Name=tag:playrunner:cluster,Values=drill"
+        )["Subnets"]
+        assert sorted({subnet["AvailabilityZone"] for subnet in subnets}) == [
+            f"us-west-2{zone}" for zone in "abcd"
+        ]
+        assert all(
+            subnet["CidrBlock"].startswith("192.168.") and subnet["CidrBlock"].endswith("/19")
+            for subnet in subnets
+        )
         issuer = cluster["identity"]["oidc"]["issuer"].rpartition("/")[2]
-        providers = operator.aws_cli("iam", "list-open-id-connect-providers")["OpenIDConnectProviderList"]
+        providers = operator.aws_cli("iam", "list-open-id-connect-providers")[
+            "OpenIDConnectProviderList"
+        ]
         assert any(provider["Arn"].endswith(issuer) for provider in providers)
         (store,) = operator.aws_cli("efs", "describe-file-systems")["FileSystems"]
         assert store["Encrypted"] and store["LifeCycleState"] == "available"
-        targets = operator.aws_cli("efs", "describe-mount-targets", "--file-system-id", store["FileSystemId"])["MountTargets"]
+        targets = operator.aws_cli(
+            "efs", "describe-mount-targets", "--file-system-id", store["FileSystemId"]
+        )["MountTargets"]
         assert len({target["AvailabilityZoneName"] for target in targets}) == len(targets) == 4
         (lustre,) = operator.aws_cli("fsx", "describe-file-systems")["FileSystems"]
         assert (lustre["StorageCapacity"], lustre["Lifecycle"]) == (1200, "AVAILABLE")
@@ -44,18 +62,42 @@ def test_the_gpu_variant(aws: PretendAws, inventory: Path, tmp_path: Path) -> No
 
 def test_the_trainium_variant(aws: PretendAws, inventory: Path, tmp_path: Path) -> None:
     def agrees(operator: Operator) -> None:
-        group = operator.aws_cli("eks", "describe-nodegroup", "--cluster-name", "drill", "--nodegroup-name", "trn1-32xl-ng1")
+        group = operator.aws_cli(
+            "eks",
+            "describe-nodegroup",
+            "--cluster-name",
+            "drill",
+            "--nodegroup-name",
+            "trn1-32xl-ng1",
+        )
         assert group["nodegroup"]["scalingConfig"] == {"minSize": 2, "maxSize": 2, "desiredSize": 2}
         assert len(group["nodegroup"]["subnets"]) == 1, "a placement group lies in one zone"
         template = group["nodegroup"]["launchTemplate"]["id"]
-        (version,) = operator.aws_cli("ec2", "describe-launch-template-versions", "--launch-template-id", template,
-                                      "--versions", "$Default")["LaunchTemplateVersions"]
+        (version,) = operator.aws_cli(
+            "ec2",
+            "describe-launch-template-versions",
+            "--launch-template-id",
+            template,
+            "--versions",
+            "$Default",
+        )["LaunchTemplateVersions"]
         data = version["LaunchTemplateData"]
-        cards = [(card["NetworkCardIndex"], card["DeviceIndex"], card["InterfaceType"]) for card in data["NetworkInterfaces"]]
+        cards = [
+            (card["NetworkCardIndex"], card["DeviceIndex"], card["InterfaceType"])
+            for card in data["NetworkInterfaces"]
+        ]
         assert cards == [(0, 0, "efa"), *((card, 1, "efa") for card in range(1, 8))]
-        assert data["MetadataOptions"] == {"HttpTokens": "required", "HttpPutResponseHopLimit": 2, "HttpEndpoint": "enabled"}
+        assert data["MetadataOptions"] == {
+            "HttpTokens": "required",
+            "HttpPutResponseHopLimit": 2,
+            "HttpEndpoint": "enabled",
+        }
         (disk,) = data["BlockDeviceMappings"]
-        assert (disk["Ebs"]["VolumeSize"], disk["Ebs"]["VolumeType"], disk["Ebs"]["Encrypted"]) == (500, "gp3", True)
+        assert (disk["Ebs"]["VolumeSize"], disk["Ebs"]["VolumeType"], disk["Ebs"]["Encrypted"]) == (
+            500,
+            "gp3",
+            True,
+        )
         groups = operator.aws_cli("ec2", "describe-placement-groups")["PlacementGroups"]
         assert [group["Strategy"] for group in groups] == ["cluster"]
         _is_safe(operator)
@@ -66,12 +108,21 @@ def test_the_trainium_variant(aws: PretendAws, inventory: Path, tmp_path: Path) 
 def test_the_cpu_variant(aws: PretendAws, inventory: Path, tmp_path: Path) -> None:
     def agrees(operator: Operator) -> None:
         cluster = operator.aws_cli("eks", "describe-cluster", "--name", "drill")["cluster"]
-        logged = [kind for one in cluster["logging"]["clusterLogging"] if one["enabled"] for kind in one["types"]]
+        logged = [
+            kind
+            for one in cluster["logging"]["clusterLogging"]
+            if one["enabled"]
+            for kind in one["types"]
+        ]
         assert sorted(logged) == ["api", "audit", "authenticator", "controllerManager", "scheduler"]
-        group = operator.aws_cli("eks", "describe-nodegroup", "--cluster-name", "drill", "--nodegroup-name", "cpu-nodes")
+        group = operator.aws_cli(
+            "eks", "describe-nodegroup", "--cluster-name", "drill", "--nodegroup-name", "cpu-nodes"
+        )
         assert group["nodegroup"]["labels"] == {"role": "cpu-worker"}
         assert group["nodegroup"]["scalingConfig"] == {"minSize": 2, "maxSize": 3, "desiredSize": 2}
-        role = operator.aws_cli("iam", "get-role", "--role-name", "drill-pytorch-training-sa")["Role"]
+        role = operator.aws_cli("iam", "get-role", "--role-name", "drill-pytorch-training-sa")[
+            "Role"
+        ]
         (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
         conditions = trust["Condition"]["StringEquals"]
         assert "system:serviceaccount:default:pytorch-training-sa" in conditions.values()
@@ -87,24 +138,41 @@ def test_a_cluster_that_is_there_already(aws: PretendAws, inventory: Path, tmp_p
     ec2.modify_vpc_attribute(VpcId=vpc, EnableDnsHostnames={"Value": True})
     gateway = ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
     ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc)
-    (table,) = ec2.describe_route_tables(Filters=[{"Name": "vpc-id", "Values": [vpc]}])["RouteTables"]
-    ec2.create_route(RouteTableId=table["RouteTableId"], DestinationCidrBlock="0.0.0.0/0", GatewayId=gateway)
-    theirs = aws.cluster(subnets, "theirs", accessConfig={"authenticationMode": "API_AND_CONFIG_MAP"})
+    (table,) = ec2.describe_route_tables(Filters=[{"Name": "vpc-id", "Values": [vpc]}])[
+        "RouteTables"
+    ]
+    ec2.create_route(
+        RouteTableId=table["RouteTableId"], DestinationCidrBlock="0.0.0.0/0", GatewayId=gateway
+    )
+    theirs = aws.cluster(
+        subnets, "theirs", accessConfig={"authenticationMode": "API_AND_CONFIG_MAP"}
+    )
     aws.nodegroup("theirs", subnets, scalingConfig={"minSize": 1, "maxSize": 1, "desiredSize": 1})
     given = json.dumps({"eks_existing": "theirs", "network_existing_vpc_id": vpc, "eks_oidc": True})
 
     def agrees(operator: Operator) -> None:
         assert operator.invoke("eks.verify", "--extra-vars", given).code == 0
         assert aws.client("eks").describe_cluster(name="theirs")["cluster"] == theirs
-        targets = [target for store in operator.aws_cli("efs", "describe-file-systems")["FileSystems"] for target in
-                   operator.aws_cli("efs", "describe-mount-targets", "--file-system-id", store["FileSystemId"])["MountTargets"]]
+        targets = [
+            target
+            for store in operator.aws_cli("efs", "describe-file-systems")["FileSystems"]
+            for target in operator.aws_cli(
+                "efs", "describe-mount-targets", "--file-system-id", store["FileSystemId"]
+            )["MountTargets"]
+        ]
         assert {target["SubnetId"] for target in targets} == set(subnets)
 
     _runbook(aws, tmp_path, ("eks-existing", str(inventory)), agrees, extra=("--extra-vars", given))
 
 
-def _runbook(aws: PretendAws, home: Path, inventories: tuple[str, ...], agrees: Callable[[Operator], None], *more: str,
-             extra: tuple[str, ...] = ()) -> None:
+def _runbook(
+    aws: PretendAws,
+    home: Path,
+    inventories: tuple[str, ...],
+    agrees: Callable[[Operator], None],
+    *more: str,
+    extra: tuple[str, ...] = (),
+) -> None:
     """Create, create again, look, tear down; every call is remembered for the page of permissions."""
     before = everything(aws)
     operator = Operator(aws, home, inventories)
@@ -119,7 +187,9 @@ def _runbook(aws: PretendAws, home: Path, inventories: tuple[str, ...], agrees: 
     assert operator.invoke("audit").code == 7
     foreseen = operator.invoke("teardown", "--check", *extra)
     assert foreseen.code == 0 and "delete" in foreseen.out
-    assert operator.invoke("teardown", *extra).code == 5, "without --yes it asks, and here is nobody to ask"
+    assert operator.invoke("teardown", *extra).code == 5, (
+        "without --yes it asks, and here is nobody to ask"
+    )
     gone = operator.invoke("teardown", "--yes", "--with-kept", *extra)
     assert gone.code == 0, gone.out + gone.err
     assert everything(aws) == before
@@ -130,13 +200,21 @@ def _runbook(aws: PretendAws, home: Path, inventories: tuple[str, ...], agrees: 
 
 def _is_safe(operator: Operator) -> None:
     """Nothing open to the world, everything at rest encrypted."""
-    groups = operator.aws_cli("ec2", "describe-security-groups", "--filters", "Name=tag:playrunner:cluster,Values=drill")
-    open_rules = [rule for group in groups["SecurityGroups"] for rule in group["IpPermissions"]
-                  if any(source["CidrIp"] == "0.0.0.0/0" for source in rule.get("IpRanges", ()))]
+    groups = operator.aws_cli(
+        "ec2", "describe-security-groups", "--filters", "Name=tag:playrunner:cluster,Values=drill"
+    )
+    open_rules = [
+        rule
+        for group in groups["SecurityGroups"]
+        for rule in group["IpPermissions"]
+        if any(source["CidrIp"] == "0.0.0.0/0" for source in rule.get("IpRanges", ()))
+    ]
     assert open_rules == []
     attached = operator.aws_cli("iam", "list-roles")["Roles"]
     for role in attached:
-        policies = operator.aws_cli("iam", "list-attached-role-policies", "--role-name", role["RoleName"])["AttachedPolicies"]
+        policies = operator.aws_cli(
+            "iam", "list-attached-role-policies", "--role-name", role["RoleName"]
+        )["AttachedPolicies"]
         assert not [policy for policy in policies if "FullAccess" in policy["PolicyName"]]
 
 

@@ -1,6 +1,8 @@
-"""Drills: a run of the Google Cloud roles is cut short everywhere it can be; what is left is brought to its end, or to nothing.
+"""Drills: a run of the Google Cloud roles is cut short everywhere it can be; what is left is
+brought to its end, or to nothing.
 
-All of them take some minutes; PLAYRUNNER_DRILL_EVERY=7 takes every seventh, another seventh each day.
+All of them take some minutes; PLAYRUNNER_DRILL_EVERY=7 takes every seventh, another seventh each
+day.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("google.auth", reason='Google Cloud needs google-auth: pip install "playrunner[gcp]"')
+pytest.importorskip(
+    "google.auth", reason='Google Cloud needs google-auth: pip install "playrunner[gcp]"'
+)
 
 from tests.roles.test_gcp_cluster import until
 from tests.support.aws.rehearsing import Rehearsal
@@ -49,24 +53,43 @@ class World:
     def shape(self) -> dict[str, list[str]]:
         """What there is, with the ids that Google makes up left out of names."""
         found = self.gcp.everything()
-        pools = [pool["name"] for cluster in self.gcp.get("v1/projects/{p}/locations/-/clusters")["clusters"]
-                 for pool in cluster["nodePools"]]
+        pools = [
+            pool["name"]
+            for cluster in self.gcp.get("v1/projects/{p}/locations/-/clusters")["clusters"]
+            for pool in cluster["nodePools"]
+        ]
         made_up = ("instances", "firewall rule")
-        return {**{kind: names if kind not in made_up else [str(len(names))] for kind, names in found.items()}, "pools": pools}
+        return {
+            **{
+                kind: names if kind not in made_up else [str(len(names))]
+                for kind, names in found.items()
+            },
+            "pools": pools,
+        }
 
 
 @pytest.fixture
 def world(moving_gcp: PretendGcp, tmp_path: Path) -> Iterator[World]:  # noqa: F811
-    """The cluster, its pools, the driver, the disk and the server on it; beside them a disk of somebody else's."""
+    """The cluster, its pools, the driver, the disk and the server on it; beside them a disk of
+    somebody else's."""
     gcp = moving_gcp
     gcp.control("POST", "reset")
     gcp.delays(**{"*": 0.0})
-    until(lambda: gcp.control("GET", "settings")["gke_endpoint"], bool)  # from now on clusters lead to the API
-    theirs = {"name": "drill-theirs", "sizeGb": "10", "type": "pd-ssd", "labels": {"owner": "somebody-else"}}
+    until(
+        lambda: gcp.control("GET", "settings")["gke_endpoint"], bool
+    )  # from now on clusters lead to the API
+    theirs = {
+        "name": "drill-theirs",
+        "sizeGb": "10",
+        "type": "pd-ssd",
+        "labels": {"owner": "somebody-else"},
+    }
     gcp.done("POST", "compute/v1/projects/{p}/zones/{z}/disks", theirs)
     gcp.control("DELETE", "calls")
     inventory = written(gcp, tmp_path, kubeconfig=str(tmp_path / "kubeconfig"))
-    rehearsal = Rehearsal(["inventories/gke.yaml", str(inventory)], ("gke", "nfs"), tmp_path / "state")
+    rehearsal = Rehearsal(
+        ["inventories/gke.yaml", str(inventory)], ("gke", "nfs"), tmp_path / "state"
+    )
     try:
         yield World(gcp, rehearsal)
     finally:
@@ -80,7 +103,9 @@ def _chosen(count: int) -> Iterator[int]:
         yield number
 
 
-def test_killed_at_every_event_the_next_run_converges_and_a_killed_teardown_too(world: World) -> None:
+def test_killed_at_every_event_the_next_run_converges_and_a_killed_teardown_too(
+    world: World,
+) -> None:
     for number in _chosen(world.events):
         assert world.rehearsal.create(kill_at=number)["code"] in (-9, 0)
         world.create()
@@ -96,7 +121,9 @@ def test_teardown_from_every_partial_state_ends_empty_and_leaves_others_alone(wo
 
 
 @pytest.mark.parametrize("kind", ["lost", "error", "reset"])
-def test_with_a_fault_at_every_change_in_turn_there_is_one_of_each_thing(world: World, kind: str) -> None:
+def test_with_a_fault_at_every_change_in_turn_there_is_one_of_each_thing(
+    world: World, kind: str
+) -> None:
     for number in _chosen(world.changes):
         world.gcp.fault(kind, mutating=True, nth=number)
         world.create()

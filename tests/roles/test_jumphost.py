@@ -1,4 +1,5 @@
-"""The jump host: a machine in the pretend AWS, an installation on a real SSH node, and host keys learnt from a console."""
+"""The jump host: a machine in the pretend AWS, an installation on a real SSH node, and host keys
+learnt from a console."""
 
 from __future__ import annotations
 
@@ -37,9 +38,22 @@ class Machine:
         self.aws, self.inventory, self.state = aws, inventory, state
 
     def run(self, verb: str, *words: str, **variables: Any) -> Outcome:
-        given = {"jumphost_install": False, "jumphost_ssh_cidrs": [OFFICE], "network_nat": "none", **variables}
-        return invoke(f"jumphost.{verb}", "--inventory", self.inventory, "--extra-vars", json.dumps(given), "--json", *words,
-                      state=self.state)
+        given = {
+            "jumphost_install": False,
+            "jumphost_ssh_cidrs": [OFFICE],
+            "network_nat": "none",
+            **variables,
+        }
+        return invoke(
+            f"jumphost.{verb}",
+            "--inventory",
+            self.inventory,
+            "--extra-vars",
+            json.dumps(given),
+            "--json",
+            *words,
+            state=self.state,
+        )
 
     def mutations(self) -> int:
         return sum(call["mutating"] for call in self.aws.calls())
@@ -77,22 +91,34 @@ def _is_as_it_should_be(machine: Machine) -> None:
     (instance,) = [one for one in machine.aws.instances() if one["State"]["Name"] == "running"]
     assert instance["MetadataOptions"]["HttpTokens"] == "required"
     assert instance["InstanceType"] == "t3.large" and instance["KeyName"] == name
-    volume = ec2.describe_volumes(VolumeIds=[instance["BlockDeviceMappings"][0]["Ebs"]["VolumeId"]])["Volumes"][0]
+    volume = ec2.describe_volumes(
+        VolumeIds=[instance["BlockDeviceMappings"][0]["Ebs"]["VolumeId"]]
+    )["Volumes"][0]
     assert volume["Encrypted"] and volume["Size"] == 100
-    (group,) = ec2.describe_security_groups(GroupIds=[instance["SecurityGroups"][0]["GroupId"]])["SecurityGroups"]
+    (group,) = ec2.describe_security_groups(GroupIds=[instance["SecurityGroups"][0]["GroupId"]])[
+        "SecurityGroups"
+    ]
     (rule,) = group["IpPermissions"]
     assert (rule["FromPort"], rule["ToPort"]) == (22, 22)
     assert [one["CidrIp"] for one in rule["IpRanges"]] == [OFFICE] and not rule["Ipv6Ranges"]
-    policy = machine.aws.client("iam").get_role_policy(RoleName=name, PolicyName="jumphost")["PolicyDocument"]
+    policy = machine.aws.client("iam").get_role_policy(RoleName=name, PolicyName="jumphost")[
+        "PolicyDocument"
+    ]
     assert [statement["Action"] for statement in policy["Statement"]] == [["eks:DescribeCluster"]]
 
     key = machine.state / "jumphost" / CLUSTER / "key"
     assert key.stat().st_mode & 0o777 == 0o600
-    public = subprocess.run(["ssh-keygen", "-y", "-f", key], check=True, capture_output=True, text=True).stdout.split()[1]
+    public = subprocess.run(
+        ["ssh-keygen", "-y", "-f", key], check=True, capture_output=True, text=True
+    ).stdout.split()[1]
     (pair,) = ec2.describe_key_pairs(IncludePublicKey=True)["KeyPairs"]
     assert pair["PublicKey"].split()[1] == public
     secret = key.read_text().splitlines()[2]
-    told = [file for file in (machine.state / "runs").rglob("*") if file.is_file() and secret in file.read_text()]
+    told = [
+        file
+        for file in (machine.state / "runs").rglob("*")
+        if file.is_file() and secret in file.read_text()
+    ]
     assert not told, "the private key is in no record"
 
     entry = yaml.safe_load((machine.state / "jumphost" / CLUSTER / "inventory.yaml").read_text())
@@ -117,40 +143,83 @@ def test_a_check_reaches_for_no_machine_that_is_not_there(machine: Machine) -> N
     foreseen = machine.run("check", jumphost_install=True)
     assert foreseen.code == 0, foreseen.text
     statuses = {result["step"]: result["status"] for result in foreseen.data["results"]}
-    assert statuses["jumphost : jumphost Python"] == statuses["jumphost : jumphost packages"] == "unknown"
+    assert (
+        statuses["jumphost : jumphost Python"]
+        == statuses["jumphost : jumphost packages"]
+        == "unknown"
+    )
 
 
 class Project:
-    """A copy of this project, since the original may be worked on, and the role with a node for a jump host."""
+    """A copy of this project, since the original may be worked on, and the role with a node for a
+    jump host."""
 
     def __init__(self, folder: Path, nodes: NodeSet) -> None:
         self.root, self.state, self.node = folder / "project", folder / "state", nodes[0]
         for part in PARTS:
             source = REPOSITORY / part
             if source.is_dir():
-                shutil.copytree(source, self.root / part, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(
+                    source, self.root / part, ignore=shutil.ignore_patterns("__pycache__")
+                )
             elif source.exists():
                 self.root.mkdir(exist_ok=True)
                 shutil.copy(source, self.root / part)
         self.home = self.node.scratch / folder.name
         self.inventory = nodes.inventory(folder, cluster_name=CLUSTER)
         self.settings = folder / "settings.yaml"
-        self.settings.write_text(yaml.safe_dump({"all": {"vars": {
-            "cluster_name": CLUSTER, "jumphost_existing": self.node.name, "jumphost_home": str(self.home),
-            "jumphost_python": sys.executable, "jumphost_extras": []}}}))
+        self.settings.write_text(
+            yaml.safe_dump(
+                {
+                    "all": {
+                        "vars": {
+                            "cluster_name": CLUSTER,
+                            "jumphost_existing": self.node.name,
+                            "jumphost_home": str(self.home),
+                            "jumphost_python": sys.executable,
+                            "jumphost_extras": [],
+                        }
+                    }
+                }
+            )
+        )
         self.entry = self.state / "jumphost" / CLUSTER / "inventory.yaml"
 
     def invoke(self, *words: object) -> Outcome:
-        environment = {**os.environ, "PLAYRUNNER_STATE_HOME": str(self.state), "NO_COLOR": "1", "PYTHONPATH": str(self.root)}
-        ran = subprocess.run([sys.executable, "-m", "invoke", *map(str, words), "--inventory", self.inventory,
-                              "--inventory", self.settings], cwd=self.root, env=environment, check=False, text=True,
-                             capture_output=True, stdin=subprocess.DEVNULL, timeout=INSTALL_SECONDS)
+        environment = {
+            **os.environ,
+            "PLAYRUNNER_STATE_HOME": str(self.state),
+            "NO_COLOR": "1",
+            "PYTHONPATH": str(self.root),
+        }
+        ran = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "invoke",
+                *map(str, words),
+                "--inventory",
+                self.inventory,
+                "--inventory",
+                self.settings,
+            ],
+            cwd=self.root,
+            env=environment,
+            check=False,
+            text=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=INSTALL_SECONDS,
+        )
         return Outcome(ran.returncode, ran.stdout, ran.stderr)
 
     def changed(self, outcome: Outcome) -> list[str]:
         assert outcome.code == 0, outcome.text
-        return [result["step"].rpartition("jumphost ")[2] for result in outcome.data["results"]
-                if result["status"] == "changed"]
+        return [
+            result["step"].rpartition("jumphost ")[2]
+            for result in outcome.data["results"]
+            if result["status"] == "changed"
+        ]
 
 
 @pytest.fixture
@@ -168,27 +237,37 @@ PING = """
 
 
 @pytest.mark.processes
-def test_every_verb_runs_from_a_host_that_was_there_already(project: Project, tmp_path: Path) -> None:
+def test_every_verb_runs_from_a_host_that_was_there_already(
+    project: Project, tmp_path: Path
+) -> None:
     project.changed(project.invoke("jumphost.check", "--json"))
     assert not project.home.exists() and not (project.state / "jumphost").exists()
 
     project.changed(project.invoke("jumphost.create", "--json"))
     playbook = tmp_path / "ping.yaml"
     playbook.write_text(PING)
-    from_there = project.node.ssh(f"PLAYRUNNER_STATE_HOME={tmp_path}/there {project.home}/bin/invoke play {playbook}"
-                                  f" --inventory {project.inventory} --json")
+    from_there = project.node.ssh(
+        f"PLAYRUNNER_STATE_HOME={tmp_path}/there {project.home}/bin/invoke play {playbook}"
+        f" --inventory {project.inventory} --json"
+    )
     assert from_there.returncode == 0, from_there.stdout + from_there.stderr
     assert json.loads(from_there.stdout)["recap"]["node2"]["ok"] == 2
 
     assert project.changed(project.invoke("jumphost.create", "--json")) == []
 
-    through = project.invoke("play", playbook, "--json", "--inventory", project.inventory, "--inventory", project.entry)
+    through = project.invoke(
+        "play", playbook, "--json", "--inventory", project.inventory, "--inventory", project.entry
+    )
     assert through.code == 0 and through.counts("node2")["ok"] == 2, through.text
     shown = project.invoke("jumphost.shell", "--command", "invoke --version && pwd -P")
     assert shown.code == 0 and str(project.home / "releases") in shown.out, shown.text
 
     (project.root / "README.md").write_text("changed\n")
-    assert project.changed(project.invoke("jumphost.create", "--json")) == ["project", "code", "current version"]
+    assert project.changed(project.invoke("jumphost.create", "--json")) == [
+        "project",
+        "code",
+        "current version",
+    ]
     assert (project.home / "current" / "README.md").read_text() == "changed\n"
 
     assert project.invoke("jumphost.delete", "--yes").code == 0
@@ -212,7 +291,8 @@ def _host_key(number: int) -> str:
 
 
 class Console:
-    """An EC2 that knows one call: what a machine printed. It shows nothing at the first looks, as the real one."""
+    """An EC2 that knows one call: what a machine printed. It shows nothing at the first looks, as
+    the real one."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -222,9 +302,16 @@ class Console:
         class Answer(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 outer.asked.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
-                text = outer.printed() if len(outer.asked) > outer.silent else "[    0.0] Linux version 6.1"
-                body = (f'<GetConsoleOutputResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><instanceId>i-1</instanceId>'
-                        f"<output>{base64.b64encode(text.encode()).decode()}</output></GetConsoleOutputResponse>").encode()
+                text = (
+                    outer.printed()
+                    if len(outer.asked) > outer.silent
+                    else "[    0.0] Linux version 6.1"
+                )
+                body = (
+                    "<GetConsoleOutputResponse"
+                    ' xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><instanceId>i-1</instanceId>'
+                    f"<output>{base64.b64encode(text.encode()).decode()}</output></GetConsoleOutputResponse>"
+                ).encode()
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -237,9 +324,12 @@ class Console:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def printed(self) -> str:
-        return (f"ssh-rsa AAAA-not-between-the-marks\n<14>Nov  1 cloud-init: -----BEGIN SSH HOST KEY KEYS-----\n"
-                f"[   17.2] cloud-init[1612]: {self.key} root@ip-10-0-0-1\n"
-                f"ecdsa-sha2-nistp256 {'A' * 100} a key that is cut short\n-----END SSH HOST KEY KEYS-----\n")
+        return (
+            "ssh-rsa AAAA-not-between-the-marks\n<14>Nov  1 cloud-init: -----BEGIN SSH HOST KEY"
+            f" KEYS-----\n[   17.2] cloud-init[1612]: {self.key}"
+            f" root@ip-10-0-0-1\necdsa-sha2-nistp256 {'A' * 100} a key that is cut short\n-----END"
+            " SSH HOST KEY KEYS-----\n"
+        )
 
 
 @pytest.fixture
@@ -253,16 +343,28 @@ def console() -> Iterator[Console]:
 @pytest.fixture
 def stage(console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path / "state"))
-    (tmp_path / "aws-credentials").write_text("[sandbox]\naws_access_key_id = A\naws_secret_access_key = B\n")
-    up = SimpleNamespace(region="us-west-2", endpoint_url=f"http://127.0.0.1:{console.server.server_port}")
+    (tmp_path / "aws-credentials").write_text(
+        "[sandbox]\naws_access_key_id = A\naws_secret_access_key = B\n"
+    )
+    up = SimpleNamespace(
+        region="us-west-2", endpoint_url=f"http://127.0.0.1:{console.server.server_port}"
+    )
     return Stage(SimpleNamespace(up=up, root=tmp_path), tmp_path)  # type: ignore[arg-type]
 
 
 def _known(instance: str) -> list[dict[str, Any]]:
-    return [{"name": "key", "jumphost.known_host": {"name": "box", "instance_id": instance}, "register": "known"}]
+    return [
+        {
+            "name": "key",
+            "jumphost.known_host": {"name": "box", "instance_id": instance},
+            "register": "known",
+        }
+    ]
 
 
-def test_a_machine_is_known_by_the_keys_its_console_showed(stage: Stage, console: Console, tmp_path: Path) -> None:
+def test_a_machine_is_known_by_the_keys_its_console_showed(
+    stage: Stage, console: Console, tmp_path: Path
+) -> None:
     file = tmp_path / "state" / "jumphost" / "demo" / "known_hosts"
     foreseen = stage.play(_known("i-1"), check=True)
     assert foreseen.statuses == {"key": "changed"} and not console.asked and not file.exists()
@@ -270,19 +372,29 @@ def test_a_machine_is_known_by_the_keys_its_console_showed(stage: Stage, console
     made = stage.play(_known("i-1"))
     assert made.code == 0 and made.values["key"]["host_keys"] == [console.key], made.messages
     assert len(console.asked) > console.silent, "it waited until they were shown"
-    found = subprocess.run(["ssh-keygen", "-F", "box", "-f", file], check=True, capture_output=True, text=True).stdout
-    assert [" ".join(line.split()[1:3]) for line in found.splitlines() if not line.startswith("#")] == [console.key]
+    found = subprocess.run(
+        ["ssh-keygen", "-F", "box", "-f", file], check=True, capture_output=True, text=True
+    ).stdout
+    assert [
+        " ".join(line.split()[1:3]) for line in found.splitlines() if not line.startswith("#")
+    ] == [console.key]
 
     asked = len(console.asked)
-    assert not stage.play(_known("i-1")).changed and len(console.asked) == asked, "a console forgets; we do not ask it again"
+    assert not stage.play(_known("i-1")).changed and len(console.asked) == asked, (
+        "a console forgets; we do not ask it again"
+    )
 
     console.key = _host_key(2)
-    assert stage.play(_known("i-2")).values["key"]["host_keys"] == [console.key], "another machine, another key"
+    assert stage.play(_known("i-2")).values["key"]["host_keys"] == [console.key], (
+        "another machine, another key"
+    )
     assert stage.delete(_known("i-2")).code == 0
     assert not file.exists()
 
 
-def test_a_machine_that_shows_no_key_yet_can_be_deleted(stage: Stage, console: Console, tmp_path: Path) -> None:
+def test_a_machine_that_shows_no_key_yet_can_be_deleted(
+    stage: Stage, console: Console, tmp_path: Path
+) -> None:
     file = tmp_path / "state" / "jumphost" / "demo" / "known_hosts"
     file.parent.mkdir(parents=True)
     file.write_text(f"other {_host_key(3)} i-9\n# box i-1\n")
@@ -294,7 +406,9 @@ def test_a_machine_that_shows_no_key_yet_can_be_deleted(stage: Stage, console: C
 def test_a_host_that_does_not_answer_keeps_nothing_else_from_going(project: Project) -> None:
     project.entry.parent.mkdir(parents=True)
     project.entry.write_text("all: {}\n")
-    project.inventory.write_text("nodes: {hosts: {node1: {ansible_host: 127.0.0.1, ansible_port: 1}}}\n")
+    project.inventory.write_text(
+        "nodes: {hosts: {node1: {ansible_host: 127.0.0.1, ansible_port: 1}}}\n"
+    )
     ended = project.invoke("jumphost.delete", "--yes", "--json")
     assert ended.code == 2, ended.text
     assert ended.data["removed"] == ["jumphost : jumphost inventory"] and not project.entry.exists()

@@ -1,4 +1,5 @@
-"""What a role made and something else still uses: teardown says so while it waits, and then the sweep finds both."""
+"""What a role made and something else still uses: teardown says so while it waits, and then the
+sweep finds both."""
 
 from __future__ import annotations
 
@@ -17,37 +18,60 @@ from tests.support.runner import invoke
 
 
 def networks(aws: PretendAws) -> list[Any]:
-    return list(aws.client("ec2").describe_vpcs(Filters=[{"Name": "tag:Name", "Values": ["drill"]}])["Vpcs"])
+    return list(
+        aws.client("ec2").describe_vpcs(Filters=[{"Name": "tag:Name", "Values": ["drill"]}])["Vpcs"]
+    )
 
 
 @pytest.fixture
-def shared_network(aws: PretendAws, inventory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
-    """A network, and in it a group that another inventory of the same cluster's name made: no role of ours knows of it."""
+def shared_network(
+    aws: PretendAws, inventory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Options:
+    """A network, and in it a group that another inventory of the same cluster's name made: no role
+    of ours knows of it."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path / "state"))
     made = invoke("network.create", "--inventory", inventory, state=tmp_path)
     assert made.code == 0, made.text
     (network,) = networks(aws)
     marks = [one for one in network["Tags"] if one["Key"] != "Name"]
-    aws.client("ec2").create_security_group(GroupName="drill-efa", Description="of another run", VpcId=network["VpcId"],
-                                            TagSpecifications=[{"ResourceType": "security-group", "Tags": marks}])
+    aws.client("ec2").create_security_group(
+        GroupName="drill-efa",
+        Description="of another run",
+        VpcId=network["VpcId"],
+        TagSpecifications=[{"ResourceType": "security-group", "Tags": marks}],
+    )
     monkeypatch.setattr(delete, "WAITS_SECONDS", 0.2)
     return Options(inventory=(str(inventory),), yes=True)
 
 
 def test_teardown_says_what_it_waits_for_and_leaves_it_to_the_sweep(
-        shared_network: Options, aws: PretendAws, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    shared_network: Options,
+    aws: PretendAws,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     monkeypatch.setattr(delete, "IN_USE_SECONDS", 1.0)
     code = tear_down(shared_network, with_kept=True)
     said = capsys.readouterr().out
     assert code == 0 and "nothing is left" in said, said
-    assert "waits   network : network vpc  still in use: ec2.delete_vpc: DependencyViolation" in said
-    assert said.index("later   network : network vpc") < said.index("gone: security group") < said.index("gone: VPC"), said
+    assert (
+        "waits   network : network vpc  still in use: ec2.delete_vpc: DependencyViolation" in said
+    )
+    assert (
+        said.index("later   network : network vpc")
+        < said.index("gone: security group")
+        < said.index("gone: VPC")
+    ), said
     assert networks(aws) == []
 
 
 def test_where_no_sweep_follows_it_is_waited_for_as_long_as_a_network_may_take(
-        shared_network: Options, aws: PretendAws, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    shared_network: Options,
+    aws: PretendAws,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     from playrunner.modules.aws.vpc import Vpc
 
     monkeypatch.setattr(delete, "IN_USE_SECONDS", 0.1)

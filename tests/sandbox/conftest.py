@@ -12,8 +12,12 @@ from tests.support.aws.sandbox import PretendAws
 
 @pytest.fixture(scope="session")
 def aws_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PretendAws]:
-    pytest.importorskip("moto", reason="the pretend AWS needs moto: pip install playrunner[sandbox]")
-    pytest.importorskip("flask", reason="the pretend AWS needs flask: pip install playrunner[sandbox]")
+    pytest.importorskip(
+        "moto", reason="the pretend AWS needs moto: pip install playrunner[sandbox]"
+    )
+    pytest.importorskip(
+        "flask", reason="the pretend AWS needs flask: pip install playrunner[sandbox]"
+    )
     root = tmp_path_factory.mktemp("aws") / "sandbox"
     try:
         yield PretendAws(root)

@@ -1,4 +1,5 @@
-"""The pretend AWS answers its own keys alone: no constant key, every signature checked, no control without the secret."""
+"""The pretend AWS answers its own keys alone: no constant key, every signature checked, no control
+without the secret."""
 
 from __future__ import annotations
 
@@ -40,12 +41,27 @@ READS: dict[str, Callable[[Any], Any]] = {
     "elbv2": lambda one: one.describe_load_balancers(),
     "logs": lambda one: one.describe_log_groups(),
 }
-UNKNOWN_KEY = {"s3": "InvalidAccessKeyId", "ec2": "AuthFailure", "sts": "InvalidClientTokenId",
-               "iam": "InvalidClientTokenId", "elbv2": "InvalidClientTokenId"}
-WRONG_SECRET = {"s3": "SignatureDoesNotMatch", "ec2": "AuthFailure", "sts": "SignatureDoesNotMatch",
-                "iam": "SignatureDoesNotMatch", "elbv2": "SignatureDoesNotMatch"}
-OVERDUE = {"s3": "RequestTimeTooSkewed", "ec2": "RequestExpired", "sts": "SignatureDoesNotMatch",
-           "iam": "SignatureDoesNotMatch", "elbv2": "SignatureDoesNotMatch"}
+UNKNOWN_KEY = {
+    "s3": "InvalidAccessKeyId",
+    "ec2": "AuthFailure",
+    "sts": "InvalidClientTokenId",
+    "iam": "InvalidClientTokenId",
+    "elbv2": "InvalidClientTokenId",
+}
+WRONG_SECRET = {
+    "s3": "SignatureDoesNotMatch",
+    "ec2": "AuthFailure",
+    "sts": "SignatureDoesNotMatch",
+    "iam": "SignatureDoesNotMatch",
+    "elbv2": "SignatureDoesNotMatch",
+}
+OVERDUE = {
+    "s3": "RequestTimeTooSkewed",
+    "ec2": "RequestExpired",
+    "sts": "SignatureDoesNotMatch",
+    "iam": "SignatureDoesNotMatch",
+    "elbv2": "SignatureDoesNotMatch",
+}
 
 
 @pytest.fixture(scope="module")
@@ -58,17 +74,23 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PretendAws]:
         process.down(root)
 
 
-def client(aws: PretendAws, service: str, key: str, secret: str, token: str | None = None, **config: Any) -> Any:
+def client(
+    aws: PretendAws, service: str, key: str, secret: str, token: str | None = None, **config: Any
+) -> Any:
     plain = Config(retries={"max_attempts": 0}, proxies={}, **config)
     session = boto3.Session(key, secret, token, region_name="us-west-2")
     return session.client(service, endpoint_url=aws.up.endpoint_url, config=plain)
 
 
-def sent(url: str, data: bytes | None = None, headers: dict[str, str] | None = None, method: str = "GET") -> tuple[int, str]:
+def sent(
+    url: str, data: bytes | None = None, headers: dict[str, str] | None = None, method: str = "GET"
+) -> tuple[int, str]:
     """The status and text of one plain request."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(urllib.request.Request(url, data, headers or {}, method=method), timeout=20) as answer:
+        with opener.open(
+            urllib.request.Request(url, data, headers or {}, method=method), timeout=20
+        ) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -80,7 +102,9 @@ def at(monkeypatch: pytest.MonkeyPatch, moment: datetime) -> None:
 
 
 @pytest.mark.parametrize("service", READS)
-def test_each_service_answers_the_sandboxs_own_key_alone(aws: PretendAws, other: PretendAws, service: str) -> None:
+def test_each_service_answers_the_sandboxs_own_key_alone(
+    aws: PretendAws, other: PretendAws, service: str
+) -> None:
     mine, ask = aws.up, READS[service]
     ask(client(aws, service, mine.access_key_id, mine.secret_access_key))
     stranger = client(aws, service, other.up.access_key_id, other.up.secret_access_key)
@@ -90,11 +114,15 @@ def test_each_service_answers_the_sandboxs_own_key_alone(aws: PretendAws, other:
 
 
 @pytest.mark.parametrize("service", READS)
-def test_an_old_request_is_not_answered_again(aws: PretendAws, service: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_request_is_not_answered_again(
+    aws: PretendAws, service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mine = client(aws, service, aws.up.access_key_id, aws.up.secret_access_key)
     for minutes in (-16, 16):
         at(monkeypatch, datetime.now(UTC) + timedelta(minutes=minutes))
-        assert refused(lambda: READS[service](mine)) == OVERDUE.get(service, "InvalidSignatureException")
+        assert refused(lambda: READS[service](mine)) == OVERDUE.get(
+            service, "InvalidSignatureException"
+        )
     at(monkeypatch, datetime.now(UTC) - timedelta(minutes=14))
     READS[service](mine)
 
@@ -110,12 +138,16 @@ def test_an_old_request_is_not_answered_again(aws: PretendAws, service: str, mon
     ("POST", "/moto-api/reset", b"", "AccessDenied"),
     ("GET", "/moto-api/data.json", None, "AccessDenied"),
 ])  # fmt: skip
-def test_without_a_signature_nothing_is_done(aws: PretendAws, method: str, path: str, body: bytes | None, code: str) -> None:
+def test_without_a_signature_nothing_is_done(
+    aws: PretendAws, method: str, path: str, body: bytes | None, code: str
+) -> None:
     aws.client("ec2").create_vpc(CidrBlock="10.9.0.0/16")
     form = {"Content-Type": "application/x-www-form-urlencoded"} if body is not None else {}
     status, text = sent(f"{aws.up.endpoint_url}{path}", body, form, method)
     assert status == 403 and f"<Code>{code}</Code>" in text, text
-    assert any(vpc["CidrBlock"] == "10.9.0.0/16" for vpc in aws.client("ec2").describe_vpcs()["Vpcs"])
+    assert any(
+        vpc["CidrBlock"] == "10.9.0.0/16" for vpc in aws.client("ec2").describe_vpcs()["Vpcs"]
+    )
 
 
 @pytest.mark.parametrize("given", [
@@ -123,18 +155,32 @@ def test_without_a_signature_nothing_is_done(aws: PretendAws, method: str, path:
     "AWS4-HMAC-SHA256 Credential=AKIA/20250101/us-east-1/sts/aws4_request, SignedHeaders=host, Signature=\xe9",
 ])  # fmt: skip
 def test_a_signature_that_is_none_is_refused_and_harms_nothing(aws: PretendAws, given: str) -> None:
-    status, _ = sent(f"{aws.up.endpoint_url}/", b"Action=GetCallerIdentity&Version=2011-06-15",
-                     {"Authorization": given, "Content-Type": "application/x-www-form-urlencoded"}, "POST")
+    status, _ = sent(
+        f"{aws.up.endpoint_url}/",
+        b"Action=GetCallerIdentity&Version=2011-06-15",
+        {"Authorization": given, "Content-Type": "application/x-www-form-urlencoded"},
+        "POST",
+    )
     assert status in (400, 401, 403)
 
 
-def signed(aws: PretendAws, service: str, method: str, path: str, body: bytes = b"") -> tuple[str, dict[str, str]]:
+def signed(
+    aws: PretendAws, service: str, method: str, path: str, body: bytes = b""
+) -> tuple[str, dict[str, str]]:
     """The URL and headers of a request that is signed as boto3 signs it."""
     keys = Credentials(aws.up.access_key_id, aws.up.secret_access_key)
-    request = AWSRequest(method, f"{aws.up.endpoint_url}{path}", {"Content-Type": "application/x-www-form-urlencoded"}, body)
+    request = AWSRequest(
+        method,
+        f"{aws.up.endpoint_url}{path}",
+        {"Content-Type": "application/x-www-form-urlencoded"},
+        body,
+    )
     botocore.auth.SigV4Auth(keys, service, "us-west-2").add_auth(request)
     prepared = request.prepare()
-    return prepared.url, {name: value.decode() if isinstance(value, bytes) else value for name, value in prepared.headers.items()}
+    return prepared.url, {
+        name: value.decode() if isinstance(value, bytes) else value
+        for name, value in prepared.headers.items()
+    }
 
 
 def test_a_request_that_was_altered_after_signing_is_refused(aws: PretendAws) -> None:
@@ -142,14 +188,19 @@ def test_a_request_that_was_altered_after_signing_is_refused(aws: PretendAws) ->
     url, headers = signed(aws, "ec2", "POST", "/", body)
     assert sent(url, body, headers, "POST")[0] == 200
     altered = b"Action=DeleteVpcs&Version=2016-11-15"
-    assert "AuthFailure" in sent(url, altered, {**headers, "Content-Length": str(len(altered))}, "POST")[1]
+    assert (
+        "AuthFailure"
+        in sent(url, altered, {**headers, "Content-Length": str(len(altered))}, "POST")[1]
+    )
     assert "AuthFailure" in sent(f"{url}?Action=RunInstances", body, headers, "POST")[1]
     assert "AuthFailure" in sent(f"{url}elsewhere", body, headers, "POST")[1]
     assert "AuthFailure" in sent(url, body, {**headers, "Content-Type": "text/plain"}, "POST")[1]
     later = (datetime.now(UTC) + timedelta(seconds=30)).strftime("%Y%m%dT%H%M%SZ")
     assert "AuthFailure" in sent(url, body, {**headers, "X-Amz-Date": later}, "POST")[1]
     scope = headers["Authorization"].replace("/us-west-2/ec2/", "/us-west-2/iam/")
-    assert "SignatureDoesNotMatch" in sent(url, body, {**headers, "Authorization": scope}, "POST")[1]
+    assert (
+        "SignatureDoesNotMatch" in sent(url, body, {**headers, "Authorization": scope}, "POST")[1]
+    )
 
 
 def test_names_with_unusual_characters_are_signed_as_they_are(aws: PretendAws) -> None:
@@ -159,15 +210,26 @@ def test_names_with_unusual_characters_are_signed_as_they_are(aws: PretendAws) -
         s3.put_object(Bucket="odd", Key=key, Body=key.encode(), Metadata={"kind_of": "two  spaces"})
         assert s3.get_object(Bucket="odd", Key=key)["Body"].read() == key.encode()
     assert s3.list_objects_v2(Bucket="odd", Prefix="a b+c/")["KeyCount"] == 1
-    assert refused(lambda: aws.client("eks").describe_cluster(name="no such one/é")) == "ResourceNotFoundException"
+    assert (
+        refused(lambda: aws.client("eks").describe_cluster(name="no such one/é"))
+        == "ResourceNotFoundException"
+    )
 
 
-def test_a_signed_url_opens_one_object_until_it_ends(aws: PretendAws, monkeypatch: pytest.MonkeyPatch) -> None:
-    aws.client("s3").create_bucket(Bucket="bucket", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+def test_a_signed_url_opens_one_object_until_it_ends(
+    aws: PretendAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aws.client("s3").create_bucket(
+        Bucket="bucket", CreateBucketConfiguration={"LocationConstraint": "us-west-2"}
+    )
     for key in ("one", "two"):
         aws.client("s3").put_object(Bucket="bucket", Key=key, Body=key.encode())
-    mine = client(aws, "s3", aws.up.access_key_id, aws.up.secret_access_key, signature_version="s3v4")
-    make = lambda: mine.generate_presigned_url("get_object", {"Bucket": "bucket", "Key": "one"}, ExpiresIn=60)  # noqa: E731
+    mine = client(
+        aws, "s3", aws.up.access_key_id, aws.up.secret_access_key, signature_version="s3v4"
+    )
+    make = lambda: mine.generate_presigned_url(
+        "get_object", {"Bucket": "bucket", "Key": "one"}, ExpiresIn=60
+    )  # noqa: E731
     url = make()
     assert sent(url) == (200, "one")
     assert "SignatureDoesNotMatch" in sent(url.replace("/one?", "/two?"))[1]
@@ -179,26 +241,43 @@ def test_a_signed_url_opens_one_object_until_it_ends(aws: PretendAws, monkeypatc
 
 def test_a_role_is_assumed_with_keys_of_its_own_that_end(aws: PretendAws) -> None:
     arn = aws.role("worker", "ec2.amazonaws.com")
-    one, two = (aws.client("sts").assume_role(RoleArn=arn, RoleSessionName=name)["Credentials"] for name in ("first", "second"))
+    one, two = (
+        aws.client("sts").assume_role(RoleArn=arn, RoleSessionName=name)["Credentials"]
+        for name in ("first", "second")
+    )
     keys = one["AccessKeyId"], one["SecretAccessKey"]
-    assert "assumed-role/worker/first" in client(aws, "sts", *keys, one["SessionToken"]).get_caller_identity()["Arn"]
+    assert (
+        "assumed-role/worker/first"
+        in client(aws, "sts", *keys, one["SessionToken"]).get_caller_identity()["Arn"]
+    )
     for token in (None, two["SessionToken"], one["SessionToken"] + "x"):
-        assert refused(client(aws, "sts", *keys, token).get_caller_identity) == "InvalidClientTokenId"
+        assert (
+            refused(client(aws, "sts", *keys, token).get_caller_identity) == "InvalidClientTokenId"
+        )
     wrong = client(aws, "sts", keys[0], two["SecretAccessKey"], one["SessionToken"])
     assert refused(wrong.get_caller_identity) == "SignatureDoesNotMatch"
 
 
 @pytest.mark.parametrize("ask", ["get_session_token", "assume_role"])
 def test_keys_of_a_session_hold_no_longer_than_it(aws: PretendAws, ask: str) -> None:
-    mine = client(aws, "sts", aws.up.access_key_id, aws.up.secret_access_key, parameter_validation=False)
-    role = {"RoleArn": aws.role("brief", "ec2.amazonaws.com"), "RoleSessionName": "brief"} if ask == "assume_role" else {}
+    mine = client(
+        aws, "sts", aws.up.access_key_id, aws.up.secret_access_key, parameter_validation=False
+    )
+    role = (
+        {"RoleArn": aws.role("brief", "ec2.amazonaws.com"), "RoleSessionName": "brief"}
+        if ask == "assume_role"
+        else {}
+    )
     made = getattr(mine, ask)(DurationSeconds=2, **role)["Credentials"]
     assert "EXAMPLE" not in made["AccessKeyId"] + made["SecretAccessKey"] + made["SessionToken"]
     session = client(aws, "sts", made["AccessKeyId"], made["SecretAccessKey"], made["SessionToken"])
     eks = client(aws, "eks", made["AccessKeyId"], made["SecretAccessKey"], made["SessionToken"])
     session.get_caller_identity()
     until(lambda: _code(session.get_caller_identity))
-    assert refused(session.get_caller_identity) == "ExpiredToken" and refused(eks.list_clusters) == "ExpiredTokenException"
+    assert (
+        refused(session.get_caller_identity) == "ExpiredToken"
+        and refused(eks.list_clusters) == "ExpiredTokenException"
+    )
 
 
 def _code(call: Callable[[], Any]) -> str:
@@ -220,21 +299,41 @@ def test_a_users_key_opens_while_it_is_active(aws: PretendAws) -> None:
 
 
 def test_an_unsigned_web_identity_gets_no_role(aws: PretendAws) -> None:
-    claims = base64.urlsafe_b64encode(json.dumps({"sub": "system:serviceaccount:a:b", "exp": 9999999999}).encode()).decode()
-    body = f"Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleSessionName=x&WebIdentityToken=e30.{claims}.e30&RoleArn=" \
-           + aws.role("trusting", "ec2.amazonaws.com")
-    status, text = sent(f"{aws.up.endpoint_url}/", body.encode(), {"Content-Type": "application/x-www-form-urlencoded"}, "POST")
+    claims = base64.urlsafe_b64encode(
+        json.dumps({"sub": "system:serviceaccount:a:b", "exp": 9999999999}).encode()
+    ).decode()
+    body = (
+        f"Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleSessionName=x&WebIdentityToken=e30.{claims}.e30&RoleArn="
+        + aws.role("trusting", "ec2.amazonaws.com")
+    )
+    status, text = sent(
+        f"{aws.up.endpoint_url}/",
+        body.encode(),
+        {"Content-Type": "application/x-www-form-urlencoded"},
+        "POST",
+    )
     assert status == 400 and "InvalidIdentityToken" in text and "AccessKeyId" not in text
 
 
 def test_credentials_that_moto_gives_to_everybody_are_not_given(aws: PretendAws) -> None:
-    assert refused(lambda: aws.client("sts").get_federation_token(Name="visitor")) == "NotImplemented"
+    assert (
+        refused(lambda: aws.client("sts").get_federation_token(Name="visitor")) == "NotImplemented"
+    )
 
 
-def test_each_sandbox_has_random_keys_that_stand_in_no_command_line_and_no_log(aws: PretendAws, other: PretendAws) -> None:
-    assert aws.up.access_key_id != other.up.access_key_id and aws.up.secret_access_key != other.up.secret_access_key
+def test_each_sandbox_has_random_keys_that_stand_in_no_command_line_and_no_log(
+    aws: PretendAws, other: PretendAws
+) -> None:
+    assert (
+        aws.up.access_key_id != other.up.access_key_id
+        and aws.up.secret_access_key != other.up.secret_access_key
+    )
     secret = control_secret.header(aws.root / "aws")["Authorization"].removeprefix("Bearer ")
-    assert aws.up.access_key_id.startswith("AKIA") and len(aws.up.access_key_id) == 20 and len(secret) >= 40
+    assert (
+        aws.up.access_key_id.startswith("AKIA")
+        and len(aws.up.access_key_id) == 20
+        and len(secret) >= 40
+    )
     shown = " ".join(state.commands().values()) + (aws.root / "aws" / "log").read_text()
     for word in (aws.up.access_key_id, aws.up.secret_access_key, secret):
         assert word not in shown
@@ -261,11 +360,28 @@ def test_a_stranger_uses_up_no_fault_and_fills_no_list(aws: PretendAws) -> None:
 
 
 def test_the_real_aws_command_is_let_in_by_the_right_secret_alone(aws: PretendAws) -> None:
-    places = [str(ROOT / ".venv-aws" / "bin"), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    places = [
+        str(ROOT / ".venv-aws" / "bin"),
+        str(Path(sys.executable).parent),
+        os.environ.get("PATH", ""),
+    ]
     program = shutil.which("aws", path=os.pathsep.join(places))
     if program is None:
         pytest.skip("the aws CLI is not installed: make test-cloud installs it")
     for secret, fits in ((aws.up.secret_access_key, True), ("wrong", False)):
-        environment = {**os.environ, **aws.up.environment(), "AWS_PAGER": "", "AWS_SECRET_ACCESS_KEY": secret}
-        ran = subprocess.run([program, "sts", "get-caller-identity"], env=environment, capture_output=True, text=True, timeout=60)
-        assert (ran.returncode == 0) == fits and ("SignatureDoesNotMatch" in ran.stderr) != fits, ran.stderr
+        environment = {
+            **os.environ,
+            **aws.up.environment(),
+            "AWS_PAGER": "",
+            "AWS_SECRET_ACCESS_KEY": secret,
+        }
+        ran = subprocess.run(
+            [program, "sts", "get-caller-identity"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert (ran.returncode == 0) == fits and ("SignatureDoesNotMatch" in ran.stderr) != fits, (
+            ran.stderr
+        )

@@ -1,4 +1,5 @@
-"""The pretend EC2: nothing goes while something stands on it, tokens count, zones run out, groups exist."""
+"""The pretend EC2: nothing goes while something stands on it, tokens count, zones run out, groups
+exist."""
 
 from __future__ import annotations
 
@@ -34,12 +35,15 @@ def test_a_security_group_named_by_another_stays(aws: PretendAws) -> None:
     ec2 = aws.client("ec2")
     vpc, subnets = aws.network()
     one, two = (
-        ec2.create_security_group(GroupName=name, Description=name, VpcId=vpc)["GroupId"] for name in ("one", "two")
+        ec2.create_security_group(GroupName=name, Description=name, VpcId=vpc)["GroupId"]
+        for name in ("one", "two")
     )
     pairs = [{"GroupId": one}]
     rule = [{"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "UserIdGroupPairs": pairs}]
     ec2.authorize_security_group_ingress(GroupId=two, IpPermissions=rule)
-    ec2.authorize_security_group_ingress(GroupId=one, IpPermissions=rule)  # itself: does not stand in its own way
+    ec2.authorize_security_group_ingress(
+        GroupId=one, IpPermissions=rule
+    )  # itself: does not stand in its own way
     assert refused(lambda: ec2.delete_security_group(GroupId=one)) == "DependencyViolation"
     assert refused(lambda: ec2.delete_vpc(VpcId=vpc)) == "DependencyViolation"
     ec2.revoke_security_group_ingress(GroupId=two, IpPermissions=rule)
@@ -59,10 +63,18 @@ def test_a_gateway_stays_while_addresses_are_mapped(aws: PretendAws) -> None:
     address = ec2.allocate_address(Domain="vpc")["AllocationId"]
     nat = ec2.create_nat_gateway(SubnetId=subnets[0], AllocationId=address)["NatGateway"]
     assert nat["State"] == "pending"
-    state = lambda: ec2.describe_nat_gateways(NatGatewayIds=[nat["NatGatewayId"]])["NatGateways"][0]["State"]  # noqa: E731
+    state = lambda: ec2.describe_nat_gateways(NatGatewayIds=[nat["NatGatewayId"]])["NatGateways"][
+        0
+    ]["State"]  # noqa: E731
     until(state, lambda found: found == "available")
-    assert refused(lambda: ec2.detach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc)) == "DependencyViolation"
-    assert refused(lambda: ec2.delete_internet_gateway(InternetGatewayId=gateway)) == "DependencyViolation"
+    assert (
+        refused(lambda: ec2.detach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc))
+        == "DependencyViolation"
+    )
+    assert (
+        refused(lambda: ec2.delete_internet_gateway(InternetGatewayId=gateway))
+        == "DependencyViolation"
+    )
     assert refused(lambda: ec2.release_address(AllocationId=address)) == "InvalidIPAddress.InUse"
     ec2.delete_nat_gateway(NatGatewayId=nat["NatGatewayId"])
     assert state() == "deleting"
@@ -77,12 +89,18 @@ def test_a_gateway_stays_while_addresses_are_mapped(aws: PretendAws) -> None:
 def test_a_load_balancer_leaves_interfaces_for_a_while(aws: PretendAws) -> None:
     ec2, elb = aws.client("ec2"), aws.client("elbv2")
     _, subnets = aws.network()
-    arn = elb.create_load_balancer(Name="web", Subnets=subnets, Type="network")["LoadBalancers"][0]["LoadBalancerArn"]
+    arn = elb.create_load_balancer(Name="web", Subnets=subnets, Type="network")["LoadBalancers"][0][
+        "LoadBalancerArn"
+    ]
     found = ec2.describe_network_interfaces()["NetworkInterfaces"]
     assert {one["SubnetId"] for one in found} == set(subnets)
-    assert all(one["Description"].startswith("ELB ") and "/web/" in one["Description"] for one in found)
+    assert all(
+        one["Description"].startswith("ELB ") and "/web/" in one["Description"] for one in found
+    )
     assert (
-        refused(lambda: ec2.delete_network_interface(NetworkInterfaceId=found[0]["NetworkInterfaceId"]))
+        refused(
+            lambda: ec2.delete_network_interface(NetworkInterfaceId=found[0]["NetworkInterfaceId"])
+        )
         == "InvalidParameterValue"
     )
     elb.delete_load_balancer(LoadBalancerArn=arn)
@@ -96,19 +114,29 @@ def test_a_client_token_makes_one_instance(aws: PretendAws) -> None:
     first = run(aws, SubnetId=subnets[0], ClientToken="once")
     assert run(aws, SubnetId=subnets[0], ClientToken="once") == first
     assert len(aws.instances()) == 1
-    assert refused(lambda: run(aws, SubnetId=subnets[1], ClientToken="once")) == "IdempotentParameterMismatch"
+    assert (
+        refused(lambda: run(aws, SubnetId=subnets[1], ClientToken="once"))
+        == "IdempotentParameterMismatch"
+    )
 
 
 def test_what_is_named_must_be_there(aws: PretendAws) -> None:
     _, subnets = aws.network()
-    assert refused(lambda: run(aws, SubnetId=subnets[0], ImageId="ami-00000000")) == "InvalidAMIID.NotFound"
-    assert refused(lambda: run(aws, SubnetId=subnets[0], KeyName="nobody")) == "InvalidKeyPair.NotFound"
+    assert (
+        refused(lambda: run(aws, SubnetId=subnets[0], ImageId="ami-00000000"))
+        == "InvalidAMIID.NotFound"
+    )
+    assert (
+        refused(lambda: run(aws, SubnetId=subnets[0], KeyName="nobody"))
+        == "InvalidKeyPair.NotFound"
+    )
     assert (
         refused(lambda: run(aws, SubnetId=subnets[0], Placement={"GroupName": "none"}))
         == "InvalidPlacementGroup.Unknown"
     )
     assert (
-        refused(lambda: run(aws, SubnetId=subnets[0], InstanceType="trn1.32xlarge")) == "Unsupported"
+        refused(lambda: run(aws, SubnetId=subnets[0], InstanceType="trn1.32xlarge"))
+        == "Unsupported"
     )  # not in us-west-2a
     assert refused(lambda: run(aws, SubnetId=subnets[0], DryRun=True)) == "DryRunOperation"
     assert aws.instances() == []
@@ -133,25 +161,40 @@ def test_a_placement_group_stays_while_it_is_used(aws: PretendAws) -> None:
     _, subnets = aws.network()
     spec = [{"ResourceType": "placement-group", "Tags": [{"Key": "owner", "Value": "us"}]}]
     ec2.create_placement_group(GroupName="tight", Strategy="cluster", TagSpecifications=spec)
-    assert refused(lambda: ec2.create_placement_group(GroupName="tight")) == "InvalidPlacementGroup.Duplicate"
-    found = ec2.describe_placement_groups(Filters=[{"Name": "tag:owner", "Values": ["us"]}])["PlacementGroups"]
-    assert [(one["GroupName"], one["State"], one["Strategy"]) for one in found] == [("tight", "available", "cluster")]
+    assert (
+        refused(lambda: ec2.create_placement_group(GroupName="tight"))
+        == "InvalidPlacementGroup.Duplicate"
+    )
+    found = ec2.describe_placement_groups(Filters=[{"Name": "tag:owner", "Values": ["us"]}])[
+        "PlacementGroups"
+    ]
+    assert [(one["GroupName"], one["State"], one["Strategy"]) for one in found] == [
+        ("tight", "available", "cluster")
+    ]
     instance = run(aws, SubnetId=subnets[0], Placement={"GroupName": "tight"})
-    assert refused(lambda: ec2.delete_placement_group(GroupName="tight")) == "InvalidPlacementGroup.InUse"
+    assert (
+        refused(lambda: ec2.delete_placement_group(GroupName="tight"))
+        == "InvalidPlacementGroup.InUse"
+    )
     ec2.terminate_instances(InstanceIds=[instance])
     ec2.delete_placement_group(GroupName="tight")
-    assert refused(lambda: ec2.describe_placement_groups(GroupNames=["tight"])) == "InvalidPlacementGroup.Unknown"
+    assert (
+        refused(lambda: ec2.describe_placement_groups(GroupNames=["tight"]))
+        == "InvalidPlacementGroup.Unknown"
+    )
 
 
 def test_zones_and_what_they_offer(aws: PretendAws) -> None:
     ec2 = aws.client("ec2")
-    zones = ec2.describe_availability_zones(Filters=[{"Name": "zone-id", "Values": ["usw2-az4"]}])["AvailabilityZones"]
+    zones = ec2.describe_availability_zones(Filters=[{"Name": "zone-id", "Values": ["usw2-az4"]}])[
+        "AvailabilityZones"
+    ]
     assert [zone["ZoneName"] for zone in zones] == ["us-west-2d"]
     for kind in ("trn1.32xlarge", "trn1n.32xlarge", "trn2.48xlarge", "p4d.24xlarge", "p5.48xlarge"):
         only = [{"Name": "instance-type", "Values": [kind]}]
-        found = ec2.describe_instance_type_offerings(LocationType="availability-zone-id", Filters=only)[
-            "InstanceTypeOfferings"
-        ]
+        found = ec2.describe_instance_type_offerings(
+            LocationType="availability-zone-id", Filters=only
+        )["InstanceTypeOfferings"]
         assert "usw2-az4" in {one["Location"] for one in found}, kind
     types = ec2.describe_instance_types(InstanceTypes=["trn1.32xlarge"])["InstanceTypes"][0]
     assert types["NetworkInfo"]["EfaInfo"]["MaximumEfaInterfaces"] == 8
@@ -159,17 +202,28 @@ def test_zones_and_what_they_offer(aws: PretendAws) -> None:
 
 def test_a_launch_template_keeps_its_efa_interfaces(aws: PretendAws) -> None:
     ec2 = aws.client("ec2")
-    cards = [{"NetworkCardIndex": card, "DeviceIndex": min(card, 1), "InterfaceType": "efa"} for card in range(8)]
-    data = {"InstanceType": "trn1.32xlarge", "NetworkInterfaces": cards, "MetadataOptions": {"HttpTokens": "required"}}
+    cards = [
+        {"NetworkCardIndex": card, "DeviceIndex": min(card, 1), "InterfaceType": "efa"}
+        for card in range(8)
+    ]
+    data = {
+        "InstanceType": "trn1.32xlarge",
+        "NetworkInterfaces": cards,
+        "MetadataOptions": {"HttpTokens": "required"},
+    }
     wish = {"LaunchTemplateName": "trn1", "LaunchTemplateData": data, "ClientToken": "one"}
     made = ec2.create_launch_template(**wish)["LaunchTemplate"]["LaunchTemplateId"]
     assert ec2.create_launch_template(**wish)["LaunchTemplate"]["LaunchTemplateId"] == made
-    version = ec2.describe_launch_template_versions(LaunchTemplateId=made)["LaunchTemplateVersions"][0]
+    version = ec2.describe_launch_template_versions(LaunchTemplateId=made)[
+        "LaunchTemplateVersions"
+    ][0]
     assert version["LaunchTemplateData"]["NetworkInterfaces"] == cards
 
 
 def test_images_are_found_by_their_parameters(aws: PretendAws) -> None:
-    path = "/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/neuron/recommended/image_id"
+    path = (
+        "/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/neuron/recommended/image_id"
+    )
     image = aws.client("ssm").get_parameter(Name=path)["Parameter"]["Value"]
     found = aws.client("ec2").describe_images(ImageIds=[image])["Images"][0]
     assert found["Name"].startswith("amazon-eks-node-al2023-x86_64-neuron-1.33")
@@ -177,12 +231,20 @@ def test_images_are_found_by_their_parameters(aws: PretendAws) -> None:
 
 def test_quotas_and_prices(aws: PretendAws) -> None:
     quotas = aws.client("service-quotas")
-    assert quotas.get_service_quota(ServiceCode="ec2", QuotaCode="L-2C3B7624")["Quota"]["Value"] == 512
+    assert (
+        quotas.get_service_quota(ServiceCode="ec2", QuotaCode="L-2C3B7624")["Quota"]["Value"] == 512
+    )
     aws.control("POST", "settings", {"quotas": {"L-2C3B7624": 0}})
-    found = {one["QuotaCode"]: one["Value"] for one in quotas.list_service_quotas(ServiceCode="ec2")["Quotas"]}
+    found = {
+        one["QuotaCode"]: one["Value"]
+        for one in quotas.list_service_quotas(ServiceCode="ec2")["Quotas"]
+    }
     assert (found["L-2C3B7624"], found["L-0263D0A3"]) == (0, 5)
     wanted = [{"Type": "TERM_MATCH", "Field": "instanceType", "Value": "g4dn.xlarge"}]
     assert (
-        '"USD": "0.526' in aws.client("pricing").get_products(ServiceCode="AmazonEC2", Filters=wanted)["PriceList"][0]
+        '"USD": "0.526'
+        in aws.client("pricing").get_products(ServiceCode="AmazonEC2", Filters=wanted)["PriceList"][
+            0
+        ]
     )
     assert aws.control("GET", "prices")["instance_hour"]["g4dn.xlarge"] == 0.526

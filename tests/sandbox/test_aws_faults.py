@@ -1,4 +1,5 @@
-"""Faults on demand: each strikes the requests it names, and boto3 meets it as it would the real one."""
+"""Faults on demand: each strikes the requests it names, and boto3 meets it as it would the real
+one."""
 
 from __future__ import annotations
 
@@ -70,7 +71,9 @@ def test_a_timeout_keeps_silent(aws: PretendAws) -> None:
         ("deny", {}, "AccessDeniedException"),
     ],
 )
-def test_refusals_come_in_the_services_own_words(aws: PretendAws, kind: str, more: dict[str, Any], code: str) -> None:
+def test_refusals_come_in_the_services_own_words(
+    aws: PretendAws, kind: str, more: dict[str, Any], code: str
+) -> None:
     aws.fault(kind, service="eks", **more)
     assert refused(lambda: aws.client("eks", retry=False).list_clusters()) == code
     aws.client("iam").list_roles()
@@ -85,9 +88,13 @@ def test_throttling_at_a_rate_is_ridden_out_by_retries(aws: PretendAws) -> None:
     assert "throttle" in struck
 
 
-def test_a_throttled_look_at_a_bucket_is_repeated_though_it_has_no_body_to_say_why(aws: PretendAws) -> None:
+def test_a_throttled_look_at_a_bucket_is_repeated_though_it_has_no_body_to_say_why(
+    aws: PretendAws,
+) -> None:
     s3 = aws.client("s3")
-    s3.create_bucket(Bucket="looked-at", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+    s3.create_bucket(
+        Bucket="looked-at", CreateBucketConfiguration={"LocationConstraint": "us-west-2"}
+    )
     aws.fault("throttle", service="s3", action="HeadBucket", times=1)
     s3.head_bucket(Bucket="looked-at")
     assert [call["fault"] for call in aws.calls("HeadBucket")] == ["throttle", None]
@@ -120,7 +127,10 @@ def test_a_reset_world_is_empty(aws: PretendAws) -> None:
 
 
 def test_unknown_calls_say_so(aws: PretendAws) -> None:
-    assert refused(lambda: aws.client("ec2").describe_reserved_instances_listings()) == "NotImplemented"
+    assert (
+        refused(lambda: aws.client("ec2").describe_reserved_instances_listings())
+        == "NotImplemented"
+    )
     assert refused(lambda: aws.client("eks").list_insights(clusterName="demo")) == "NotImplemented"
     assert refused(lambda: aws.client("cloudformation").list_stacks()) == "NotImplemented"
     assert len(aws.calls()) == 3  # and nobody tried again

@@ -25,19 +25,29 @@ class Commands:
 
     def __init__(self, home: Path) -> None:
         self.root = home / "sandbox"
-        self.environment = {**os.environ, "PLAYRUNNER_STATE_HOME": str(home), "PYTHONPATH": str(REPOSITORY)}
+        self.environment = {
+            **os.environ,
+            "PLAYRUNNER_STATE_HOME": str(home),
+            "PYTHONPATH": str(REPOSITORY),
+        }
 
     def __call__(self, *arguments: str) -> str:
         command = [sys.executable, "-m", "playrunner.sandbox", *arguments]
-        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=90)
+        done = subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, timeout=90
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Iterator[Commands]:
-    pytest.importorskip("moto", reason="the pretend AWS needs moto: pip install playrunner[sandbox]")
-    pytest.importorskip("flask", reason="the pretend AWS needs flask: pip install playrunner[sandbox]")
+    pytest.importorskip(
+        "moto", reason="the pretend AWS needs moto: pip install playrunner[sandbox]"
+    )
+    pytest.importorskip(
+        "flask", reason="the pretend AWS needs flask: pip install playrunner[sandbox]"
+    )
     commands = Commands(tmp_path)
     try:
         yield commands
@@ -71,23 +81,39 @@ def test_one_that_died_is_started_again_at_the_same_place(sandbox: Commands) -> 
 
 
 def test_the_aws_cli_works_against_it(aws: PretendAws) -> None:
-    program = shutil.which("aws", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
+    program = shutil.which(
+        "aws", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    )
     if program is None:
         pytest.skip("the aws CLI is not installed: pip install awscli")
     environment = {**os.environ, **aws.up.environment(), "AWS_PAGER": ""}
 
     def cli(*arguments: str) -> str:
-        done = subprocess.run([program, *arguments], env=environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [program, *arguments], env=environment, capture_output=True, text=True, timeout=60
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
     _, subnets = aws.network()
     aws.cluster(subnets, version="1.33")
     assert (
-        cli("eks", "describe-cluster", "--name", "demo", "--query", "cluster.[status,version]", "--output", "text")
+        cli(
+            "eks",
+            "describe-cluster",
+            "--name",
+            "demo",
+            "--query",
+            "cluster.[status,version]",
+            "--output",
+            "text",
+        )
         == "ACTIVE\t1.33"
     )
-    assert cli("ec2", "describe-subnets", "--subnet-ids", *subnets, "--query", "length(Subnets)") == "2"
+    assert (
+        cli("ec2", "describe-subnets", "--subnet-ids", *subnets, "--query", "length(Subnets)")
+        == "2"
+    )
     folder = aws.root.parent
     cli("eks", "update-kubeconfig", "--name", "demo", "--kubeconfig", str(folder / "kubeconfig"))
     assert "arn:aws:eks:us-west-2:123456789012:cluster/demo" in (folder / "kubeconfig").read_text()

@@ -1,4 +1,5 @@
-"""The pretend EFS and FSx: states that take time, rules that are kept, interfaces that stand in the way."""
+"""The pretend EFS and FSx: states that take time, rules that are kept, interfaces that stand in the
+way."""
 
 from __future__ import annotations
 
@@ -23,7 +24,10 @@ def test_a_file_system_must_be_available_before_it_gets_mount_targets(aws: Prete
     )
     mount = target()["MountTargetId"]
     assert refused(target) == "MountTargetConflict"
-    targets = lambda: [one["LifeCycleState"] for one in efs.describe_mount_targets(FileSystemId=number)["MountTargets"]]  # noqa: E731
+    targets = lambda: [
+        one["LifeCycleState"]
+        for one in efs.describe_mount_targets(FileSystemId=number)["MountTargets"]
+    ]  # noqa: E731
     until(targets, lambda states: states == ["available"])
     assert refused(lambda: efs.delete_file_system(FileSystemId=number)) == "FileSystemInUse"
     efs.delete_mount_target(MountTargetId=mount)
@@ -47,19 +51,27 @@ def test_a_lustre_file_system_comes_and_goes(aws: PretendAws) -> None:
     made = fsx.create_file_system(**wish, ClientRequestToken="one")["FileSystem"]
     assert (made["Lifecycle"], made["VpcId"]) == ("CREATING", vpc)
     assert (
-        fsx.create_file_system(**wish, ClientRequestToken="one")["FileSystem"]["FileSystemId"] == made["FileSystemId"]
+        fsx.create_file_system(**wish, ClientRequestToken="one")["FileSystem"]["FileSystemId"]
+        == made["FileSystemId"]
     )
     other = {**wish, "StorageCapacity": 2400}
-    assert refused(lambda: fsx.create_file_system(**other, ClientRequestToken="one")) == "IncompatibleParameterError"
-    found = until(lambda: fsx.describe_file_systems()["FileSystems"], lambda all_: all_[0]["Lifecycle"] == "AVAILABLE")[
-        0
-    ]
+    assert (
+        refused(lambda: fsx.create_file_system(**other, ClientRequestToken="one"))
+        == "IncompatibleParameterError"
+    )
+    found = until(
+        lambda: fsx.describe_file_systems()["FileSystems"],
+        lambda all_: all_[0]["Lifecycle"] == "AVAILABLE",
+    )[0]
     assert len(found["LustreConfiguration"]["MountName"]) == 8
     assert found["DNSName"].startswith(found["FileSystemId"])
     assert refused(lambda: ec2.delete_subnet(SubnetId=subnets[0])) == "DependencyViolation"
     assert fsx.delete_file_system(FileSystemId=found["FileSystemId"])["Lifecycle"] == "DELETING"
     until(lambda: fsx.describe_file_systems()["FileSystems"], lambda left: not left)
-    assert refused(lambda: fsx.describe_file_systems(FileSystemIds=[found["FileSystemId"]])) == "FileSystemNotFound"
+    assert (
+        refused(lambda: fsx.describe_file_systems(FileSystemIds=[found["FileSystemId"]]))
+        == "FileSystemNotFound"
+    )
     ec2.delete_subnet(SubnetId=subnets[0])
 
 
@@ -78,10 +90,18 @@ def test_lustre_sizes_and_throughputs_are_checked(aws: PretendAws) -> None:
 
     assert refused(create(1201, PERSISTENT)) == "BadRequest"
     assert refused(create(3600, PERSISTENT)) == "BadRequest"
-    assert refused(create(1200, {**PERSISTENT, "PerUnitStorageThroughput": 125})) == "InvalidPerUnitStorageThroughput"
-    assert refused(create(1200, {"DeploymentType": "SCRATCH_2", "PerUnitStorageThroughput": 200})) == "BadRequest"
+    assert (
+        refused(create(1200, {**PERSISTENT, "PerUnitStorageThroughput": 125}))
+        == "InvalidPerUnitStorageThroughput"
+    )
+    assert (
+        refused(create(1200, {"DeploymentType": "SCRATCH_2", "PerUnitStorageThroughput": 200}))
+        == "BadRequest"
+    )
     assert refused(create(1200, PERSISTENT, subnets)) == "InvalidNetworkSettings"
-    assert refused(create(1200, PERSISTENT, ["subnet-00000000000000000"])) == "InvalidNetworkSettings"
+    assert (
+        refused(create(1200, PERSISTENT, ["subnet-00000000000000000"])) == "InvalidNetworkSettings"
+    )
     create(4800, PERSISTENT)()
     create(3600, {"DeploymentType": "SCRATCH_1"})()
 

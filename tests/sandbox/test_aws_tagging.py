@@ -36,7 +36,9 @@ def test_everything_tagged_is_listed_and_iam_is_not(aws: PretendAws) -> None:
         FileSystemType="LUSTRE", StorageCapacity=1200, SubnetIds=subnets[:1], Tags=LIST
     )
     aws.client("logs").create_log_group(logGroupName="/ours", tags=TAGS)
-    aws.client("s3").create_bucket(Bucket="ours-data", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+    aws.client("s3").create_bucket(
+        Bucket="ours-data", CreateBucketConfiguration={"LocationConstraint": "us-west-2"}
+    )
     aws.client("s3").put_bucket_tagging(Bucket="ours-data", Tagging={"TagSet": LIST})
     ec2.create_launch_template(
         LaunchTemplateName="t",
@@ -68,9 +70,9 @@ def test_what_is_gone_is_not_listed(aws: PretendAws) -> None:
     ec2 = aws.client("ec2")
     _, subnets = aws.network()
     address = ec2.allocate_address(Domain="vpc")["AllocationId"]
-    nat = ec2.create_nat_gateway(SubnetId=subnets[0], AllocationId=address, TagSpecifications=spec("natgateway"))[
-        "NatGateway"
-    ]["NatGatewayId"]
+    nat = ec2.create_nat_gateway(
+        SubnetId=subnets[0], AllocationId=address, TagSpecifications=spec("natgateway")
+    )["NatGateway"]["NatGatewayId"]
     wish = {
         "ImageId": "ami-0a1000000000000a1",
         "InstanceType": "t3.micro",
@@ -78,10 +80,12 @@ def test_what_is_gone_is_not_listed(aws: PretendAws) -> None:
         "MaxCount": 1,
         "SubnetId": subnets[1],
     }
-    instance = ec2.run_instances(**wish, TagSpecifications=spec("instance"))["Instances"][0]["InstanceId"]
-    group = ec2.create_placement_group(GroupName="g", TagSpecifications=spec("placement-group"))["PlacementGroup"][
-        "GroupId"
+    instance = ec2.run_instances(**wish, TagSpecifications=spec("instance"))["Instances"][0][
+        "InstanceId"
     ]
+    group = ec2.create_placement_group(GroupName="g", TagSpecifications=spec("placement-group"))[
+        "PlacementGroup"
+    ]["GroupId"]
     assert ours(aws) == {"ec2:natgateway", "ec2:instance", "ec2:placement-group"}
     ec2.delete_nat_gateway(NatGatewayId=nat)
     ec2.terminate_instances(InstanceIds=[instance])
@@ -96,7 +100,12 @@ def test_tags_can_be_put_and_taken(aws: PretendAws) -> None:
     _, subnets = aws.network()
     arn = aws.cluster(subnets)["arn"]
     group = aws.client("ec2").create_placement_group(GroupName="g")["PlacementGroup"]
-    assert tagging.tag_resources(ResourceARNList=[arn, group["GroupArn"]], Tags=TAGS)["FailedResourcesMap"] == {}
+    assert (
+        tagging.tag_resources(ResourceARNList=[arn, group["GroupArn"]], Tags=TAGS)[
+            "FailedResourcesMap"
+        ]
+        == {}
+    )
     assert ours(aws) == {"eks:cluster", "ec2:placement-group"}
     assert aws.client("eks").list_tags_for_resource(resourceArn=arn)["tags"] == TAGS
     tagging.untag_resources(ResourceARNList=[arn], TagKeys=["owner"])

@@ -1,4 +1,5 @@
-"""A whole Trainium cluster: taken down in the right order nothing is left, in the wrong one AWS refuses."""
+"""A whole Trainium cluster: taken down in the right order nothing is left, in the wrong one AWS
+refuses."""
 
 from __future__ import annotations
 
@@ -12,18 +13,32 @@ ZONES = ("us-west-2d", "us-west-2c")  # usw2-az4, usw2-az3
 
 def launch_template(aws: PretendAws, group: str) -> str:
     cards = [
-        {"NetworkCardIndex": card, "DeviceIndex": min(card, 1), "InterfaceType": "efa", "Groups": [group]}
+        {
+            "NetworkCardIndex": card,
+            "DeviceIndex": min(card, 1),
+            "InterfaceType": "efa",
+            "Groups": [group],
+        }
         for card in range(8)
     ]
-    volume = {"VolumeSize": 500, "VolumeType": "gp3", "Encrypted": True, "DeleteOnTermination": True}
+    volume = {
+        "VolumeSize": 500,
+        "VolumeType": "gp3",
+        "Encrypted": True,
+        "DeleteOnTermination": True,
+    }
     data = {
         "InstanceType": "trn1.32xlarge",
         "NetworkInterfaces": cards,
         "BlockDeviceMappings": [{"DeviceName": "/dev/xvda", "Ebs": volume}],
         "Placement": {"GroupName": "trn1"},
-        "TagSpecifications": [{"ResourceType": "instance", "Tags": [{"Key": "Name", "Value": "demo-trn1"}]}],
+        "TagSpecifications": [
+            {"ResourceType": "instance", "Tags": [{"Key": "Name", "Value": "demo-trn1"}]}
+        ],
     }
-    made = aws.client("ec2").create_launch_template(LaunchTemplateName="trn1", LaunchTemplateData=data)
+    made = aws.client("ec2").create_launch_template(
+        LaunchTemplateName="trn1", LaunchTemplateData=data
+    )
     return str(made["LaunchTemplate"]["LaunchTemplateId"])
 
 
@@ -40,30 +55,51 @@ def test_a_whole_trainium_cluster_comes_and_goes(aws: PretendAws) -> None:
     sizes = {"minSize": 2, "desiredSize": 2, "maxSize": 2}
     reference = {"id": template, "version": "1"}
     made = aws.nodegroup(
-        "demo", subnets[:1], scalingConfig=sizes, launchTemplate=reference, amiType="AL2023_x86_64_NEURON"
+        "demo",
+        subnets[:1],
+        scalingConfig=sizes,
+        launchTemplate=reference,
+        amiType="AL2023_x86_64_NEURON",
     )
     assert made["status"] == "ACTIVE"
     assert {one["InstanceType"] for one in aws.instances()} == {"trn1.32xlarge"}
     assert all({"Key": "Name", "Value": "demo-trn1"} in one["Tags"] for one in aws.instances())
     lustre = {"DeploymentType": "PERSISTENT_1", "PerUnitStorageThroughput": 200}
-    wish: dict[str, Any] = {"FileSystemType": "LUSTRE", "StorageCapacity": 1200, "LustreConfiguration": lustre}
-    store = fsx.create_file_system(**wish, SubnetIds=subnets[:1], SecurityGroupIds=[group])["FileSystem"][
-        "FileSystemId"
-    ]
-    until(lambda: fsx.describe_file_systems()["FileSystems"][0]["Lifecycle"], lambda state: state == "AVAILABLE")
+    wish: dict[str, Any] = {
+        "FileSystemType": "LUSTRE",
+        "StorageCapacity": 1200,
+        "LustreConfiguration": lustre,
+    }
+    store = fsx.create_file_system(**wish, SubnetIds=subnets[:1], SecurityGroupIds=[group])[
+        "FileSystem"
+    ]["FileSystemId"]
+    until(
+        lambda: fsx.describe_file_systems()["FileSystems"][0]["Lifecycle"],
+        lambda state: state == "AVAILABLE",
+    )
 
-    assert refused(lambda: ec2.delete_placement_group(GroupName="trn1")) == "InvalidPlacementGroup.InUse"
+    assert (
+        refused(lambda: ec2.delete_placement_group(GroupName="trn1"))
+        == "InvalidPlacementGroup.InUse"
+    )
     assert refused(lambda: eks.delete_cluster(name="demo")) == "ResourceInUseException"
     eks.delete_nodegroup(clusterName="demo", nodegroupName="workers")
     until(lambda: eks.list_nodegroups(clusterName="demo")["nodegroups"], lambda names: not names)
-    until(lambda: {one["State"]["Name"] for one in aws.instances()}, lambda states: states == {"terminated"})
-    assert refused(lambda: ec2.delete_security_group(GroupId=group)) == "DependencyViolation"  # the file system's
+    until(
+        lambda: {one["State"]["Name"] for one in aws.instances()},
+        lambda states: states == {"terminated"},
+    )
+    assert (
+        refused(lambda: ec2.delete_security_group(GroupId=group)) == "DependencyViolation"
+    )  # the file system's
     fsx.delete_file_system(FileSystemId=store)
     until(lambda: fsx.describe_file_systems()["FileSystems"], lambda left: not left)
     ec2.delete_security_group(GroupId=group)
     ec2.delete_placement_group(GroupName="trn1")
     ec2.delete_launch_template(LaunchTemplateId=template)
-    iam.delete_open_id_connect_provider(OpenIDConnectProviderArn=provider["OpenIDConnectProviderArn"])
+    iam.delete_open_id_connect_provider(
+        OpenIDConnectProviderArn=provider["OpenIDConnectProviderArn"]
+    )
     eks.delete_cluster(name="demo")
     until(lambda: eks.list_clusters()["clusters"], lambda names: not names)
     for subnet in subnets:
@@ -82,11 +118,15 @@ def everything(aws: PretendAws) -> dict[str, Any]:
         "vpcs": ids(ec2.describe_vpcs()["Vpcs"], "VpcId"),
         "subnets": ids(ec2.describe_subnets()["Subnets"], "SubnetId"),
         "groups": ids(ec2.describe_security_groups()["SecurityGroups"], "GroupId"),
-        "interfaces": ids(ec2.describe_network_interfaces()["NetworkInterfaces"], "NetworkInterfaceId"),
+        "interfaces": ids(
+            ec2.describe_network_interfaces()["NetworkInterfaces"], "NetworkInterfaceId"
+        ),
         "volumes": ids(ec2.describe_volumes()["Volumes"], "VolumeId"),
         "templates": ids(ec2.describe_launch_templates()["LaunchTemplates"], "LaunchTemplateId"),
         "placement": ids(ec2.describe_placement_groups()["PlacementGroups"], "GroupName"),
-        "running": ids([one for one in aws.instances() if one["State"]["Name"] != "terminated"], "InstanceId"),
+        "running": ids(
+            [one for one in aws.instances() if one["State"]["Name"] != "terminated"], "InstanceId"
+        ),
         "clusters": aws.client("eks").list_clusters()["clusters"],
         "fsx": ids(aws.client("fsx").describe_file_systems()["FileSystems"], "FileSystemId"),
         "roles": ids(iam.list_roles()["Roles"], "RoleName"),

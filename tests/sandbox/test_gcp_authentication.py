@@ -1,4 +1,5 @@
-"""The pretend Google Cloud answers tokens of its own sandbox alone, and gives them for a signed assertion alone."""
+"""The pretend Google Cloud answers tokens of its own sandbox alone, and gives them for a signed
+assertion alone."""
 
 from __future__ import annotations
 
@@ -19,8 +20,13 @@ from playrunner.sandbox.kube.wire import certificates
 from tests.sandbox.test_authentication import sent
 from tests.support.gcp.sandbox import PretendGcp
 
-PATHS = ("v1/projects/{p}/locations/-/clusters", "compute/v1/projects/{p}/zones/{z}/disks", "storage/v1/b?project={p}",
-         "v1/projects/{p}/locations/-/repositories", "no/such/page")
+PATHS = (
+    "v1/projects/{p}/locations/-/clusters",
+    "compute/v1/projects/{p}/zones/{z}/disks",
+    "storage/v1/b?project={p}",
+    "v1/projects/{p}/locations/-/repositories",
+    "no/such/page",
+)
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 
@@ -41,12 +47,25 @@ def wrong_tokens(gcp: PretendGcp, folder: Path) -> list[str]:
     mine = Entrance(gcp.root / "gcp")
     (folder / "secret").write_text("of another sandbox")
     token = mine.token("a", time.time() + 60)
-    return ["", "x", "ya29.x", "ya29.sandbox", "a.b.c", token[:-1], token.replace(".", "..", 1), mine.token("a", time.time() - 1),
-            Entrance(folder).token("a", time.time() + 60), token.rpartition(".")[0], "ya29.sandbox.\xe9.1.\xe9"]
+    return [
+        "",
+        "x",
+        "ya29.x",
+        "ya29.sandbox",
+        "a.b.c",
+        token[:-1],
+        token.replace(".", "..", 1),
+        mine.token("a", time.time() - 1),
+        Entrance(folder).token("a", time.time() + 60),
+        token.rpartition(".")[0],
+        "ya29.sandbox.\xe9.1.\xe9",
+    ]
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_wrong_token_is_refused_as_google_refuses_it(gcp: PretendGcp, path: str, tmp_path: Path) -> None:
+def test_a_wrong_token_is_refused_as_google_refuses_it(
+    gcp: PretendGcp, path: str, tmp_path: Path
+) -> None:
     for token in wrong_tokens(gcp, tmp_path):
         status, said = gcp.ask("GET", path, token=token)
         assert (status, said["error"]["status"]) == (401, "UNAUTHENTICATED"), token
@@ -54,8 +73,14 @@ def test_a_wrong_token_is_refused_as_google_refuses_it(gcp: PretendGcp, path: st
 
 
 def test_without_a_token_nothing_is_shown_and_nothing_made(gcp: PretendGcp) -> None:
-    address = f"{gcp.up.endpoint_url}/compute/v1/projects/{gcp.up.project}/zones/{gcp.up.zone}/disks"
-    assert sent(address)[0] == sent(address, b'{"name": "mine", "sizeGb": "10"}', method="POST")[0] == 401
+    address = (
+        f"{gcp.up.endpoint_url}/compute/v1/projects/{gcp.up.project}/zones/{gcp.up.zone}/disks"
+    )
+    assert (
+        sent(address)[0]
+        == sent(address, b'{"name": "mine", "sizeGb": "10"}', method="POST")[0]
+        == 401
+    )
     assert sent(address, headers={"Authorization": f"Basic {own_token(gcp)}"})[0] == 401
     assert "disks" not in gcp.everything()
 
@@ -66,16 +91,29 @@ def asserted(gcp: PretendGcp, assertion: str) -> tuple[int, Any]:
     return status, json.loads(text)
 
 
-def test_a_token_is_given_for_the_accounts_own_signature_alone(gcp: PretendGcp, tmp_path: Path) -> None:
+def test_a_token_is_given_for_the_accounts_own_signature_alone(
+    gcp: PretendGcp, tmp_path: Path
+) -> None:
     key, now = gcp.root / "gcp" / "account.key", int(time.time())
-    claims = {"iss": process.ACCOUNT, "aud": f"{gcp.up.endpoint_url}/token", "iat": now, "exp": now + 600}
+    claims = {
+        "iss": process.ACCOUNT,
+        "aud": f"{gcp.up.endpoint_url}/token",
+        "iat": now,
+        "exp": now + 600,
+    }
     status, said = asserted(gcp, jwt.signed(claims, key))
     assert status == 200 and gcp.ask("GET", PATHS[0], token=said["access_token"])[0] == 200
     certificates.signing_key(tmp_path / "other.key")
     good = jwt.signed(claims, key)
     head, body, signature = good.split(".")
-    for wrong in ("", "a.b.c", jwt.signed(claims, tmp_path / "other.key"), f"{head}.{body}.", f"{head}.{body}x.{signature}",
-                  jwt.signed({**claims, "exp": now - 1}, key)):
+    for wrong in (
+        "",
+        "a.b.c",
+        jwt.signed(claims, tmp_path / "other.key"),
+        f"{head}.{body}.",
+        f"{head}.{body}x.{signature}",
+        jwt.signed({**claims, "exp": now - 1}, key),
+    ):
         status, said = asserted(gcp, wrong)
         assert status == 400 and "access_token" not in said
 
@@ -94,8 +132,19 @@ def test_googles_own_clients_are_let_in_by_the_accounts_file(gcp: PretendGcp) ->
 
 def test_the_control_api_wants_its_secret_and_no_token_will_do(gcp: PretendGcp) -> None:
     for token in ("", "x", "\xe9", own_token(gcp)):
-        for method, name in (("GET", "health"), ("GET", "calls"), ("POST", "reset"), ("POST", "faults"), ("GET", "pools")):
-            assert gcp.ask(method, f"_sandbox/{name}", {} if method == "POST" else None, token=token)[0] == 401
+        for method, name in (
+            ("GET", "health"),
+            ("GET", "calls"),
+            ("POST", "reset"),
+            ("POST", "faults"),
+            ("GET", "pools"),
+        ):
+            assert (
+                gcp.ask(method, f"_sandbox/{name}", {} if method == "POST" else None, token=token)[
+                    0
+                ]
+                == 401
+            )
     assert gcp.steer("GET", "health")[0] == 200
     secret = control_secret.header(gcp.root / "gcp")["Authorization"].removeprefix("Bearer ")
     assert gcp.ask("GET", PATHS[0], token=secret)[0] == 401, "nor does the secret open the cloud"

@@ -26,7 +26,11 @@ class Commands:
 
     def __init__(self, home: Path) -> None:
         self.root = home / "sandbox"
-        self.environment = {**os.environ, "PLAYRUNNER_STATE_HOME": str(home), "PYTHONPATH": str(REPOSITORY)}
+        self.environment = {
+            **os.environ,
+            "PLAYRUNNER_STATE_HOME": str(home),
+            "PYTHONPATH": str(REPOSITORY),
+        }
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "playrunner.sandbox", *arguments]
@@ -97,7 +101,9 @@ def test_a_killed_node_is_started_again_and_the_other_kept(sandbox: Commands) ->
     assert after["node2"] == before["node2"]
 
 
-def test_a_pid_file_that_names_a_stranger_is_not_believed(sandbox: Commands, stranger: subprocess.Popen[bytes]) -> None:
+def test_a_pid_file_that_names_a_stranger_is_not_believed(
+    sandbox: Commands, stranger: subprocess.Popen[bytes]
+) -> None:
     pid = int(str(sandbox.nodes("up")["node1"]["pid"]))
     os.kill(pid, signal.SIGKILL)
     assert state.await_that(lambda: not state.command_of(pid), 5)
@@ -135,10 +141,14 @@ def test_a_port_taken_meanwhile_is_given_up_for_another(sandbox: Commands) -> No
     assert all(node["alive"] for node in after.values())
 
 
-def test_down_ends_the_sessions_and_what_wandered_off_from_them(make_nodes: Callable[[int], NodeSet]) -> None:
+def test_down_ends_the_sessions_and_what_wandered_off_from_them(
+    make_nodes: Callable[[int], NodeSet],
+) -> None:
     nodes = make_nodes(1)
     pid = int(nodes[0].ssh("setsid sleep 60 </dev/null >/dev/null 2>&1 & echo $!").stdout)
-    assert state.await_that(lambda: state.command_of(pid) == "sleep 60", 5)  # it was the shell, then setsid, before that
+    assert state.await_that(
+        lambda: state.command_of(pid) == "sleep 60", 5
+    )  # it was the shell, then setsid, before that
     nodes.remove()
     assert not state.command_of(pid)
 
@@ -160,7 +170,11 @@ def test_down_and_status_are_fine_when_nothing_is_up(sandbox: Commands) -> None:
 
 def test_keys_and_folders_are_for_the_owner_alone(sandbox: Commands) -> None:
     sandbox.nodes("up")
-    private = [sandbox.root, sandbox.root / "client_key", sandbox.root / "sshd" / "node1" / "host_key"]
+    private = [
+        sandbox.root,
+        sandbox.root / "client_key",
+        sandbox.root / "sshd" / "node1" / "host_key",
+    ]
     assert [stat.S_IMODE(path.stat().st_mode) & 0o077 for path in private] == [0, 0, 0]
 
 
@@ -171,21 +185,30 @@ def test_another_key_does_not_open_a_node(nodes: NodeSet, tmp_path: Path) -> Non
     login = ["-F", "none", "-i", str(other), "-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes"]
     trust = ["-o", f"UserKnownHostsFile={node.known_hosts_file}", "-p", str(node.port)]
     refused = subprocess.run(
-        ["ssh", *login, *trust, f"{node.user}@{node.address}", "true"], check=False, capture_output=True, text=True
+        ["ssh", *login, *trust, f"{node.user}@{node.address}", "true"],
+        check=False,
+        capture_output=True,
+        text=True,
     )
     assert refused.returncode == 255
     assert "Permission denied" in refused.stderr
 
 
-@pytest.mark.parametrize("arguments", [["up", "--nodes", "0"], ["up", "--nodes", "many"], ["sideways"], []])
-def test_bad_input_is_refused_with_code_5_and_no_traceback(sandbox: Commands, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [["up", "--nodes", "0"], ["up", "--nodes", "many"], ["sideways"], []]
+)
+def test_bad_input_is_refused_with_code_5_and_no_traceback(
+    sandbox: Commands, arguments: list[str]
+) -> None:
     code, _, complained = sandbox(*arguments)
     assert code == 5
     assert complained
     assert "Traceback" not in complained
 
 
-def test_a_machine_without_the_programs_is_told_what_to_install(sandbox: Commands, tmp_path: Path) -> None:
+def test_a_machine_without_the_programs_is_told_what_to_install(
+    sandbox: Commands, tmp_path: Path
+) -> None:
     sandbox.environment["PATH"] = str(tmp_path)
     code, _, complained = sandbox("up")
     assert code == 1
@@ -201,14 +224,26 @@ def test_killed_nodes_of_a_set_come_back(make_nodes: Callable[[int], NodeSet]) -
     assert nodes["node2"].ssh("true").returncode == 0
 
 
-def test_the_local_inventory_reaches_the_nodes_that_are_up(sandbox: Commands, tmp_path: Path) -> None:
+def test_the_local_inventory_reaches_the_nodes_that_are_up(
+    sandbox: Commands, tmp_path: Path
+) -> None:
     ansible = pytest.importorskip("ansible")
     assert ansible
     sandbox.nodes("up")
-    command = [sys.executable, "-m", "ansible", "adhoc", "nodes", "-i", str(REPOSITORY / "inventories" / "local.yaml")]
+    command = [
+        sys.executable,
+        "-m",
+        "ansible",
+        "adhoc",
+        "nodes",
+        "-i",
+        str(REPOSITORY / "inventories" / "local.yaml"),
+    ]
     settings = {**sandbox.environment, "ANSIBLE_HOME": str(tmp_path / "ansible")}
     raw = ["-m", "raw", "-a", "echo I am {{ scratch | basename }}"]
-    ran = subprocess.run([*command, *raw], check=False, env=settings, capture_output=True, text=True, timeout=60)
+    ran = subprocess.run(
+        [*command, *raw], check=False, env=settings, capture_output=True, text=True, timeout=60
+    )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "I am node1" in ran.stdout
     assert "I am node2" in ran.stdout

@@ -1,4 +1,5 @@
-"""Another user of this machine reads none of a sandbox's secrets and is answered by none of its servers."""
+"""Another user of this machine reads none of a sandbox's secrets and is answered by none of its
+servers."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from playrunner.sandbox.gcp import process as gcp_process
 from playrunner.sandbox.kube.process import process as kube_process
 from playrunner.sandbox.state import SandboxError
 
-# Said by the other user: every file that can be read, and every port that answers something other than a refusal.
+# Said by the other user: every file that can be read, and every port that answers something other
+# than a refusal.
 VISITOR = r"""
 import json, os, socket, ssl, sys
 root, ports = sys.argv[1], json.loads(sys.stdin.read())
@@ -61,7 +63,9 @@ def root() -> Iterator[Path]:
     """A whole sandbox, in a place that everybody may enter."""
     if os.geteuid() or shutil.which("setpriv") is None:
         pytest.skip("only root can become another user, with setpriv")
-    pytest.importorskip("moto", reason="the pretend AWS needs moto: pip install playrunner[sandbox]")
+    pytest.importorskip(
+        "moto", reason="the pretend AWS needs moto: pip install playrunner[sandbox]"
+    )
     place = Path(tempfile.mkdtemp())
     place.chmod(0o755)
     root = place / "sandbox"
@@ -85,7 +89,9 @@ def root() -> Iterator[Path]:
 def listening(root: Path) -> list[tuple[str, int]]:
     """Where the processes of this sandbox listen, by what the kernel says."""
     ours = {pid for pid, command in state.commands().items() if str(root) in command}
-    lines = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = subprocess.run(
+        ["ss", "-Hltnp"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     found = []
     for line in lines:
         if any(f"pid={pid}," in line for pid in ours):
@@ -96,7 +102,9 @@ def listening(root: Path) -> list[tuple[str, int]]:
 
 def as_other_user(command: list[str], text: str = "") -> subprocess.CompletedProcess[str]:
     other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    return subprocess.run([*other, *command], input=text, capture_output=True, text=True, timeout=120, cwd="/")
+    return subprocess.run(
+        [*other, *command], input=text, capture_output=True, text=True, timeout=120, cwd="/"
+    )
 
 
 def visit(root: Path, ports: list[tuple[str, int]]) -> dict[str, Any]:
@@ -118,7 +126,9 @@ def of_registry(root: Path, answered: list[Any]) -> bool:
 @pytest.mark.skipif(shutil.which("ss") is None, reason="there is no ss")
 def test_every_server_listens_on_loopback_and_refuses_another_user(root: Path) -> None:
     ports = listening(root)
-    assert len(ports) >= 6, "a node, two clouds, the API, its kubelet and the controllers' steering, at least"
+    assert len(ports) >= 6, (
+        "a node, two clouds, the API, its kubelet and the controllers' steering, at least"
+    )
     assert all(address.startswith("127.") for address, _ in ports), ports
     found = visit(root, ports)
     answered = [one for one in found["answered"] if not of_registry(root, one)]
@@ -136,8 +146,24 @@ def test_another_user_reads_no_file_of_the_sandbox(root: Path) -> None:
                 assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
 
 
-SECRETS = {"aws.json", "aws-credentials", "keys.json", "control-header", "gcp-account.json", "secret", "token", "account.key",
-           "kubeconfig.yaml", "server.key", "admin.key", "accounts.key", "client_key", "host_key", "htpasswd", "config.json"}
+SECRETS = {
+    "aws.json",
+    "aws-credentials",
+    "keys.json",
+    "control-header",
+    "gcp-account.json",
+    "secret",
+    "token",
+    "account.key",
+    "kubeconfig.yaml",
+    "server.key",
+    "admin.key",
+    "accounts.key",
+    "client_key",
+    "host_key",
+    "htpasswd",
+    "config.json",
+}
 
 
 def test_every_secret_is_where_it_is_looked_for(root: Path) -> None:
@@ -149,17 +175,38 @@ def test_a_node_is_opened_by_its_own_sandboxs_key_alone(root: Path, tmp_path: Pa
     (node,) = nodes.status(root)
     key = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-    quiet = ["-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
-             "-o", "IdentitiesOnly=yes"]
+    quiet = [
+        "-o",
+        "BatchMode=yes",
+        "-o",
+        "StrictHostKeyChecking=no",
+        "-o",
+        "UserKnownHostsFile=/dev/null",
+        "-o",
+        "IdentitiesOnly=yes",
+    ]
     for file, expected in ((nodes.key_file(root), 0), (key, 255)):
-        command = ["ssh", "-F", "none", *quiet, "-i", str(file), "-p", str(node.port), f"root@{node.address}", "true"]
+        command = [
+            "ssh",
+            "-F",
+            "none",
+            *quiet,
+            "-i",
+            str(file),
+            "-p",
+            str(node.port),
+            f"root@{node.address}",
+            "true",
+        ]
         assert subprocess.run(command, capture_output=True, timeout=60).returncode == expected
 
 
 def test_two_sandboxes_share_no_key(root: Path, tmp_path: Path) -> None:
     try:
         nodes.up(tmp_path / "sandbox", 1)
-        assert nodes.key_file(root).read_bytes() != nodes.key_file(tmp_path / "sandbox").read_bytes()
+        assert (
+            nodes.key_file(root).read_bytes() != nodes.key_file(tmp_path / "sandbox").read_bytes()
+        )
     finally:
         nodes.down(tmp_path / "sandbox")
 
@@ -169,9 +216,15 @@ def test_a_folder_that_another_user_made_is_not_used(tmp_path: Path) -> None:
         pytest.skip("only root can give a folder to another user")
     (tmp_path / "sandbox").mkdir()
     os.chown(tmp_path / "sandbox", 65534, 65534)
-    with pytest.raises(SandboxError, match="belongs to another user"), state.locked(tmp_path / "sandbox"):
+    with (
+        pytest.raises(SandboxError, match="belongs to another user"),
+        state.locked(tmp_path / "sandbox"),
+    ):
         pass
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
-    with pytest.raises(SandboxError, match="others may replace"), state.locked(tmp_path / "open" / "sandbox"):
+    with (
+        pytest.raises(SandboxError, match="others may replace"),
+        state.locked(tmp_path / "open" / "sandbox"),
+    ):
         pass

@@ -1,4 +1,5 @@
-"""A Kubernetes API that answers rubbish is an API that cannot be reached: one line, exit code 4, and nothing is believed."""
+"""A Kubernetes API that answers rubbish is an API that cannot be reached: one line, exit code 4,
+and nothing is believed."""
 
 from __future__ import annotations
 
@@ -22,7 +23,11 @@ from tests.support.runner import invoke
 from tests.support.security.rubbish import JSON, RUBBISH, Said, said, serving
 
 PODS = Resource("v1", "Pod", "pods", True)
-POD: dict[str, Any] = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "namespace": "b", "resourceVersion": "1"}}
+POD: dict[str, Any] = {
+    "kind": "Pod",
+    "apiVersion": "v1",
+    "metadata": {"name": "a", "namespace": "b", "resourceVersion": "1"},
+}
 ASKED: dict[str, Callable[[Kube], Any]] = {
     "get": lambda kube: kube.get(PODS, "b", "a"),
     "list": lambda kube: kube.listing(PODS),
@@ -32,7 +37,8 @@ ASKED: dict[str, Callable[[Kube], Any]] = {
     "version": lambda kube: kube.read("/version"),
     "watch": lambda kube: watch_until(kube, [Collection(PODS)], lambda seen: "more", 5),
 }
-# What nothing has to be said about, since a change is answered with some mapping, and a version has none that is read here.
+# What nothing has to be said about, since a change is answered with some mapping, and a version has
+# none that is read here.
 FINE = {("delete", "an empty mapping"), ("version", "an empty mapping")}
 
 
@@ -42,7 +48,9 @@ def kube_at(url: str) -> Kube:
 
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("answer", RUBBISH)
-def test_every_call_to_a_kubernetes_api_that_answers_rubbish_says_so(asked: str, answer: str) -> None:
+def test_every_call_to_a_kubernetes_api_that_answers_rubbish_says_so(
+    asked: str, answer: str
+) -> None:
     if (asked, answer) in FINE:
         pytest.skip("nothing is wrong with it")
     with serving(RUBBISH[answer]) as server, pytest.raises((BadAnswer, KubeError)) as caught:
@@ -54,13 +62,19 @@ def test_every_call_to_a_kubernetes_api_that_answers_rubbish_says_so(asked: str,
 
 
 @pytest.mark.parametrize("answer", ["null", "a list", "html", "an empty mapping"])
-def test_a_status_read_from_a_kubernetes_api_that_answers_rubbish_ends_with_4(answer: str, tmp_path: Path) -> None:
+def test_a_status_read_from_a_kubernetes_api_that_answers_rubbish_ends_with_4(
+    answer: str, tmp_path: Path
+) -> None:
     with serving(RUBBISH[answer]) as server:
         kubeconfig = tmp_path / "kubeconfig"
         kubeconfig.write_text(KUBECONFIG % server.url)
         inventory = tmp_path / "inventory.yaml"
-        inventory.write_text("all: {hosts: {localhost: {ansible_connection: local}}, vars: {cluster_name: demo}}\n")
-        outcome = invoke("nvidia.status", "--kubeconfig", kubeconfig, "--inventory", inventory, state=tmp_path)
+        inventory.write_text(
+            "all: {hosts: {localhost: {ansible_connection: local}}, vars: {cluster_name: demo}}\n"
+        )
+        outcome = invoke(
+            "nvidia.status", "--kubeconfig", kubeconfig, "--inventory", inventory, state=tmp_path
+        )
     assert outcome.code == 4 and "Traceback" not in outcome.text, outcome.text
     assert server.url in outcome.text
 
@@ -68,12 +82,17 @@ def test_a_status_read_from_a_kubernetes_api_that_answers_rubbish_ends_with_4(an
 def test_what_came_instead_is_described() -> None:
     with serving(RUBBISH["html"]) as server, pytest.raises(BadAnswer) as caught:
         kube_at(server.url).get(PODS, "b", "a")
-    assert str(caught.value).startswith(f"{server.url}/api/v1/namespaces/b/pods/a answered no JSON but text/html, 43 bytes,"
-                                        " starts with '<html><body>Welcome")
+    assert str(caught.value).startswith(
+        f"{server.url}/api/v1/namespaces/b/pods/a answered no JSON but text/html, 43 bytes,"
+        " starts with '<html><body>Welcome"
+    )
 
 
 def test_a_page_of_another_server_that_is_not_found_is_no_absence() -> None:
-    with serving(Said(b"<h1>No</h1>", "text/html", 404)) as server, pytest.raises(BadAnswer, match="answered 404 with text"):
+    with (
+        serving(Said(b"<h1>No</h1>", "text/html", 404)) as server,
+        pytest.raises(BadAnswer, match="answered 404 with text"),
+    ):
         kube_at(server.url).get(PODS, "b", "a")
     with serving(said({"kind": "Status", "reason": "NotFound"}, status=404)) as server:
         assert kube_at(server.url).get(PODS, "b", "a") is None
@@ -81,17 +100,35 @@ def test_a_page_of_another_server_that_is_not_found_is_no_absence() -> None:
         assert kube_at(server.url).resource("more.example/v1", "Thing") is None
 
 
-@pytest.mark.parametrize("wrong", [
-    {"metadata": {"name": 5}}, {"metadata": {"labels": []}}, {"metadata": {"annotations": {"a": 5}}}, {"spec": "hello"},
-    {"spec": {"containers": {"name": "a"}}}, {"spec": {"containers": ["a"]}}, {"spec": {"containers": [{"image": "no name"}]}},
-    {"status": []}, {"status": {"conditions": "none"}}, {"status": {"conditions": [5]}}, {"status": {"phase": {}}},
-    {"status": {"containerStatuses": [{"name": "a", "restartCount": "many"}]}},
-    {"status": {"containerStatuses": [{"name": "a", "state": {"waiting": "long"}}]}},
-])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"metadata": {"name": 5}},
+        {"metadata": {"labels": []}},
+        {"metadata": {"annotations": {"a": 5}}},
+        {"spec": "hello"},
+        {"spec": {"containers": {"name": "a"}}},
+        {"spec": {"containers": ["a"]}},
+        {"spec": {"containers": [{"image": "no name"}]}},
+        {"status": []},
+        {"status": {"conditions": "none"}},
+        {"status": {"conditions": [5]}},
+        {"status": {"phase": {}}},
+        {"status": {"containerStatuses": [{"name": "a", "restartCount": "many"}]}},
+        {"status": {"containerStatuses": [{"name": "a", "state": {"waiting": "long"}}]}},
+    ],
+)
 def test_an_object_with_a_field_of_another_type_is_not_believed(wrong: dict[str, Any]) -> None:
     broken = {**POD, **wrong, "metadata": {**POD["metadata"], **wrong.get("metadata", {})}}
-    page = {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": [broken]}
-    with serving(lambda method, path: said(page if path.partition("?")[0].endswith("/pods") else broken)) as server:
+    page = {
+        "kind": "PodList",
+        "apiVersion": "v1",
+        "metadata": {"resourceVersion": "1"},
+        "items": [broken],
+    }
+    with serving(
+        lambda method, path: said(page if path.partition("?")[0].endswith("/pods") else broken)
+    ) as server:
         kube = kube_at(server.url)
         for asked in ("get", "list", "apply"):
             with pytest.raises(BadAnswer, match="answered something else than was asked for"):
@@ -99,7 +136,12 @@ def test_an_object_with_a_field_of_another_type_is_not_believed(wrong: dict[str,
 
 
 def test_fields_of_kinds_that_are_not_kubernetes_own_may_be_anything() -> None:
-    own = {"kind": "Pod", "apiVersion": "ours.example/v1", "metadata": {"name": "a"}, "spec": {"containers": 5, "nodeName": []}}
+    own = {
+        "kind": "Pod",
+        "apiVersion": "ours.example/v1",
+        "metadata": {"name": "a"},
+        "spec": {"containers": 5, "nodeName": []},
+    }
     with serving(said(own)) as server:
         found = kube_at(server.url).get(Resource("ours.example/v1", "Pod", "pods", True), "b", "a")
     assert found == own
@@ -114,12 +156,17 @@ def test_a_list_whose_pages_never_end_is_given_up(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_list_that_is_too_old_from_its_start_is_given_up() -> None:
-    with serving(said({"kind": "Status", "message": "too old"}, status=410)) as server, pytest.raises(KubeError, match="too old"):
+    with (
+        serving(said({"kind": "Status", "message": "too old"}, status=410)) as server,
+        pytest.raises(KubeError, match="too old"),
+    ):
         kube_at(server.url).listing(PODS)
     assert len(server.asked) == 1
 
 
-def test_an_answer_larger_than_any_real_one_is_not_taken_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_larger_than_any_real_one_is_not_taken_into_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     import gzip
 
     monkeypatch.setattr(answers, "MOST_BYTES", 1 << 20)
@@ -173,7 +220,9 @@ def test_an_answer_that_comes_a_byte_at_a_time_is_given_up(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("told", ["999999999999", "9" * 400, "\xb2", "-1", "soon", "1e9"])
-def test_a_server_cannot_make_anyone_wait_long_by_retry_after(told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_cannot_make_anyone_wait_long_by_retry_after(
+    told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("playrunner.kube.client.client.THROTTLED_SECONDS", -1.0)
     monkeypatch.setattr("playrunner.kube.client.client.RESTART_SECONDS", 0.2)
     slept: list[float] = []

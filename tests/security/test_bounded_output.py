@@ -1,4 +1,5 @@
-"""Much output from a host: read in time linear in its size, kept up to a limit, shown up to another."""
+"""Much output from a host: read in time linear in its size, kept up to a limit, shown up to
+another."""
 
 from __future__ import annotations
 
@@ -27,68 +28,93 @@ def last_of_output(stage: Stage) -> str:
 
 
 def test_eighty_megabytes_of_output_take_seconds(stage: Stage) -> None:
-    code, seconds, mebibytes = play_measured(stage, f"""
+    code, seconds, mebibytes = play_measured(
+        stage,
+        f"""
 - hosts: node1
   gather_facts: false
   tasks:
-    - {{name: much, shell: "yes {'0123456789' * 10} | head -c 80000000", register: much}}
+    - {{name: much, shell: "yes {"0123456789" * 10} | head -c 80000000", register: much}}
     - {{name: all of it, assert: {{that: "much.stdout | length == 80000000 and much.stdout_lines | length == 792080"}}}}
-""")
+""",
+    )
     assert code == 0, last_of_output(stage)
     assert seconds < 6
     assert mebibytes < 700
 
 
 def test_output_without_a_line_end_takes_seconds(stage: Stage) -> None:
-    code, seconds, _ = play_measured(stage, """
+    code, seconds, _ = play_measured(
+        stage,
+        """
 - hosts: node1
   gather_facts: false
   tasks:
     - {name: much, shell: "sleep 1.1; head -c 40000000 /dev/zero | tr '\\\\0' x", register: much}
     - {name: all of it, assert: {that: much.stdout | length == 40000000}}
-""")
+""",
+    )
     assert code == 0, last_of_output(stage)
     assert seconds < 6
 
 
 def test_a_gigabyte_of_output_is_cut_and_does_not_grow_the_controller(stage: Stage) -> None:
-    code, _, mebibytes = play_measured(stage, """
+    code, _, mebibytes = play_measured(
+        stage,
+        """
 - hosts: node1
   gather_facts: false
   tasks:
     - {name: flood, shell: "yes 0123456789 | head -c 1000000000", register: flood}
     - {name: the first of it, assert: {that: flood.stdout | length == 10485760}}
-""", PLAYRUNNER_OUTPUT_MB="10", PLAYRUNNER_SHOWN_MB="1")
+""",
+        PLAYRUNNER_OUTPUT_MB="10",
+        PLAYRUNNER_SHOWN_MB="1",
+    )
 
     said = (stage.folder / "out").read_text()
     assert code == 0, said[-2000:]
-    assert "wrote 989514240 bytes more than the 10485760 that are kept" in said and "PLAYRUNNER_OUTPUT_MB" in said
+    assert (
+        "wrote 989514240 bytes more than the 10485760 that are kept" in said
+        and "PLAYRUNNER_OUTPUT_MB" in said
+    )
     assert len(said) < 4_000_000, "what is shown is limited as well"
     assert mebibytes < 300
 
 
 def test_raw_output_is_cut_at_the_same_limit(stage: Stage) -> None:
-    done = stage.play("""
+    done = stage.play(
+        """
 - hosts: node1
   gather_facts: false
   tasks:
     - {name: flood, raw: "yes 0123456789 | head -c 30000000", register: flood}
     - {name: the first of it, assert: {that: flood.stdout | length == 1048576}}
-""", PLAYRUNNER_OUTPUT_MB="1")
+""",
+        PLAYRUNNER_OUTPUT_MB="1",
+    )
     assert done.code == 0, done.text[-2000:]
-    assert "more than the 1048576 that are kept" in done.result("node1", "flood")["values"]["warnings"][0]
+    assert (
+        "more than the 1048576 that are kept"
+        in done.result("node1", "flood")["values"]["warnings"][0]
+    )
 
 
-def test_a_result_that_is_too_large_to_send_fails_its_step_and_names_the_setting(stage: Stage, tmp_path: Path) -> None:
+def test_a_result_that_is_too_large_to_send_fails_its_step_and_names_the_setting(
+    stage: Stage, tmp_path: Path
+) -> None:
     large = tmp_path / "large"
     large.write_bytes(os.urandom(3_000_000))
-    done = stage.play(f"""
+    done = stage.play(
+        f"""
 - hosts: nodes
   gather_facts: false
   tasks:
     - {{name: take, slurp: {{src: {large}}}, when: inventory_hostname == 'node1'}}
     - {{name: after, ping: }}
-""", PLAYRUNNER_REPLY_MB="2")
+""",
+        PLAYRUNNER_REPLY_MB="2",
+    )
     assert done.code == 2, done.text[-2000:]
     assert "PLAYRUNNER_REPLY_MB" in done.result("node1", "take")["values"]["msg"]
     assert done.counts("node2")["ok"] == 1
@@ -97,20 +123,27 @@ def test_a_result_that_is_too_large_to_send_fails_its_step_and_names_the_setting
 @pytest.mark.parametrize("value", ["0", "-1", "soon", "nan"])
 def test_a_limit_that_is_no_number_is_bad_input(stage: Stage, value: str) -> None:
     done = stage.play("- hosts: node1\n  tasks: [{ping: }]\n", PLAYRUNNER_SILENT_SECONDS=value)
-    assert done.code == 5 and "PLAYRUNNER_SILENT_SECONDS" in done.text and "Traceback" not in done.text
+    assert (
+        done.code == 5 and "PLAYRUNNER_SILENT_SECONDS" in done.text and "Traceback" not in done.text
+    )
 
 
 def test_a_step_that_says_nothing_for_long_is_alive(stage: Stage) -> None:
-    done = stage.play("""
+    done = stage.play(
+        """
 - hosts: node1
   gather_facts: false
   tasks:
     - {name: long, command: sleep 9}
-""", PLAYRUNNER_SILENT_SECONDS="5")
+""",
+        PLAYRUNNER_SILENT_SECONDS="5",
+    )
     assert done.code == 0, done.text
 
 
-def test_numbers_that_json_does_not_know_arrive_as_texts(stage: Stage, nodes: NodeSet, tmp_path: Path) -> None:
+def test_numbers_that_json_does_not_know_arrive_as_texts(
+    stage: Stage, nodes: NodeSet, tmp_path: Path
+) -> None:
     facts = tmp_path / "facts.d"
     facts.mkdir()
     (facts / "odd.fact").write_text('{"limit": Infinity, "x": NaN}')

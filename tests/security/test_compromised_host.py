@@ -1,4 +1,5 @@
-"""Hosts whose Python is not Python: it speaks the agent's protocol and lies. It harms no other host and not the controller."""
+"""Hosts whose Python is not Python: it speaks the agent's protocol and lies. It harms no other host
+and not the controller."""
 
 from __future__ import annotations
 
@@ -21,8 +22,16 @@ from tests.support.sshd import NodeSet
 
 SILENT = {"silence", "half-a-line", "half-a-body"}
 QUIET = {*SILENT, "goes-on-after-its-timeout"}  # these are found by waiting
-# Things a host may truly say, though no honest one would: its own step fails, and nothing else happens.
-POSSIBLE = {"surrogates", "long-message", "long-exception", "results-of-a-loop", "includes", "registers-nothing"}
+# Things a host may truly say, though no honest one would: its own step fails, and nothing else
+# happens.
+POSSIBLE = {
+    "surrogates",
+    "long-message",
+    "long-exception",
+    "results-of-a-loop",
+    "includes",
+    "registers-nothing",
+}
 PLAYBOOK = """
 - hosts: all
   gather_facts: false
@@ -49,7 +58,9 @@ class Run:
         return [found for found in self.outcome.data["results"] if found["host"] == host]
 
 
-def run_beside(lies: set[str], folder: Path, nodes: NodeSet, as_json: bool = True, **environment: str) -> Run:
+def run_beside(
+    lies: set[str], folder: Path, nodes: NodeSet, as_json: bool = True, **environment: str
+) -> Run:
     canary = folder / "canary"
     canary.mkdir()
     (canary / "key").write_text("a file of the controller")
@@ -67,14 +78,27 @@ def run_beside(lies: set[str], folder: Path, nodes: NodeSet, as_json: bool = Tru
     token = secrets.token_hex(8)
     before, started = _digest(canary), time.monotonic()
     playbook = PLAYBOOK.format(file=folder / "file", fetched=folder / "fetched")
-    outcome = Stage(folder, inventory).play(playbook, "--forks", "8", "--diff", as_json=as_json, COMPROMISED_RUN=token,
-                                            **environment)
-    return Run(outcome, time.monotonic() - started, (before, _digest(canary)), _processes_with(token), folder)
+    outcome = Stage(folder, inventory).play(
+        playbook, "--forks", "8", "--diff", as_json=as_json, COMPROMISED_RUN=token, **environment
+    )
+    return Run(
+        outcome,
+        time.monotonic() - started,
+        (before, _digest(canary)),
+        _processes_with(token),
+        folder,
+    )
 
 
 def _digest(folder: Path) -> str:
-    return hashlib.sha256(repr([(str(path), path.stat().st_mode, path.read_bytes() if path.is_file() else b"")
-                                for path in sorted(folder.rglob("*"))]).encode()).hexdigest()
+    return hashlib.sha256(
+        repr(
+            [
+                (str(path), path.stat().st_mode, path.read_bytes() if path.is_file() else b"")
+                for path in sorted(folder.rglob("*"))
+            ]
+        ).encode()
+    ).hexdigest()
 
 
 def _processes_with(token: str) -> list[str]:
@@ -90,13 +114,20 @@ def _processes_with(token: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def liars(tmp_path_factory: pytest.TempPathFactory, nodes: NodeSet) -> Run:
-    return run_beside(set(liar.LIES) - QUIET, tmp_path_factory.mktemp("liars"), nodes, PLAYRUNNER_SHOWN_MB="0.1",
-                      PLAYRUNNER_REPLY_MB="8")
+    return run_beside(
+        set(liar.LIES) - QUIET,
+        tmp_path_factory.mktemp("liars"),
+        nodes,
+        PLAYRUNNER_SHOWN_MB="0.1",
+        PLAYRUNNER_REPLY_MB="8",
+    )
 
 
 @pytest.fixture(scope="module")
 def silent(tmp_path_factory: pytest.TempPathFactory, nodes: NodeSet) -> Run:
-    return run_beside(QUIET, tmp_path_factory.mktemp("silent"), nodes, PLAYRUNNER_SILENT_SECONDS="6")
+    return run_beside(
+        QUIET, tmp_path_factory.mktemp("silent"), nodes, PLAYRUNNER_SILENT_SECONDS="6"
+    )
 
 
 def check_the_rest(run: Run) -> None:
@@ -121,11 +152,15 @@ def test_a_good_host_finishes_beside_hosts_that_fall_silent(silent: Run) -> None
 
 
 @pytest.mark.parametrize("lie", sorted(set(liar.LIES) - QUIET - POSSIBLE))
-def test_a_reply_that_does_not_answer_what_was_asked_makes_its_host_unreachable(liars: Run, lie: str) -> None:
+def test_a_reply_that_does_not_answer_what_was_asked_makes_its_host_unreachable(
+    liars: Run, lie: str
+) -> None:
     results = liars.results(f"host-{lie}")
 
     last = results[-1]
-    assert last["status"] == "unreachable" or (lie == "ends-at-once" and last["status"] == "failed"), results
+    assert last["status"] == "unreachable" or (
+        lie == "ends-at-once" and last["status"] == "failed"
+    ), results
     assert len(last["values"]["msg"].splitlines()) == 1 and len(last["values"]["msg"]) < 400
     assert f"host-{lie}" in last["values"]["msg"] or lie == "ends-at-once"
 
@@ -139,12 +174,19 @@ def test_a_failure_told_in_an_odd_way_is_a_failure_of_that_host(liars: Run, lie:
 
 
 def test_what_they_say_is_printed_within_bounds(tmp_path: Path, nodes: NodeSet) -> None:
-    run = run_beside((POSSIBLE - {"surrogates"}) | {"warnings-is-number", "endless-output"}, tmp_path, nodes, as_json=False,
-                     PLAYRUNNER_SHOWN_MB="0.1")
+    run = run_beside(
+        (POSSIBLE - {"surrogates"}) | {"warnings-is-number", "endless-output"},
+        tmp_path,
+        nodes,
+        as_json=False,
+        PLAYRUNNER_SHOWN_MB="0.1",
+    )
 
     assert run.outcome.code in (2, 4)
     assert "Traceback" not in run.outcome.text and "defect" not in run.outcome.text
-    assert next(line for line in run.outcome.out.splitlines() if line.split()[:2] == ["node1", "ok=5"])
+    assert next(
+        line for line in run.outcome.out.splitlines() if line.split()[:2] == ["node1", "ok=5"]
+    )
     assert len(run.outcome.text) < 3_000_000
 
 
@@ -160,4 +202,7 @@ def test_a_host_that_falls_silent_is_given_up(silent: Run, lie: str) -> None:
     results = silent.results(f"host-{lie}")
 
     assert [result["status"] for result in results] == ["unreachable"], results
-    assert "no sign of life" in results[0]["values"]["msg"] and "PLAYRUNNER_SILENT_SECONDS" in results[0]["values"]["msg"]
+    assert (
+        "no sign of life" in results[0]["values"]["msg"]
+        and "PLAYRUNNER_SILENT_SECONDS" in results[0]["values"]["msg"]
+    )

@@ -1,4 +1,5 @@
-"""Names that come from a host or an archive decide nothing about where files are written outside their folder."""
+"""Names that come from a host or an archive decide nothing about where files are written outside
+their folder."""
 
 from __future__ import annotations
 
@@ -37,9 +38,18 @@ def secret(stage: Stage, nodes: NodeSet) -> Path:
     return path
 
 
-@pytest.mark.parametrize("climb", ["/../../../../../../../../../../../../../../..", "/x/../../../../../../../../../../../../..",
-                                   "//..//.", "/./../."])
-def test_a_path_with_dots_from_a_host_stays_below_dest(stage: Stage, secret: Path, climb: str) -> None:
+@pytest.mark.parametrize(
+    "climb",
+    [
+        "/../../../../../../../../../../../../../../..",
+        "/x/../../../../../../../../../../../../..",
+        "//..//.",
+        "/./../.",
+    ],
+)
+def test_a_path_with_dots_from_a_host_stays_below_dest(
+    stage: Stage, secret: Path, climb: str
+) -> None:
     """What a hostile `find` would answer: the same file by a path that climbs out of dest."""
     dest = stage.folder / "a/b/dest"
     dest.mkdir(parents=True)
@@ -49,19 +59,27 @@ def test_a_path_with_dots_from_a_host_stays_below_dest(stage: Stage, secret: Pat
     assert done.code == 0, done.text
     assert not outside.exists()
     written = [path for path in stage.folder.rglob("authorized_keys") if path != secret]
-    assert written == [Path(f"{dest}/node1{os.path.normpath(source)}")] and written[0].read_text() == "hostile\n"
+    assert (
+        written == [Path(f"{dest}/node1{os.path.normpath(source)}")]
+        and written[0].read_text() == "hostile\n"
+    )
     assert done.result("node1", "get")["values"]["dest"] == str(written[0])
 
 
-def test_a_climbing_path_never_writes_the_controllers_own_file(stage: Stage, nodes: NodeSet) -> None:
-    """Node and controller share a disk here: the host's file is /A/../B/key, and dest/node1/A/../../../B/key is ours."""
+def test_a_climbing_path_never_writes_the_controllers_own_file(
+    stage: Stage, nodes: NodeSet
+) -> None:
+    """Node and controller share a disk here: the host's file is /A/../B/key, and
+    dest/node1/A/../../../B/key is ours."""
     folder = nodes["node1"].scratch / stage.folder.name
     (folder / "in/in").mkdir(parents=True)
     victim = stage.folder / "authorized_keys"
     (folder / "authorized_keys").write_text("hostile\n")
     up = "/".join([".."] * (len(folder.parts) + 1))
     (stage.folder / "dest").mkdir()
-    done = fetching(stage, f"{folder}/in/in/../../{up}{folder}/authorized_keys", stage.folder / "dest")
+    done = fetching(
+        stage, f"{folder}/in/in/../../{up}{folder}/authorized_keys", stage.folder / "dest"
+    )
     assert done.code == 0 and not victim.exists(), done.text
 
 
@@ -82,7 +100,9 @@ def test_a_link_in_dest_that_leads_out_is_refused(stage: Stage, secret: Path, fl
         (dest / "node1" / top).symlink_to(outside)
         done = fetching(stage, str(secret), dest, flat)
         assert done.code == 2 and "through a link" in done.text, done.text
-    assert (outside / "authorized_keys").read_text() == "mine\n" and len(list(outside.rglob("*"))) == 1
+    assert (outside / "authorized_keys").read_text() == "mine\n" and len(
+        list(outside.rglob("*"))
+    ) == 1
 
 
 def test_a_dest_that_is_a_link_itself_is_the_users_choice(stage: Stage, secret: Path) -> None:
@@ -103,10 +123,20 @@ def test_a_folder_in_the_way_is_said_in_one_line(stage: Stage, secret: Path) -> 
     assert done.code == 2 and "cannot be written" in done.text and "Traceback" not in done.text
 
 
-@pytest.mark.parametrize("name", ["..", ".", "../../x", "/etc/x", "a/../../b", ".hidden", "a\nb", "a\0b", "%2E", "", "x" * 300])
-def test_a_host_of_any_name_has_files_of_its_own(stage: Stage, secret: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "name",
+    ["..", ".", "../../x", "/etc/x", "a/../../b", ".hidden", "a\nb", "a\0b", "%2E", "", "x" * 300],
+)
+def test_a_host_of_any_name_has_files_of_its_own(
+    stage: Stage, secret: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = file_name(name)
-    assert "/" not in made and made not in (".", "..", "") and not made.startswith(".") and len(made.encode()) <= 255
+    assert (
+        "/" not in made
+        and made not in (".", "..", "")
+        and not made.startswith(".")
+        and len(made.encode()) <= 255
+    )
     assert made.isprintable()
     monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(stage.folder / "records"))
     record = Record(name)
@@ -119,24 +149,50 @@ def test_a_host_of_any_name_has_files_of_its_own(stage: Stage, secret: Path, nam
 
 
 def test_names_that_differ_never_share_a_file() -> None:
-    names = ["a/b", "a_b", "a%2Fb", "a\\b", ".a", "%2Ea", "a", "A" * 250, "A" * 251, "\udc80", "?", "é"]
+    names = [
+        "a/b",
+        "a_b",
+        "a%2Fb",
+        "a\\b",
+        ".a",
+        "%2Ea",
+        "a",
+        "A" * 250,
+        "A" * 251,
+        "\udc80",
+        "?",
+        "é",
+    ]
     assert len({file_name(name) for name in names}) == len(names)
 
 
-def test_a_host_with_a_hostile_name_is_fetched_from_and_recorded_inside(stage: Stage, nodes: NodeSet, secret: Path) -> None:
+def test_a_host_with_a_hostile_name_is_fetched_from_and_recorded_inside(
+    stage: Stage, nodes: NodeSet, secret: Path
+) -> None:
     node, dest = nodes["node1"], stage.folder / "dest"
-    variables = {"ansible_host": node.address, "ansible_port": node.port, "ansible_user": node.user,
-                 "ansible_ssh_private_key_file": str(node.key_file),
-                 "ansible_ssh_common_args": f"-F none -o UserKnownHostsFile={node.known_hosts_file}"}
+    variables = {
+        "ansible_host": node.address,
+        "ansible_port": node.port,
+        "ansible_user": node.user,
+        "ansible_ssh_private_key_file": str(node.key_file),
+        "ansible_ssh_common_args": f"-F none -o UserKnownHostsFile={node.known_hosts_file}",
+    }
     script = stage.folder / "dynamic"
     answer = {"all": {"hosts": ["../../evil"]}, "_meta": {"hostvars": {"../../evil": variables}}}
     script.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(answer)}\nEND\n")
     script.chmod(0o755)
     stage.inventory = script
-    done = stage.play(f"- {{hosts: all, gather_facts: false, tasks: [{{fetch: {{src: {secret}, dest: {dest}}}}}]}}\n")
+    done = stage.play(
+        f"- {{hosts: all, gather_facts: false, tasks: [{{fetch: {{src: {secret}, dest:"
+        f" {dest}}}}}]}}\n"
+    )
     assert done.code == 0, done.text
     assert [path.name for path in dest.iterdir()] == ["%2E.%2F..%2Fevil"]
-    assert not [path for path in stage.folder.rglob("*evil*") if path.name not in ("%2E.%2F..%2Fevil", "%2E.%2F..%2Fevil.log")]
+    assert not [
+        path
+        for path in stage.folder.rglob("*evil*")
+        if path.name not in ("%2E.%2F..%2Fevil", "%2E.%2F..%2Fevil.log")
+    ]
 
 
 def test_a_path_is_followed_before_it_is_judged(tmp_path: Path) -> None:
@@ -154,8 +210,15 @@ def test_a_file_is_never_written_through_a_pipe_or_a_link(tmp_path: Path) -> Non
     (tmp_path / "link").symlink_to("mine")
     for name in ("pipe", "link"):
         write_whole(tmp_path / name, b"new")
-        assert stat.S_ISREG((tmp_path / name).lstat().st_mode) and (tmp_path / name).read_bytes() == b"new"
-    assert (tmp_path / "mine").read_text() == "mine" and sorted(os.listdir(tmp_path)) == ["link", "mine", "pipe"]
+        assert (
+            stat.S_ISREG((tmp_path / name).lstat().st_mode)
+            and (tmp_path / name).read_bytes() == b"new"
+        )
+    assert (tmp_path / "mine").read_text() == "mine" and sorted(os.listdir(tmp_path)) == [
+        "link",
+        "mine",
+        "pipe",
+    ]
 
 
 # Archives that are unpacked on a host.
@@ -164,7 +227,8 @@ Member = tuple[str, bytes, str]  # name, kind, what it links to
 
 
 class Archive:
-    """An archive on node1 and a folder there to unpack it in, beside files that must stay as they are."""
+    """An archive on node1 and a folder there to unpack it in, beside files that must stay as they
+    are."""
 
     def __init__(self, stage: Stage, nodes: NodeSet) -> None:
         self.stage, self.folder = stage, nodes["node1"].scratch / stage.folder.name
@@ -175,8 +239,15 @@ class Archive:
         self.before = self.outside()
 
     def outside(self) -> dict[str, tuple[int, int, float]]:
-        found = [path for name in ("outside", "dest-beside") for path in [self.folder / name, *(self.folder / name).rglob("*")]]
-        return {str(path): (path.stat().st_mode, path.stat().st_nlink, path.stat().st_mtime) for path in found}
+        found = [
+            path
+            for name in ("outside", "dest-beside")
+            for path in [self.folder / name, *(self.folder / name).rglob("*")]
+        ]
+        return {
+            str(path): (path.stat().st_mode, path.stat().st_nlink, path.stat().st_mtime)
+            for path in found
+        }
 
     def unpack(self, *members: Member, extra: str = "") -> Any:
         with tarfile.open(self.folder / "x.tar", "w") as archive:
@@ -205,7 +276,10 @@ WAYS_OUT: dict[str, list[Member]] = {
     "hard link by dots inside": [("d", FOLDER, ""), ("d/h", HARD, "d/../../outside/victim")],
     "hard link through a link": [("l", LINK, "../outside"), ("h", HARD, "l/victim")],
     "file through a link": [("l", LINK, "{folder}/outside"), ("l/victim", FILE, "")],
-    "file through a link to a folder of a similar name": [("l", LINK, "../dest-beside"), ("l/victim", FILE, "")],
+    "file through a link to a folder of a similar name": [
+        ("l", LINK, "../dest-beside"),
+        ("l/victim", FILE, ""),
+    ],
     "folder through a link": [("l", LINK, "../outside"), ("l/new", FOLDER, "")],
     "folder that is a link": [("l", LINK, "../outside"), ("l", FOLDER, "")],
     "folders made on the way through a link": [("l", LINK, "../outside"), ("l/a/b/c", FILE, "")],
@@ -223,22 +297,37 @@ def test_no_member_of_an_archive_gets_out_of_dest(archive: Archive, members: lis
 
 
 @pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
-def test_devices_and_pipes_are_refused_unless_they_are_left_out(archive: Archive, kind: bytes) -> None:
+def test_devices_and_pipes_are_refused_unless_they_are_left_out(
+    archive: Archive, kind: bytes
+) -> None:
     done = archive.unpack(("dev", kind, ""), ("a", FILE, ""))
-    assert done.code == 2 and "a device or a pipe" in done.text and not list((archive.folder / "dest").iterdir())
+    assert (
+        done.code == 2
+        and "a device or a pipe" in done.text
+        and not list((archive.folder / "dest").iterdir())
+    )
     done = archive.unpack(("dev", kind, ""), ("a", FILE, ""), extra=", exclude: [dev]")
     assert done.code == 0 and os.listdir(archive.folder / "dest") == ["a"], done.text
 
 
-@pytest.mark.parametrize("members", [
-    [("a", FILE, ""), ("d", FOLDER, ""), ("d/h", HARD, "a")], [("a", FILE, ""), ("l", LINK, "a"), ("h", HARD, "./a")],
-    [("d", FOLDER, ""), ("d/a", FILE, ""), ("l", LINK, "d"), ("h", HARD, "l/a")]])
+@pytest.mark.parametrize(
+    "members",
+    [
+        [("a", FILE, ""), ("d", FOLDER, ""), ("d/h", HARD, "a")],
+        [("a", FILE, ""), ("l", LINK, "a"), ("h", HARD, "./a")],
+        [("d", FOLDER, ""), ("d/a", FILE, ""), ("l", LINK, "d"), ("h", HARD, "l/a")],
+    ],
+)
 def test_hard_links_inside_dest_are_made_once(archive: Archive, members: list[Member]) -> None:
     done = archive.unpack(*members)
     assert done.code == 0 and done.counts("node1")["changed"] == 1, done.text
     again = archive.unpack(*members)
     assert again.code == 0 and again.counts("node1")["changed"] == 0, again.text
-    shared = [path for path in (archive.folder / "dest").rglob("*") if path.is_file() and not path.is_symlink()]
+    shared = [
+        path
+        for path in (archive.folder / "dest").rglob("*")
+        if path.is_file() and not path.is_symlink()
+    ]
     assert len({path.stat().st_ino for path in shared}) == 1 and len(shared) >= 2
 
 

@@ -24,7 +24,10 @@ from tests.support.sshd import NodeSet, SshNode
 def new_key(kind: str = "ssh-ed25519") -> str:
     """A key of no host, as known_hosts has it."""
     if kind == "ssh-ed25519":
-        return f"{kind} {base64.b64encode(_wire(kind.encode()) + _wire(random.randbytes(32))).decode()}"
+        return (
+            f"{kind}"
+            f" {base64.b64encode(_wire(kind.encode()) + _wire(random.randbytes(32))).decode()}"
+        )
     return f"{kind} {paramiko.ECDSAKey.generate(bits=256).get_base64()}"
 
 
@@ -33,22 +36,41 @@ def _wire(data: bytes) -> bytes:
 
 
 class Place:
-    """A node that is looked up in a known_hosts file of the test's own, by us and by the OpenSSH client."""
+    """A node that is looked up in a known_hosts file of the test's own, by us and by the OpenSSH
+    client."""
 
     def __init__(self, folder: Path, node: SshNode) -> None:
         self.file, self.node = folder / "known hosts", node
-        line = next(line for line in node.known_hosts_file.read_text().splitlines() if f"[{node.address}]" in line)
+        line = next(
+            line
+            for line in node.known_hosts_file.read_text().splitlines()
+            if f"[{node.address}]" in line
+        )
         self.name, self.key = line.split()[0], " ".join(line.split()[1:3])
 
     def says(self, text: str) -> Place:
-        self.file.write_text(text.format(name=self.name, key=self.key, plain=self.node.address, other=new_key(),
-                                         ecdsa=new_key("ecdsa-sha2-nistp256")))
+        self.file.write_text(
+            text.format(
+                name=self.name,
+                key=self.key,
+                plain=self.node.address,
+                other=new_key(),
+                ecdsa=new_key("ecdsa-sha2-nistp256"),
+            )
+        )
         return self
 
     def target(self, checking: str = "yes") -> Target:
-        return Target("target", self.node.address, port=self.node.port, user=self.node.user,
-                      keys=(str(self.node.key_file),), known_hosts=(str(self.file),), record_file=str(self.file),
-                      checking=checking)
+        return Target(
+            "target",
+            self.node.address,
+            port=self.node.port,
+            user=self.node.user,
+            keys=(str(self.node.key_file),),
+            known_hosts=(str(self.file),),
+            record_file=str(self.file),
+            checking=checking,
+        )
 
     def accepts(self, checking: str = "yes") -> bool:
         try:
@@ -62,10 +84,32 @@ class Place:
 
     def openssh_accepts(self, checking: str = "yes") -> bool:
         done = subprocess.run(
-            ["ssh", "-F", "none", "-i", str(self.node.key_file), "-p", str(self.node.port), "-o", "BatchMode=yes",
-             "-o", f'UserKnownHostsFile="{self.file}"', "-o", "GlobalKnownHostsFile=none", "-o", "HashKnownHosts=no",
-             "-o", f"StrictHostKeyChecking={checking}", f"{self.node.user}@{self.node.address}", "true"],
-            check=False, capture_output=True, text=True, timeout=30)
+            [
+                "ssh",
+                "-F",
+                "none",
+                "-i",
+                str(self.node.key_file),
+                "-p",
+                str(self.node.port),
+                "-o",
+                "BatchMode=yes",
+                "-o",
+                f'UserKnownHostsFile="{self.file}"',
+                "-o",
+                "GlobalKnownHostsFile=none",
+                "-o",
+                "HashKnownHosts=no",
+                "-o",
+                f"StrictHostKeyChecking={checking}",
+                f"{self.node.user}@{self.node.address}",
+                "true",
+            ],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
         assert done.returncode == 0 or "verification failed" in done.stderr, done.stderr
         return done.returncode == 0
 
@@ -103,8 +147,12 @@ FILES = {
     "bad base64": "{name} ssh-ed25519 AAAA*&%\n{name} {key}\n",
     "bad base64 alone": "{name} ssh-ed25519 AAAA*&%\n",
     "cut short": "{name} ssh-ed25519 AAAAC3NzaC1lZDI1NTE5\n",
-    "named as another type": "{name} ssh-rsa AAAAC3NzaC1lZDI1NTE5AAAAIKKvMR0penzE0obj5GC4JssxTbGbGiGywwSYdDV84krD\n",
-    "hash without a digest": "|1|x {key}\n|1|| {key}\n|2|a|b {key}\n" + HASH + " {key}\n{name} {key}\n",
+    "named as another type": (
+        "{name} ssh-rsa AAAAC3NzaC1lZDI1NTE5AAAAIKKvMR0penzE0obj5GC4JssxTbGbGiGywwSYdDV84krD\n"
+    ),
+    "hash without a digest": (
+        "|1|x {key}\n|1|| {key}\n|2|a|b {key}\n" + HASH + " {key}\n{name} {key}\n"
+    ),
     "hash alone that is bad": HASH + "? {key}\n",
     "words missing": "{name}\n{name} ssh-ed25519\n@revoked\n@revoked {name}\n{name} {key}\n",
     "leading blanks and a comment": "# about\n\n   {name}\t{key}\n",
@@ -124,14 +172,21 @@ def test_a_key_is_accepted_when_openssh_accepts_it(place: Place, text: str, chec
 
 def test_hashed_names_are_found(place: Place) -> None:
     place.says("{name} {key}\n")
-    subprocess.run(["ssh-keygen", "-q", "-H", "-f", str(place.file)], check=True, capture_output=True)
+    subprocess.run(
+        ["ssh-keygen", "-q", "-H", "-f", str(place.file)], check=True, capture_output=True
+    )
     assert place.name not in place.file.read_text()
     assert place.accepts()
 
 
 @pytest.mark.parametrize("checking", ["yes", "ask", "accept-new", "no", "off"])
-@pytest.mark.parametrize("text", ["{name} {key}\n@revoked {name} {key}\n", "# under its plain name\n@revoked {plain} {key}\n"])
-def test_a_revoked_key_is_refused_whatever_the_setting(place: Place, text: str, checking: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    ["{name} {key}\n@revoked {name} {key}\n", "# under its plain name\n@revoked {plain} {key}\n"],
+)
+def test_a_revoked_key_is_refused_whatever_the_setting(
+    place: Place, text: str, checking: str
+) -> None:
     place.says(text)
     with pytest.raises(HostUnreachable, match=f"REVOKED .{re.escape(str(place.file))}:2"):
         opened(place.target(checking))
@@ -147,7 +202,9 @@ def test_accept_new_records_the_key_and_refuses_another_one_later(place: Place) 
         opened(place.target("accept-new"))
 
 
-def test_checking_switched_off_records_new_keys_and_accepts_changed_ones_but_sends_no_password(place: Place) -> None:
+def test_checking_switched_off_records_new_keys_and_accepts_changed_ones_but_sends_no_password(
+    place: Place,
+) -> None:
     place.says("")
     assert place.accepts("no") and place.key in place.file.read_text()
     place.says("{name} {other}\n")
@@ -159,28 +216,42 @@ def test_checking_switched_off_records_new_keys_and_accepts_changed_ones_but_sen
 
 def test_keys_recorded_at_the_same_time_are_all_kept_once(tmp_path: Path) -> None:
     file, keys = tmp_path / "known_hosts", [paramiko.ECDSAKey.generate(bits=256) for _ in range(8)]
-    threads = [threading.Thread(target=hostkeys.record, args=(file, f"host{number % 8}", keys[number % 8]))
-               for number in range(32)]
+    threads = [
+        threading.Thread(target=hostkeys.record, args=(file, f"host{number % 8}", keys[number % 8]))
+        for number in range(32)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert sorted(file.read_text().splitlines()) == sorted(
-        f"host{number} {key.get_name()} {key.get_base64()}" for number, key in enumerate(keys))
+        f"host{number} {key.get_name()} {key.get_base64()}" for number, key in enumerate(keys)
+    )
     assert file.stat().st_mode & 0o777 == 0o600
 
 
 def test_no_known_hosts_file_can_break_the_look_up(tmp_path: Path) -> None:
-    """Mutations of good lines: each is read or passed over, and the good line behind them still counts."""
+    """Mutations of good lines: each is read or passed over, and the good line behind them still
+    counts."""
     chance, key = random.Random(16), paramiko.ECDSAKey.generate(bits=256)
     good = f"host {key.get_name()} {key.get_base64()}"
-    seeds = [good, f"@revoked host {new_key()}", f"|1|RYD+rnRBIBT8ndlcmlDnRSA1OXE=|AAAA {new_key()}", f"*,!x {new_key()}"]
+    seeds = [
+        good,
+        f"@revoked host {new_key()}",
+        f"|1|RYD+rnRBIBT8ndlcmlDnRSA1OXE=|AAAA {new_key()}",
+        f"*,!x {new_key()}",
+    ]
     for number in range(1500):
         line = list(chance.choice(seeds))
         for _ in range(chance.randint(1, 6)):
-            line.insert(chance.randrange(len(line) + 1), chance.choice("|*?!@#= \t\0\x1b\u00e9\u2028\udc80,[]A"))
+            line.insert(
+                chance.randrange(len(line) + 1),
+                chance.choice("|*?!@#= \t\0\x1b\u00e9\u2028\udc80,[]A"),
+            )
             del line[chance.randrange(len(line))]
         file = tmp_path / f"known-{number}"
-        file.write_bytes(f"{''.join(line)}\nhost {good.split(' ', 1)[1]}\n".encode(errors="surrogateescape"))
+        file.write_bytes(
+            f"{''.join(line)}\nhost {good.split(' ', 1)[1]}\n".encode(errors="surrogateescape")
+        )
         verdict = hostkeys.judge([str(file)], ["host"], key)
         assert verdict.word == "known", (number, "".join(line), verdict)

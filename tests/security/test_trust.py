@@ -1,4 +1,5 @@
-"""Text from a host is data: never a template, never part of an expression, never a setting of a connection."""
+"""Text from a host is data: never a template, never part of an expression, never a setting of a
+connection."""
 
 from __future__ import annotations
 
@@ -51,15 +52,29 @@ def victim(tmp_path: Path, nodes: NodeSet) -> Victim:
 # Facts.
 
 
-def test_a_host_cannot_choose_how_it_is_reached_by_its_facts(tmp_path: Path, nodes: NodeSet) -> None:
+def test_a_host_cannot_choose_how_it_is_reached_by_its_facts(
+    tmp_path: Path, nodes: NodeSet
+) -> None:
     lies = {
-        "ansible_connection": "local", "ansible_host": "127.0.0.99", "ansible_port": 1, "ansible_user": "root",
-        "ansible_ssh_common_args": f"-o 'ProxyCommand=touch {tmp_path / 'canary'}'", "ansible_become": True,
-        "ansible_become_exe": f"touch {tmp_path / 'canary'};", "ansible_ssh_private_key_file": "/etc/shadow",
-        "ansible_python_interpreter": "/bin/false", "via": "node2", "ansible_become_user": "daemon",
-        "inventory_hostname": "other", "playbook_dir": "/", "ansible_remote_tmp": "/", "kept": "yes"}
+        "ansible_connection": "local",
+        "ansible_host": "127.0.0.99",
+        "ansible_port": 1,
+        "ansible_user": "root",
+        "ansible_ssh_common_args": f"-o 'ProxyCommand=touch {tmp_path / 'canary'}'",
+        "ansible_become": True,
+        "ansible_become_exe": f"touch {tmp_path / 'canary'};",
+        "ansible_ssh_private_key_file": "/etc/shadow",
+        "ansible_python_interpreter": "/bin/false",
+        "via": "node2",
+        "ansible_become_user": "daemon",
+        "inventory_hostname": "other",
+        "playbook_dir": "/",
+        "ansible_remote_tmp": "/",
+        "kept": "yes",
+    }
     victim = Victim(tmp_path, nodes, str(interpreter(tmp_path, lies)))
-    outcome = victim.safe(victim.play("""
+    outcome = victim.safe(
+        victim.play("""
 - hosts: node1
   tasks: [{debug: {msg: gathered}}]
 - hosts: node1
@@ -70,18 +85,27 @@ def test_a_host_cannot_choose_how_it_is_reached_by_its_facts(tmp_path: Path, nod
       register: where
     - name: seen
       debug: {msg: "{{ where.stdout }} {{ ansible_host }} {{ ansible_connection | default('ssh') }} {{ ansible_kept }}"}
-"""))
+""")
+    )
     said = outcome.result("node1", "seen")["values"]["msg"]
     assert "here" not in said and said.endswith(f"{nodes['node1'].address} ssh yes"), said
     assert said.split()[4] == nodes["node1"].user
     warned = outcome.result("node1", "Gathering Facts")["values"]["warnings"]
-    assert len(warned) == 1 and "facts of node1 are not taken" in warned[0] and "ansible_connection" in warned[0]
+    assert (
+        len(warned) == 1
+        and "facts of node1 are not taken" in warned[0]
+        and "ansible_connection" in warned[0]
+    )
 
 
 def test_any_module_s_facts_are_as_little_believed(tmp_path: Path, nodes: NodeSet) -> None:
-    lies = {"ansible_connection": "local", "ansible_ssh_extra_args": f"-o ProxyCommand='touch {tmp_path / 'canary'}'"}
+    lies = {
+        "ansible_connection": "local",
+        "ansible_ssh_extra_args": f"-o ProxyCommand='touch {tmp_path / 'canary'}'",
+    }
     victim = Victim(tmp_path, nodes, str(interpreter(tmp_path, lies, always=True)))
-    outcome = victim.safe(victim.play("""
+    outcome = victim.safe(
+        victim.play("""
 - hosts: node1
   gather_facts: false
   tasks:
@@ -95,7 +119,8 @@ def test_any_module_s_facts_are_as_little_believed(tmp_path: Path, nodes: NodeSe
     - shell: echo "${SSH_CONNECTION:-here}"
       register: again
     - assert: {that: ["'here' not in where.stdout", "'here' not in again.stdout"]}
-"""))
+""")
+    )
     assert outcome.counts("node1")["failed"] == 0
 
 
@@ -103,7 +128,8 @@ def test_any_module_s_facts_are_as_little_believed(tmp_path: Path, nodes: NodeSe
 
 
 def test_text_from_a_host_in_add_host_is_not_rendered(victim: Victim) -> None:
-    outcome = victim.safe(victim.play(f"""
+    outcome = victim.safe(
+        victim.play(f"""
 - hosts: node1
   gather_facts: false
   tasks:
@@ -114,12 +140,38 @@ def test_text_from_a_host_in_add_host_is_not_rendered(victim: Victim) -> None:
   gather_facts: false
   tasks:
     - debug: {{msg: "{{{{ evil }}}}|{{{{ deep.a[0] }}}}"}}
-"""))
-    assert outcome.result("made", "debug")["values"]["msg"] == f"{victim.template}|x{victim.template}"
+""")
+    )
+    assert (
+        outcome.result("made", "debug")["values"]["msg"] == f"{victim.template}|x{victim.template}"
+    )
 
 
-PIECES = st.sampled_from(["{{", "}}", "{%", "%}", "{#", "#}", "'", '"', "\\", " ", "\n", "a", "or ", "if 1", "raw",
-                          "self", "item", "LOOKUP", "{{ LOOKUP }}", "{% set x = LOOKUP %}", "' or LOOKUP or '"])
+PIECES = st.sampled_from(
+    [
+        "{{",
+        "}}",
+        "{%",
+        "%}",
+        "{#",
+        "#}",
+        "'",
+        '"',
+        "\\",
+        " ",
+        "\n",
+        "a",
+        "or ",
+        "if 1",
+        "raw",
+        "self",
+        "item",
+        "LOOKUP",
+        "{{ LOOKUP }}",
+        "{% set x = LOOKUP %}",
+        "' or LOOKUP or '",
+    ]
+)
 TEXTS = st.lists(PIECES, min_size=1, max_size=8).map("".join)
 
 ROUTES = """
@@ -167,9 +219,13 @@ INCLUDED = """
 """
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(texts=st.lists(TEXTS, min_size=10, max_size=20))
-def test_text_from_a_host_is_the_same_text_after_every_route(tmp_path: Path, nodes: NodeSet, texts: list[str]) -> None:
+def test_text_from_a_host_is_the_same_text_after_every_route(
+    tmp_path: Path, nodes: NodeSet, texts: list[str]
+) -> None:
     lookup = f"lookup('pipe', 'touch {tmp_path / 'canary'}')"
     texts = [text.replace("LOOKUP", lookup) for text in texts]
     victim = Victim(tmp_path, nodes, str(interpreter(tmp_path, {"texts": texts})))
@@ -186,7 +242,10 @@ def test_text_from_a_host_is_the_same_text_after_every_route(tmp_path: Path, nod
 
 ESCAPES = [
     "y' or lookup('pipe', 'COMMAND') or 'x",
-    "y' or self._TemplateReference__context.environment.functions['lookup']('pipe','COMMAND') or 'x",
+    (
+        "y' or self._TemplateReference__context.environment.functions['lookup']('pipe','COMMAND')"
+        " or 'x"
+    ),
     "y' or cycler['__init__'|e]['__globals__'|e]['os']['popen']('COMMAND').read() or 'x",
     "lookup('pipe', 'COMMAND') == ''",
     "{{ lookup('pipe', 'COMMAND') }}",
@@ -199,7 +258,8 @@ def test_text_from_a_host_is_no_part_of_an_expression(victim: Victim, escape: st
     text = escape.replace("COMMAND", victim.command)
     said = victim.said(text)
     victim.write("- debug: {msg: applied}\n", "applied.yaml")
-    outcome = victim.safe(victim.play(f"""
+    outcome = victim.safe(
+        victim.play(f"""
 - hosts: node1
   gather_facts: false
   tasks:
@@ -236,13 +296,16 @@ def test_text_from_a_host_is_no_part_of_an_expression(victim: Victim, escape: st
       when: "{{{{ condition }}}}"
       vars: {{condition: "'x' == '{{{{ r.stdout }}}}'"}}
       ignore_errors: true
-"""))
+""")
+    )
     assert outcome.counts("node1")["ignored"] == 4
     assert "not written in the playbook" in outcome.text
 
 
 def test_a_condition_that_its_author_wrote_elsewhere_is_still_evaluated(victim: Victim) -> None:
-    outcome = victim.safe(victim.play("""
+    outcome = victim.safe(
+        victim.play(
+            """
 - hosts: node1
   gather_facts: false
   vars: {cond: "n == 1", n: 1, indirect: "{{ cond }}", flag: "{{ n == 1 }}", text: "'a' == '{{ 'a' }}'"}
@@ -257,7 +320,11 @@ def test_a_condition_that_its_author_wrote_elsewhere_is_still_evaluated(victim: 
       when: ["{{ kept }}", "{{ made }}"]
     - debug: {var: "{{ item }}"}
       loop: [n, cond]
-""", "--extra-vars", "given=true"))
+""",
+            "--extra-vars",
+            "given=true",
+        )
+    )
     ran = [found["status"] for found in outcome.data["results"] if found["step"] == "debug"]
     assert ran == ["ok", "ok", "ok", "ok"], outcome.out
     assert outcome.counts("node1")["ok"] == 5
@@ -265,22 +332,39 @@ def test_a_condition_that_its_author_wrote_elsewhere_is_still_evaluated(victim: 
 
 # Settings of connections.
 
-ADDRESSES = ["x; COMMAND;", "*\n ProxyCommand COMMAND", "x\nCOMMAND #", "$(COMMAND)", "-oProxyCommand=COMMAND", "`COMMAND`",
-             "a b", "x'y"]
+ADDRESSES = [
+    "x; COMMAND;",
+    "*\n ProxyCommand COMMAND",
+    "x\nCOMMAND #",
+    "$(COMMAND)",
+    "-oProxyCommand=COMMAND",
+    "`COMMAND`",
+    "a b",
+    "x'y",
+]
 
 
-@pytest.mark.parametrize(("address", "way"), [
-    *((address, "add_host") for address in ADDRESSES),
-    *((ADDRESSES[0], way) for way in ("set_fact", "vars", "delegate_to", "name"))])
+@pytest.mark.parametrize(
+    ("address", "way"),
+    [
+        *((address, "add_host") for address in ADDRESSES),
+        *((ADDRESSES[0], way) for way in ("set_fact", "vars", "delegate_to", "name")),
+    ],
+)
 def test_an_address_from_a_host_is_a_plain_word(victim: Victim, address: str, way: str) -> None:
-    (victim.folder / "config").write_text("Host * !127.*\n  ProxyCommand sh -c \"false %h %p\"\n")
+    (victim.folder / "config").write_text('Host * !127.*\n  ProxyCommand sh -c "false %h %p"\n')
     ways = {
         "add_host": '    - add_host: {name: made, ansible_host: "{{ r.stdout }}"}',
-        "set_fact": '    - set_fact: {ansible_host: "{{ r.stdout }}"}\n    - meta: reset_connection\n    - command: "true"',
+        "set_fact": (
+            '    - set_fact: {ansible_host: "{{ r.stdout }}"}\n    - meta: reset_connection\n    -'
+            ' command: "true"'
+        ),
         "vars": '    - command: "true"\n      vars: {ansible_host: "{{ r.stdout }}"}',
         "delegate_to": '    - command: "true"\n      delegate_to: "{{ r.stdout }}"',
-        "name": '    - add_host: {name: "{{ r.stdout }}", groups: made}'}
-    outcome = victim.play(f"""
+        "name": '    - add_host: {name: "{{ r.stdout }}", groups: made}',
+    }
+    outcome = victim.play(
+        f"""
 - hosts: node1
   gather_facts: false
   tasks:
@@ -291,9 +375,18 @@ def test_an_address_from_a_host_is_a_plain_word(victim: Victim, address: str, wa
   gather_facts: false
   vars: {{ansible_ssh_common_args: "-F {victim.folder}/config"}}
   tasks: [{{command: "true"}}]
-""", "--extra-vars", json.dumps({"ansible_ssh_extra_args": f"-F {victim.folder}/config"}) if way == "delegate_to" else "a=b")
+""",
+        "--extra-vars",
+        (
+            json.dumps({"ansible_ssh_extra_args": f"-F {victim.folder}/config"})
+            if way == "delegate_to"
+            else "a=b"
+        ),
+    )
     victim.safe(outcome, 2)
-    assert any(text in outcome.text for text in ("plain word", "cannot be", "must be an address")), outcome.text
+    assert any(
+        text in outcome.text for text in ("plain word", "cannot be", "must be an address")
+    ), outcome.text
 
 
 SETTINGS = {
@@ -307,17 +400,36 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize(("name", "way"), [
-    *((name, "vars") for name in SETTINGS),
-    *(("ansible_ssh_common_args", way) for way in ("add_host", "set_fact", "hostvars", "loop"))])
-def test_no_other_setting_is_made_of_what_a_host_said(victim: Victim, nodes: NodeSet, name: str, way: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        *((name, "vars") for name in SETTINGS),
+        *(("ansible_ssh_common_args", way) for way in ("add_host", "set_fact", "hostvars", "loop")),
+    ],
+)
+def test_no_other_setting_is_made_of_what_a_host_said(
+    victim: Victim, nodes: NodeSet, name: str, way: str
+) -> None:
     value, node = SETTINGS[name], nodes["node2"]
     ways = {
         "add_host": f'    - add_host: {{name: made, {name}: "{{{{ r.stdout }}}}"}}',
-        "set_fact": f'    - set_fact: {{{name}: "{{{{ r.stdout }}}}"}}\n    - meta: reset_connection\n    - command: "true"',
-        "vars": f'    - command: "true"\n      vars: {{{name}: "{{{{ r.stdout ~ empty }}}}", empty: ""}}',
-        "hostvars": f"    - command: \"true\"\n      vars: {{{name}: \"{{{{ hostvars['node1'].r.stdout }}}}\"}}",
-        "loop": f'    - command: "true"\n      vars: {{{name}: "{{{{ item }}}}"}}\n      loop: ["{{{{ r.stdout }}}}"]'}
+        "set_fact": (
+            f'    - set_fact: {{{name}: "{{{{ r.stdout }}}}"}}\n    - meta: reset_connection\n    -'
+            ' command: "true"'
+        ),
+        "vars": (
+            f'    - command: "true"\n      vars: {{{name}: "{{{{ r.stdout ~ empty }}}}", empty:'
+            ' ""}'
+        ),
+        "hostvars": (
+            f'    - command: "true"\n      vars: {{{name}: "{{{{ hostvars[\'node1\'].r.stdout'
+            ' }}"}'
+        ),
+        "loop": (
+            f'    - command: "true"\n      vars: {{{name}: "{{{{ item }}}}"}}\n      loop: ["{{{{'
+            ' r.stdout }}"]'
+        ),
+    }
     outcome = victim.play(f"""
 - hosts: node1
   gather_facts: false
@@ -339,7 +451,8 @@ def test_no_other_setting_is_made_of_what_a_host_said(victim: Victim, nodes: Nod
 
 def test_an_address_and_a_user_may_be_passed_on(victim: Victim, nodes: NodeSet) -> None:
     node = nodes["node2"]
-    outcome = victim.safe(victim.play(f"""
+    outcome = victim.safe(
+        victim.play(f"""
 - hosts: node1
   gather_facts: false
   tasks:
@@ -356,12 +469,14 @@ def test_an_address_and_a_user_may_be_passed_on(victim: Victim, nodes: NodeSet) 
 - hosts: made
   gather_facts: false
   tasks: [{{command: echo reached}}]
-"""))
+""")
+    )
     assert outcome.result("made", "command")["values"]["stdout"] == "reached"
 
 
 def test_a_host_cannot_have_a_step_delegated_to_this_machine(victim: Victim) -> None:
-    outcome = victim.safe(victim.play(f"""
+    outcome = victim.safe(
+        victim.play(f"""
 - hosts: node1
   gather_facts: false
   tasks:
@@ -369,13 +484,20 @@ def test_a_host_cannot_have_a_step_delegated_to_this_machine(victim: Victim) -> 
       register: r
     - command: {victim.command}
       delegate_to: "{{{{ r.stdout }}}}"
-"""), 2)
+"""),
+        2,
+    )
     assert "write localhost itself" in outcome.text
 
 
-@pytest.mark.parametrize("name", ["all", "nodes", "node1:node2", "*", "!node1", "~n.*", "a,b", "node[1:2]"])
-def test_a_host_cannot_name_a_new_host_so_that_others_are_selected(victim: Victim, name: str) -> None:
-    outcome = victim.safe(victim.play(f"""
+@pytest.mark.parametrize(
+    "name", ["all", "nodes", "node1:node2", "*", "!node1", "~n.*", "a,b", "node[1:2]"]
+)
+def test_a_host_cannot_name_a_new_host_so_that_others_are_selected(
+    victim: Victim, name: str
+) -> None:
+    outcome = victim.safe(
+        victim.play(f"""
 - hosts: node1
   gather_facts: false
   tasks:
@@ -385,7 +507,9 @@ def test_a_host_cannot_name_a_new_host_so_that_others_are_selected(victim: Victi
 - hosts: "{{{{ groups.made }}}}"
   gather_facts: false
   tasks: [{{command: {victim.command}}}]
-"""), 2)
+"""),
+        2,
+    )
     assert "node2" not in outcome.data["recap"]
 
 
@@ -394,38 +518,48 @@ def test_a_host_cannot_name_a_new_host_so_that_others_are_selected(victim: Victi
 VAULT = "$ANSIBLE_VAULT;1.1;AES256\n6162636465\n"
 
 
-@pytest.mark.parametrize("step", [
-    "copy: {src: secret, dest: DEST}",
-    "copy: {src: folder/, dest: DEST}",
-    "template: {src: secret, dest: DEST}",
-    "template: {src: including.j2, dest: DEST}",
-    "script: secret",
-    "unarchive: {src: secret, dest: /tmp}",
-    "copy: {content: \"{{ lookup('file', 'secret') }}\", dest: DEST}",
-    "copy: {content: \"{{ lookup('template', 'secret') }}\", dest: DEST}",
-    "copy: {content: \"{{ lookup('ini', 'a', file='secret') }}\", dest: DEST}",
-])
+@pytest.mark.parametrize(
+    "step",
+    [
+        "copy: {src: secret, dest: DEST}",
+        "copy: {src: folder/, dest: DEST}",
+        "template: {src: secret, dest: DEST}",
+        "template: {src: including.j2, dest: DEST}",
+        "script: secret",
+        "unarchive: {src: secret, dest: /tmp}",
+        "copy: {content: \"{{ lookup('file', 'secret') }}\", dest: DEST}",
+        "copy: {content: \"{{ lookup('template', 'secret') }}\", dest: DEST}",
+        "copy: {content: \"{{ lookup('ini', 'a', file='secret') }}\", dest: DEST}",
+    ],
+)
 def test_the_ciphertext_of_a_vault_is_not_sent(victim: Victim, nodes: NodeSet, step: str) -> None:
     dest = nodes["node1"].scratch / victim.folder.name
     (victim.folder / "folder").mkdir()
     for name in ("secret", "folder/secret"):
         (victim.folder / name).write_text(VAULT)
     (victim.folder / "including.j2").write_text("{% include 'secret' %}")
-    outcome = victim.safe(victim.play(f"""
+    outcome = victim.safe(
+        victim.play(f"""
 - hosts: node1
   gather_facts: false
   tasks: [{{{step.replace("DEST", str(dest))}}}]
-"""), 2)
+"""),
+        2,
+    )
     assert "secret:1: encrypted with ansible-vault; decrypt it first" in outcome.text
     assert not dest.exists()
 
 
-def test_an_encrypted_file_is_sent_as_it_is_when_that_is_asked_for(victim: Victim, nodes: NodeSet) -> None:
+def test_an_encrypted_file_is_sent_as_it_is_when_that_is_asked_for(
+    victim: Victim, nodes: NodeSet
+) -> None:
     dest = nodes["node1"].scratch / victim.folder.name
     (victim.folder / "secret").write_text(VAULT)
-    victim.safe(victim.play(f"""
+    victim.safe(
+        victim.play(f"""
 - hosts: node1
   gather_facts: false
   tasks: [copy: {{src: secret, dest: {dest}, decrypt: false}}]
-"""))
+""")
+    )
     assert dest.read_text() == VAULT

@@ -1,4 +1,5 @@
-"""Trusting a host: what a message tells the user to type works as it is printed, at every hop and through proxies."""
+"""Trusting a host: what a message tells the user to type works as it is printed, at every hop and
+through proxies."""
 
 from __future__ import annotations
 
@@ -21,27 +22,42 @@ class Inventory:
     """The host `target`, which is node2, and the words that a run prints about it."""
 
     def __init__(self, folder: Path, nodes: NodeSet) -> None:
-        self.nodes, self.known, self.stage = nodes, folder / "known hosts", Stage(folder, folder / "my hosts.yaml")
+        self.nodes, self.known, self.stage = (
+            nodes,
+            folder / "known hosts",
+            Stage(folder, folder / "my hosts.yaml"),
+        )
         self.known.touch()
 
     def write(self, args: str = "", **others: object) -> None:
         node = self.nodes["node2"]
         args = f"""-F none -o 'UserKnownHostsFile="{self.known}"' -i {node.key_file} {args}"""
-        host = {"ansible_host": node.address, "ansible_port": node.port, "ansible_user": node.user,
-                "ansible_ssh_common_args": args, **others}
+        host = {
+            "ansible_host": node.address,
+            "ansible_port": node.port,
+            "ansible_user": node.user,
+            "ansible_ssh_common_args": args,
+            **others,
+        }
         self.stage.inventory.write_text(yaml.safe_dump({"all": {"hosts": {"target": host}}}))
 
     def knows(self, *names: str) -> None:
         addresses = [self.nodes[name].address for name in names]
         lines = self.nodes[0].known_hosts_file.read_text().splitlines(keepends=True)
-        self.known.write_text("".join(line for line in lines if any(f"[{address}]" in line for address in addresses)))
+        self.known.write_text(
+            "".join(line for line in lines if any(f"[{address}]" in line for address in addresses))
+        )
 
     def play(self) -> Outcome:
         return self.stage.play(WHO)
 
     def typed(self, said: str, start: str) -> Outcome:
         """What the message tells to type, typed; `--yes` is the answer to its question."""
-        command = next(text for text in re.findall(r'"([^"]+)"', said.replace('\\"', '"')) if text.startswith(start))
+        command = next(
+            text
+            for text in re.findall(r'"([^"]+)"', said.replace('\\"', '"'))
+            if text.startswith(start)
+        )
         words = shlex.split(command)
         if words[0] == "invoke":
             return self.stage.invoke(*words[1:], "--yes")
@@ -84,8 +100,10 @@ def test_a_key_on_a_line_with_a_pattern_is_to_be_removed_by_its_line(inventory: 
 
 
 def _proxy(node: SshNode, target: SshNode) -> str:
-    relay = (f"ssh -F none -i {node.key_file} -o UserKnownHostsFile={node.known_hosts_file} -p {node.port} "
-             f"-W {target.address}:{target.port} {node.user}@{node.address}")
+    relay = (
+        f"ssh -F none -i {node.key_file} -o UserKnownHostsFile={node.known_hosts_file} -p"
+        f" {node.port} -W {target.address}:{target.port} {node.user}@{node.address}"
+    )
     return f"-o 'ProxyCommand={relay}'"
 
 
@@ -101,7 +119,9 @@ def test_a_host_behind_a_proxy_command_is_trusted_through_it(inventory: Inventor
 
 
 @pytest.mark.parametrize("option", ["-J {}", "-o ProxyJump={}"])
-def test_a_jump_host_given_by_its_address_is_trusted_as_printed(inventory: Inventory, option: str) -> None:
+def test_a_jump_host_given_by_its_address_is_trusted_as_printed(
+    inventory: Inventory, option: str
+) -> None:
     node = inventory.nodes["node1"]
     inventory.write(option.format(f"{node.user}@{node.address}:{node.port}"))
     for hop in (node.address, "target"):
@@ -122,7 +142,9 @@ def test_a_revoked_key_cannot_be_trusted(inventory: Inventory) -> None:
     inventory.write()
     inventory.knows("node2")
     inventory.known.write_text("@revoked " + inventory.known.read_text())
-    done = inventory.stage.invoke("hosts.trust", "target", "--inventory", inventory.stage.inventory, "--yes")
+    done = inventory.stage.invoke(
+        "hosts.trust", "target", "--inventory", inventory.stage.inventory, "--yes"
+    )
     assert done.code == 5 and "REVOKED" in done.err
 
 
@@ -139,25 +161,53 @@ def test_a_host_certificate_is_said_to_be_unsupported(inventory: Inventory) -> N
     assert done.code == 4 and "@cert-authority" in done.err and "not supported" in done.err
 
 
-def test_workers_of_an_image_are_known_by_its_own_keys_and_no_other_host_is_accepted(tmp_path: Path, nodes: NodeSet,
-                                                                                    sshd_program: str) -> None:
-    """The image's own lines, run in a folder of ours: its sshd is accepted under a worker's name, another host is not."""
+def test_workers_of_an_image_are_known_by_its_own_keys_and_no_other_host_is_accepted(
+    tmp_path: Path, nodes: NodeSet, sshd_program: str
+) -> None:
+    """The image's own lines, run in a folder of ours: its sshd is accepted under a worker's name,
+    another host is not."""
     rendered = (REPOSITORY / "tests/images/rendered/current/nccl-build.Dockerfile").read_text()
     assert "StrictHostKeyChecking" not in rendered
-    lines = rendered[rendered.index("RUN mkdir -p /var/run/sshd"):].split("\n\n")[0].removeprefix("RUN ")
+    lines = (
+        rendered[rendered.index("RUN mkdir -p /var/run/sshd") :]
+        .split("\n\n")[0]
+        .removeprefix("RUN ")
+    )
     ours = lines.replace("/etc/ssh", f"{tmp_path}/etc/ssh").replace("/var/run", str(tmp_path))
     (tmp_path / "etc/ssh").mkdir(parents=True)
-    subprocess.run(["bash", "-ec", ours.replace("ssh-keygen -A", f"ssh-keygen -A -f {tmp_path}")], check=True,
-                   capture_output=True)
+    subprocess.run(
+        ["bash", "-ec", ours.replace("ssh-keygen -A", f"ssh-keygen -A -f {tmp_path}")],
+        check=True,
+        capture_output=True,
+    )
     worker, node = tmp_path / "sshd_config", nodes["node1"]
-    worker.write_text(f"HostKey {tmp_path}/etc/ssh/ssh_host_ed25519_key\nAuthorizedKeysFile {node.key_file}.pub\n"
-                      "StrictModes no\nUsePAM no\nPidFile none\n")
+    worker.write_text(
+        f"HostKey {tmp_path}/etc/ssh/ssh_host_ed25519_key\nAuthorizedKeysFile {node.key_file}.pub\n"
+        "StrictModes no\nUsePAM no\nPidFile none\n"
+    )
 
     def reached(name: str, *way: str) -> bool:
-        options = ["UserKnownHostsFile=none", f"GlobalKnownHostsFile={tmp_path}/etc/ssh/ssh_known_hosts", "BatchMode=yes",
-                   f"HostKeyAlias={name}", *way]
-        words = ["ssh", "-F", "none", "-i", str(node.key_file), *(word for one in options for word in ("-o", one))]
-        done = subprocess.run([*words, f"{node.user}@{node.address}", "true"], check=False, capture_output=True, text=True)
+        options = [
+            "UserKnownHostsFile=none",
+            f"GlobalKnownHostsFile={tmp_path}/etc/ssh/ssh_known_hosts",
+            "BatchMode=yes",
+            f"HostKeyAlias={name}",
+            *way,
+        ]
+        words = [
+            "ssh",
+            "-F",
+            "none",
+            "-i",
+            str(node.key_file),
+            *(word for one in options for word in ("-o", one)),
+        ]
+        done = subprocess.run(
+            [*words, f"{node.user}@{node.address}", "true"],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
         assert done.returncode == 0 or "verification failed" in done.stderr, done.stderr
         return done.returncode == 0
 

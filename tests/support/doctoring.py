@@ -1,4 +1,5 @@
-"""A bare machine: a home with nothing in it, a PATH that leads nowhere, and somebody who does what the doctor's lines say."""
+"""A bare machine: a home with nothing in it, a PATH that leads nowhere, and somebody who does what
+the doctor's lines say."""
 
 from __future__ import annotations
 
@@ -17,9 +18,19 @@ from typing import Any
 
 from tests.support import runner
 
-PACKAGES = {"openssh-client": ("ssh", "ssh-keygen"), "openssh-clients": ("ssh", "ssh-keygen"), "buildah": ("buildah",)}
-LOGINS = ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "KUBECONFIG",
-          "GOOGLE_APPLICATION_CREDENTIALS")
+PACKAGES = {
+    "openssh-client": ("ssh", "ssh-keygen"),
+    "openssh-clients": ("ssh", "ssh-keygen"),
+    "buildah": ("buildah",),
+}
+LOGINS = (
+    "AWS_PROFILE",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "KUBECONFIG",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+)
 
 
 class BareMachine:
@@ -31,9 +42,22 @@ class BareMachine:
             place.mkdir()
 
     def doctor(self, inventory: Path, *words: object) -> runner.Outcome:
-        own = {"HOME": str(self.home), "PATH": str(self.programs), "AWS_EC2_METADATA_DISABLED": "true"}
+        own = {
+            "HOME": str(self.home),
+            "PATH": str(self.programs),
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
         nobody = {name: "" for name in LOGINS if name in os.environ}
-        return runner.invoke("doctor", "--inventory", inventory, "--json", *words, state=self.home / "state", **nobody, **own)
+        return runner.invoke(
+            "doctor",
+            "--inventory",
+            inventory,
+            "--json",
+            *words,
+            state=self.home / "state",
+            **nobody,
+            **own,
+        )
 
     def program(self, name: str, text: str = "#!/bin/sh\necho 1.30.0\n") -> None:
         """The machine's own, where it has one; else a program that tells its version."""
@@ -50,13 +74,19 @@ class BareMachine:
                 self.program(name)
 
     def shell(self, command: str) -> None:
-        subprocess.run(["/bin/sh", "-c", command], check=True, capture_output=True, stdin=subprocess.DEVNULL,
-                       env={**os.environ, "HOME": str(self.home)})
+        subprocess.run(
+            ["/bin/sh", "-c", command],
+            check=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "HOME": str(self.home)},
+        )
 
 
 @contextmanager
 def api_server(skew_seconds: float = 0) -> Iterator[str]:
     """An API server's /version, with a clock that may be wrong; its address."""
+
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
@@ -79,7 +109,14 @@ def api_server(skew_seconds: float = 0) -> Iterator[str]:
 
 def write_kubeconfig(file: Path, server: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({
-        "current-context": "here", "clusters": [{"name": "here", "cluster": {"server": server}}],
-        "contexts": [{"name": "here", "context": {"cluster": "here", "user": "me"}}], "users": [{"name": "me", "user": {}}]}))
+    file.write_text(
+        json.dumps(
+            {
+                "current-context": "here",
+                "clusters": [{"name": "here", "cluster": {"server": server}}],
+                "contexts": [{"name": "here", "context": {"cluster": "here", "user": "me"}}],
+                "users": [{"name": "me", "user": {}}],
+            }
+        )
+    )
     file.chmod(0o600)

@@ -36,19 +36,31 @@ class Outcome:
         return counts
 
     def result(self, host: str, step: str) -> dict[str, Any]:
-        return next(found for found in self.data["results"] if found["host"] == host and found["step"] == step)
+        return next(
+            found
+            for found in self.data["results"]
+            if found["host"] == host and found["step"] == step
+        )
 
 
 def start(*words: object, state: Path, **environment: str) -> subprocess.Popen[str]:
     """`invoke WORDS` in the background, with a state directory of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "invoke", *map(str, words)], cwd=REPOSITORY, text=True, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, umask=0o022, preexec_fn=_hear_interrupts,
-        env={**os.environ, "PLAYRUNNER_STATE_HOME": str(state), "NO_COLOR": "1", **environment})
+        [sys.executable, "-m", "invoke", *map(str, words)],
+        cwd=REPOSITORY,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        umask=0o022,
+        preexec_fn=_hear_interrupts,
+        env={**os.environ, "PLAYRUNNER_STATE_HOME": str(state), "NO_COLOR": "1", **environment},
+    )
 
 
 def _hear_interrupts() -> None:
-    """Tests that run in the background of a shell inherit deafness to Ctrl-C, which a user at a terminal does not have."""
+    """Tests that run in the background of a shell inherit deafness to Ctrl-C, which a user at a
+    terminal does not have."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -77,13 +89,19 @@ class Stage:
         path.write_text(playbook)
         return path
 
-    def play(self, playbook: str, *words: object, as_json: bool = True, **environment: str) -> Outcome:
+    def play(
+        self, playbook: str, *words: object, as_json: bool = True, **environment: str
+    ) -> Outcome:
         return finish(self.start(playbook, *words, as_json=as_json, **environment))
 
-    def start(self, playbook: str, *words: object, as_json: bool = True, **environment: str) -> subprocess.Popen[str]:
+    def start(
+        self, playbook: str, *words: object, as_json: bool = True, **environment: str
+    ) -> subprocess.Popen[str]:
         path = self.write(playbook)
         wanted = [*words, "--json"] if as_json else list(words)
-        return start("play", path, "--inventory", self.inventory, *wanted, state=self.state, **environment)
+        return start(
+            "play", path, "--inventory", self.inventory, *wanted, state=self.state, **environment
+        )
 
     def invoke(self, *words: object, **environment: str) -> Outcome:
         return invoke(*words, state=self.state, **environment)

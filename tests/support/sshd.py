@@ -1,4 +1,5 @@
-"""Fixtures with real SSH nodes: `nodes` is shared by all tests, `make_nodes` gives a test nodes of its own to break."""
+"""Fixtures with real SSH nodes: `nodes` is shared by all tests, `make_nodes` gives a test nodes of
+its own to break."""
 
 from __future__ import annotations
 
@@ -39,9 +40,21 @@ class SshNode:
             "-o",
             "BatchMode=yes",
         ]
-        login = ["-F", "none", "-i", str(self.key_file), "-p", str(self.port), f"{self.user}@{self.address}"]
+        login = [
+            "-F",
+            "none",
+            "-i",
+            str(self.key_file),
+            "-p",
+            str(self.port),
+            f"{self.user}@{self.address}",
+        ]
         return subprocess.run(
-            ["ssh", *options, *login, command], check=False, capture_output=True, text=True, timeout=30
+            ["ssh", *options, *login, command],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=30,
         )
 
 
@@ -66,9 +79,20 @@ class NodeSet:
 
     def start(self) -> None:
         """Bring up what is not up; also after `kill`."""
-        key, known_hosts = sandbox_nodes.key_file(self.root), sandbox_nodes.known_hosts_file(self.root)
+        key, known_hosts = (
+            sandbox_nodes.key_file(self.root),
+            sandbox_nodes.known_hosts_file(self.root),
+        )
         self._nodes = tuple(
-            SshNode(node.name, node.address, node.port, sshd.login_name(), key, known_hosts, node.scratch)
+            SshNode(
+                node.name,
+                node.address,
+                node.port,
+                sshd.login_name(),
+                key,
+                known_hosts,
+                node.scratch,
+            )
             for node in sandbox_nodes.up(self.root, self.count)
         )
 
@@ -83,11 +107,16 @@ class NodeSet:
             shutil.rmtree(node.scratch)
             node.scratch.mkdir(mode=0o700)
 
-    def inventory(self, folder: Path, hosts: Iterable[str] | None = None, **variables: object) -> Path:
-        """Write an inventory of these nodes (all, or those named) into the folder; the group is `nodes`."""
+    def inventory(
+        self, folder: Path, hosts: Iterable[str] | None = None, **variables: object
+    ) -> Path:
+        """Write an inventory of these nodes (all, or those named) into the folder; the group is
+        `nodes`."""
         names = set(hosts) if hosts is not None else {node.name for node in self}
         chosen = [
-            sandbox_nodes.Node(node.name, node.address, node.port, node.scratch) for node in self if node.name in names
+            sandbox_nodes.Node(node.name, node.address, node.port, node.scratch)
+            for node in self
+            if node.name in names
         ]
         path = folder / "inventory.yaml"
         path.write_text(sandbox_nodes.inventory_text(self.root, chosen, variables))
@@ -107,7 +136,8 @@ def sshd_program() -> str:
 
 @pytest.fixture(scope="session")
 def nodes(sshd_program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeSet]:
-    """Two nodes for every test that leaves them as they are; a test writes below a folder of its own in `scratch`."""
+    """Two nodes for every test that leaves them as they are; a test writes below a folder of its
+    own in `scratch`."""
     root = tmp_path_factory.mktemp("nodes") / "sandbox"
     try:
         yield NodeSet(root, SHARED_COUNT)

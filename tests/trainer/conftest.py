@@ -1,4 +1,5 @@
-"""The trainer's tests: quick ones in this process, and `processes` ones that start real training runs."""
+"""The trainer's tests: quick ones in this process, and `processes` ones that start real training
+runs."""
 
 from __future__ import annotations
 
@@ -11,7 +12,9 @@ SECRET = "never-to-be-printed"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "processes: starts training processes; leave out with -m 'not processes'")
+    config.addinivalue_line(
+        "markers", "processes: starts training processes; leave out with -m 'not processes'"
+    )
 
 
 @pytest.fixture
@@ -20,8 +23,14 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Any:
     s3fs = pytest.importorskip("s3fs")
 
     def point(address: str) -> dict[str, str]:
-        settings = {"AWS_ENDPOINT_URL": address, "AWS_ACCESS_KEY_ID": "someone", "AWS_SECRET_ACCESS_KEY": SECRET,
-                    "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true", "AWS_MAX_ATTEMPTS": "1"}
+        settings = {
+            "AWS_ENDPOINT_URL": address,
+            "AWS_ACCESS_KEY_ID": "someone",
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_MAX_ATTEMPTS": "1",
+        }
         for name, value in settings.items():
             monkeypatch.setenv(name, value)
         s3fs.S3FileSystem.clear_instance_cache()

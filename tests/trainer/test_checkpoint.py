@@ -47,7 +47,8 @@ def test_only_the_newest_few_are_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["one.bin", "two.bin", "state.json", MARKER])
 @pytest.mark.parametrize("how", ["missing", "shorter", "empty"])
 def test_one_cut_short_at_any_file_is_passed_over_with_a_reason(
-        tmp_path: Path, name: str, how: str, capsys: pytest.CaptureFixture[str]) -> None:
+    tmp_path: Path, name: str, how: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     checkpoints = saved(tmp_path, 5, 10)
     victim = tmp_path / "step-00000010" / name
     if how == "missing":

@@ -26,7 +26,9 @@ TEXT = "the quick brown fox jumps over the lazy dog. " * 40
 
 def train_on(**data: Any) -> Train:
     small = Model(context=16, vocab_size=300)
-    return Train(batch_size=8, device_batch_size=2, model=small, data=replace(Data(prefetch=2), **data))
+    return Train(
+        batch_size=8, device_batch_size=2, model=small, data=replace(Data(prefetch=2), **data)
+    )
 
 
 def place(rank: int = 0, world_size: int = 1) -> Place:
@@ -59,14 +61,20 @@ def test_a_computed_shuffle_is_a_permutation(count: int) -> None:
 def test_the_shuffle_differs_by_seed_and_epoch_and_mixes_well() -> None:
     places = np.arange(10_000)
     first, second = permuted(places, 10_000, (1, 0)), permuted(places, 10_000, (1, 1))
-    assert (first == second).mean() < 0.01 and (first == permuted(places, 10_000, (2, 0))).mean() < 0.01
+    assert (first == second).mean() < 0.01 and (
+        first == permuted(places, 10_000, (2, 0))
+    ).mean() < 0.01
     assert abs(np.corrcoef(places, first)[0, 1]) < 0.05
 
 
 @pytest.mark.parametrize("shards", [(100,), (10, 50, 40)])
-def test_an_epoch_holds_every_sample_once_even_when_batches_straddle_it(shards: tuple[int, ...]) -> None:
+def test_an_epoch_holds_every_sample_once_even_when_batches_straddle_it(
+    shards: tuple[int, ...],
+) -> None:
     order = Order(Numbers(shards), seed=1)
-    seen = np.concatenate([order.numbers(np.arange(start, start + 8)) for start in range(0, 304, 8)])
+    seen = np.concatenate(
+        [order.numbers(np.arange(start, start + 8)) for start in range(0, 304, 8)]
+    )
     for epoch in range(3):
         assert sorted(seen[epoch * 100 : epoch * 100 + 100]) == list(range(100))
 
@@ -79,10 +87,15 @@ def test_files_are_read_one_after_the_other() -> None:
 
 def taken(world_size: int, position: int, steps: int) -> list[list[int]]:
     """The samples of each step over all ranks, micro-batch by micro-batch."""
-    loaders = [Loader(Numbers(), train_on(), place(rank, world_size), position) for rank in range(world_size)]
+    loaders = [
+        Loader(Numbers(), train_on(), place(rank, world_size), position)
+        for rank in range(world_size)
+    ]
     found = []
     for _, batches in zip(range(steps), zip(*loaders, strict=True), strict=False):
-        rounds = zip(*(each for each, _ in batches), strict=True)  # each round holds one micro-batch of every rank
+        rounds = zip(
+            *(each for each, _ in batches), strict=True
+        )  # each round holds one micro-batch of every rank
         found.append([int(n) for each in rounds for batch in each for n in batch["input"]])
     for loader in loaders:
         loader.close()
@@ -99,7 +112,11 @@ def test_a_position_continues_the_stream_where_another_left_it() -> None:
 
 def test_text_becomes_rows_whose_labels_are_the_next_bytes(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(TEXT)
-    samples, _ = open_samples(train_on(source="text", path=str(tmp_path / "a.txt"), validation_fraction=0), tmp_path / "out", 1)
+    samples, _ = open_samples(
+        train_on(source="text", path=str(tmp_path / "a.txt"), validation_fraction=0),
+        tmp_path / "out",
+        1,
+    )
     rows = samples.take(np.arange(2))
     assert bytes(rows["input"][0].tolist()).decode() == TEXT[:16]
     assert bytes(rows["label"][0].tolist()).decode() == TEXT[1:17]
@@ -109,8 +126,12 @@ def test_text_becomes_rows_whose_labels_are_the_next_bytes(tmp_path: Path) -> No
 
 def folder_of_all_kinds(folder: Path) -> Path:
     folder.mkdir()
-    (folder / "a-train.jsonl").write_text("".join(json.dumps({"text": f"jsonl {n} " * 5}) + "\n" for n in range(5)))
-    (folder / "b-train.json").write_text(json.dumps({"data": [{"text": f"json {n} " * 5} for n in range(5)]}))
+    (folder / "a-train.jsonl").write_text(
+        "".join(json.dumps({"text": f"jsonl {n} " * 5}) + "\n" for n in range(5))
+    )
+    (folder / "b-train.json").write_text(
+        json.dumps({"data": [{"text": f"json {n} " * 5} for n in range(5)]})
+    )
     (folder / "c-train.txt").write_text("plain text " * 30)
     (folder / "d-train.csv").write_text("text,other\n" + "csv text " * 5 + ",1\n")
     (folder / "validation.jsonl").write_text(json.dumps({"text": "held back " * 20}) + "\n")
@@ -123,19 +144,29 @@ def test_a_folder_mixes_formats_and_keeps_validation_files_apart(tmp_path: Path)
     from pyarrow import parquet
 
     parquet.write_table(pyarrow.table({"text": ["parquet text " * 6]}), folder / "e-train.parquet")
-    train, validation = open_samples(train_on(source="folder", path=str(folder)), tmp_path / "out", 1)
+    train, validation = open_samples(
+        train_on(source="folder", path=str(folder)), tmp_path / "out", 1
+    )
     tokens = train.take(np.arange(len(train)))["input"].ravel().tolist()
     everything = bytes(token for token in tokens if token < 256).decode()
     for kind in ("jsonl 3", "json 4", "plain", "csv", "parquet"):
         assert kind in everything
     assert "held" not in everything
-    assert validation is not None and "held back" in bytes(validation.take(np.arange(1))["input"].ravel().tolist()).decode()
+    assert (
+        validation is not None
+        and "held back" in bytes(validation.take(np.arange(1))["input"].ravel().tolist()).decode()
+    )
 
 
 def test_a_trained_tokenizer_shortens_text_and_is_kept(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(TEXT * 5)
-    settings = train_on(source="text", path=str(tmp_path / "a.txt"), tokenizer="trained", tokenizer_size=290,
-                        validation_fraction=0)
+    settings = train_on(
+        source="text",
+        path=str(tmp_path / "a.txt"),
+        tokenizer="trained",
+        tokenizer_size=290,
+        validation_fraction=0,
+    )
     samples, _ = open_samples(settings, tmp_path / "out", 1)
     assert len(samples) < len(TEXT * 5) / 16 / 1.5
     assert list((tmp_path / "out").rglob("tokenizer.json"))
@@ -144,7 +175,13 @@ def test_a_trained_tokenizer_shortens_text_and_is_kept(tmp_path: Path) -> None:
 def test_documents_are_wrapped_cut_padded_and_grouped(tmp_path: Path) -> None:
     texts = ["x" * n for n in (5, 12, 13, 14, 40)]
     (tmp_path / "a.json").write_text(json.dumps({"data": [{"text": text} for text in texts]}))
-    settings = train_on(source="folder", path=str(tmp_path), layout="documents", group_by_size=True, validation_fraction=0)
+    settings = train_on(
+        source="folder",
+        path=str(tmp_path),
+        layout="documents",
+        group_by_size=True,
+        validation_fraction=0,
+    )
     samples: Any = open_samples(settings, tmp_path / "out", 1)[0]
     # 5 is too short; 40 becomes pieces of 14, 14 and 12, all wrapped in end marks.
     assert sorted(samples.lengths.tolist()) == [14, 14, 15, 16, 16, 16]
@@ -182,13 +219,18 @@ def test_shards_without_a_ledger_are_made_again(tmp_path: Path) -> None:
     assert len(open_samples(settings, tmp_path / "out", 1)[0]) == len(TEXT) // 16
 
 
-def test_a_stream_gives_each_rank_its_own_rows_and_resumes_inside_a_document(tmp_path: Path) -> None:
+def test_a_stream_gives_each_rank_its_own_rows_and_resumes_inside_a_document(
+    tmp_path: Path,
+) -> None:
     folder = folder_of_all_kinds(tmp_path / "in")
     settings = train_on(source="folder", path=str(folder), stream=True)
     stream, _ = open_samples(settings, tmp_path, 1)
 
     def read(world_size: int, position: int, state: Any, steps: int) -> tuple[list[Any], Any]:
-        loaders = [open_loader(stream, settings, place(rank, world_size), position, state) for rank in range(world_size)]
+        loaders = [
+            open_loader(stream, settings, place(rank, world_size), position, state)
+            for rank in range(world_size)
+        ]
         found = []
         for _, batches in zip(range(steps), zip(*loaders, strict=True), strict=False):
             rounds = zip(*(each for each, _ in batches), strict=True)
@@ -210,7 +252,11 @@ def write_hdf5(folder: Path, shards: int, rows: int = 6, length: int = 8) -> Non
     for shard in range(shards):
         with h5py.File(folder / f"wiki_training_{shard}.hdf5", "w") as file:
             tokens = np.arange(rows * length).reshape(rows, length) % 90 + shard
-            file["input_ids"], file["input_mask"], file["segment_ids"] = tokens, np.ones_like(tokens), np.zeros_like(tokens)
+            file["input_ids"], file["input_mask"], file["segment_ids"] = (
+                tokens,
+                np.ones_like(tokens),
+                np.zeros_like(tokens),
+            )
             file["masked_lm_positions"] = np.tile([2, 5, 0, 0], (rows, 1))
             file["masked_lm_ids"] = np.tile([11, 12, 0, 0], (rows, 1))
             file["next_sentence_labels"] = np.arange(rows) % 2
@@ -238,7 +284,11 @@ def test_hdf5_with_fewer_shards_than_processes_is_refused(tmp_path: Path) -> Non
 
 
 def write_idx(path: Path, values: np.ndarray) -> None:
-    raw = bytes((0, 0, 8, values.ndim)) + np.array(values.shape, ">u4").tobytes() + values.astype(np.uint8).tobytes()
+    raw = (
+        bytes((0, 0, 8, values.ndim))
+        + np.array(values.shape, ">u4").tobytes()
+        + values.astype(np.uint8).tobytes()
+    )
     path.write_bytes(gzip.compress(raw) if path.suffix == ".gz" else raw)
 
 
@@ -254,17 +304,28 @@ def test_mnist_is_read_plain_or_gzipped(tmp_path: Path) -> None:
     samples, validation = open_samples(train, tmp_path, 1)
     assert (len(samples), len(validation or [])) == (5, 2)
     batch = samples.take(np.array([3]))
-    assert batch["label"].tolist() == [3] and batch["input"][0, 1] == pytest.approx((3 * 784 + 1) % 256 / 255)
+    assert batch["label"].tolist() == [3] and batch["input"][0, 1] == pytest.approx(
+        (3 * 784 + 1) % 256 / 255
+    )
 
 
 def test_an_idx_file_cut_short_is_refused(tmp_path: Path) -> None:
     write_idx(tmp_path / "train-images-idx3-ubyte", np.zeros((2, 28, 28)))
-    (tmp_path / "train-images-idx3-ubyte").write_bytes((tmp_path / "train-images-idx3-ubyte").read_bytes()[:-9])
+    (tmp_path / "train-images-idx3-ubyte").write_bytes(
+        (tmp_path / "train-images-idx3-ubyte").read_bytes()[:-9]
+    )
     with pytest.raises(BadInput, match="cut short"):
-        open_samples(Train(model=Model(kind="mlp"), data=Data(source="mnist", path=str(tmp_path))), tmp_path, 1)
+        open_samples(
+            Train(model=Model(kind="mlp"), data=Data(source="mnist", path=str(tmp_path))),
+            tmp_path,
+            1,
+        )
 
 
 def test_wikitext_is_put_back_together() -> None:
     from trainer.loop.evaluate import detokenised
 
-    assert detokenised('a well @-@ known 1 @,@ 000 ( or so ) , he said " yes " .') == 'a well-known 1,000 (or so), he said "yes".'
+    assert (
+        detokenised('a well @-@ known 1 @,@ 000 ( or so ) , he said " yes " .')
+        == 'a well-known 1,000 (or so), he said "yes".'
+    )

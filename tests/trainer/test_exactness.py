@@ -7,12 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.trainer.launching import kill_after, launch, losses, start, steps_saved, worst_difference
+from tests.support.trainer.launching import (
+    kill_after,
+    launch,
+    losses,
+    start,
+    steps_saved,
+    worst_difference,
+)
 
 pytestmark = pytest.mark.processes
 # Dropout stays on: it follows from the step and the micro-batch, not from who computes it.
-COMMON = ("train.steps=8", "train.schedule.warmup_steps=2", "train.log.every=1", "train.checkpoint.every=3",
-          "train.checkpoint.keep=0", "train.model.dropout=0.1", "train.data.validation_fraction=0")
+COMMON = (
+    "train.steps=8",
+    "train.schedule.warmup_steps=2",
+    "train.log.every=1",
+    "train.checkpoint.every=3",
+    "train.checkpoint.keep=0",
+    "train.model.dropout=0.1",
+    "train.data.validation_fraction=0",
+)
 STRATEGIES = {
     "ddp": ("train.strategy.name=ddp",),
     "fsdp": ("train.strategy.name=fsdp",),
@@ -31,7 +45,9 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[int, float]:
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_two_processes_killed_and_resumed_equal_one_uninterrupted(name: str, alone: dict[int, float], tmp_path: Path) -> None:
+def test_two_processes_killed_and_resumed_equal_one_uninterrupted(
+    name: str, alone: dict[int, float], tmp_path: Path
+) -> None:
     if name.startswith("zero"):
         pytest.importorskip("deepspeed")
     output = tmp_path / "run"
@@ -71,17 +87,27 @@ def test_one_process_becomes_two(name: str, alone: dict[int, float], tmp_path: P
 
 
 def test_what_ddp_saved_fsdp_can_load(alone: dict[int, float], tmp_path: Path) -> None:
-    assert launch(PROFILE, tmp_path, *COMMON, "train.steps=3", "train.schedule.decay_steps=8").code == 0
+    assert (
+        launch(PROFILE, tmp_path, *COMMON, "train.steps=3", "train.schedule.decay_steps=8").code
+        == 0
+    )
     ended = launch(PROFILE, tmp_path, *COMMON, *STRATEGIES["fsdp"])
     assert ended.code == 0, ended.text
     assert worst_difference(losses(tmp_path), alone) < 1e-5
 
 
-@pytest.mark.parametrize("name", ["bert-large", "gpt2-elastic", "gpt2-distilled", "llama2-70b", "mnist-mlp"])
+@pytest.mark.parametrize(
+    "name", ["bert-large", "gpt2-elastic", "gpt2-distilled", "llama2-70b", "mnist-mlp"]
+)
 def test_a_smoke_profile_loses_the_same_on_two_processes(name: str, tmp_path: Path) -> None:
     # Their batches are uneven (masked words, texts of different lengths), or sharded, or taught.
-    settings = ("train.steps=3", "train.log.every=1", "train.schedule.warmup_steps=1", "train.data.validation_fraction=0",
-                "train.evaluate.every=0")
+    settings = (
+        "train.steps=3",
+        "train.log.every=1",
+        "train.schedule.warmup_steps=1",
+        "train.data.validation_fraction=0",
+        "train.evaluate.every=0",
+    )
     for processes in (1, 2):
         ended = launch(f"{name}-smoke", tmp_path / str(processes), *settings, processes=processes)
         assert ended.code == 0, ended.text

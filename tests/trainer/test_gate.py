@@ -1,4 +1,5 @@
-"""The gate between real processes on loopback: what it measures, and whom it names when somebody does not answer."""
+"""The gate between real processes on loopback: what it measures, and whom it names when somebody
+does not answer."""
 
 from __future__ import annotations
 
@@ -51,8 +52,16 @@ def test_healthy_ranks_pass_and_every_pair_is_measured(tmp_path: Path, size: int
     assert ended[0][1] == f"GATE {json.dumps(result)}\n"
     assert all(not out and not err for _, out, err in list(ended.values())[1:]), ended
     nodes = [f"node{number}" for number in range(1, size + 1)]
-    assert (result["world_size"], result["backend"], result["nodes"], result["missing"]) == (size, "gloo", nodes, [])
-    assert [(each["bytes"], each["wrong"]) for each in result["all_reduce"]] == [(4096, 0), (1048576, 0)]
+    assert (result["world_size"], result["backend"], result["nodes"], result["missing"]) == (
+        size,
+        "gloo",
+        nodes,
+        [],
+    )
+    assert [(each["bytes"], each["wrong"]) for each in result["all_reduce"]] == [
+        (4096, 0),
+        (1048576, 0),
+    ]
     assert all(each["seconds"] > 0 and each["bus_gbps"] > 0 for each in result["all_reduce"])
     assert [(each["a"], each["b"]) for each in result["pairs"]] == list(combinations(nodes, 2))
     assert all(each["latency_us"] > 0 and each["gbps"] > 0 for each in result["pairs"])
@@ -95,7 +104,10 @@ def test_a_rank_without_a_master_names_it_in_a_result_of_its_own(tmp_path: Path)
     assert code == 6, err
     result = json.loads((tmp_path / "gate.rank1.json").read_text())
     assert result["missing"] == [{"rank": 0, "node": "node1", "when": "joining"}]
-    assert result["problem"] == f"node2 (rank 1) cannot reach the master node1 at 127.0.0.1:{gate.port} within 2 s"
+    assert (
+        result["problem"]
+        == f"node2 (rank 1) cannot reach the master node1 at 127.0.0.1:{gate.port} within 2 s"
+    )
     assert out == f"GATE {json.dumps(result)}\n"
     assert err == f"gate: {result['problem']}\n"
     assert not gate.output.exists()
@@ -113,22 +125,38 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
 
 
 def test_without_torch_one_line_says_so(tmp_path: Path) -> None:
-    hidden = "import sys; sys.modules['torch'] = None; sys.argv[0] = 'gate'; from trainer.netcheck.gate import main; sys.exit(main())"
-    ended = subprocess.run([sys.executable, "-c", hidden, "--output", str(tmp_path / "gate.json")], cwd=ROOT, text=True,
-                           capture_output=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    hidden = (
+        "import sys; sys.modules['torch'] = None; sys.argv[0] = 'gate'; from trainer.netcheck.gate"
+        " import main; sys.exit(main())"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", hidden, "--output", str(tmp_path / "gate.json")],
+        cwd=ROOT,
+        text=True,
+        capture_output=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
     assert ended.returncode == 5
     assert "cannot import torch" in ended.stderr
     assert len(ended.stderr.splitlines()) == 1, ended.stderr
 
 
-@pytest.mark.parametrize(("variables", "complaint"), [
-    ({"WORLD_SIZE": "2", "RANK": "2"}, "RANK is 2 but WORLD_SIZE is 2"),
-    ({"WORLD_SIZE": "two"}, "WORLD_SIZE is 'two', not a number"),
-    ({"WORLD_SIZE": "2", "RANK": "1"}, "MASTER_ADDR is not set"),
-    ({"WORLD_SIZE": "1", "GATE_NODES": "a,b"}, "GATE_NODES names 2 nodes but WORLD_SIZE is 1"),
-])
-def test_a_seat_that_cannot_be_is_refused(tmp_path: Path, variables: dict[str, str], complaint: str,
-                                          monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("variables", "complaint"),
+    [
+        ({"WORLD_SIZE": "2", "RANK": "2"}, "RANK is 2 but WORLD_SIZE is 2"),
+        ({"WORLD_SIZE": "two"}, "WORLD_SIZE is 'two', not a number"),
+        ({"WORLD_SIZE": "2", "RANK": "1"}, "MASTER_ADDR is not set"),
+        ({"WORLD_SIZE": "1", "GATE_NODES": "a,b"}, "GATE_NODES names 2 nodes but WORLD_SIZE is 1"),
+    ],
+)
+def test_a_seat_that_cannot_be_is_refused(
+    tmp_path: Path,
+    variables: dict[str, str],
+    complaint: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "GATE_NODES", "LOCAL_RANK"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
@@ -137,7 +165,9 @@ def test_a_seat_that_cannot_be_is_refused(tmp_path: Path, variables: dict[str, s
     assert complaint in capsys.readouterr().err
 
 
-def test_sizes_that_are_none_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sizes_that_are_none_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["--output", str(tmp_path / "gate.json"), "--sizes", "4096,big"]) == 5
     assert "--sizes 4096,big" in capsys.readouterr().err
 
@@ -160,7 +190,9 @@ def figures(gbps: float, latency_us: float = 50.0) -> dict[str, Any]:
 def test_what_stands_out_is_looked_at_again_one_node_at_a_time() -> None:
     measured = {pair: figures(1.0 if 2 in pair else 10.0) for pair in combinations(range(6), 2)}
     again = second_look(measured)
-    assert sorted(pair for pairs in again for pair in pairs) == sorted(pair for pair in measured if 2 in pair)
+    assert sorted(pair for pairs in again for pair in pairs) == sorted(
+        pair for pair in measured if 2 in pair
+    )
     assert all(len(pairs) == 1 for pairs in again)
     assert second_look({pair: figures(10.0) for pair in measured}) == []
 

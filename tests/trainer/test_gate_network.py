@@ -1,4 +1,5 @@
-"""The gate on a network with a fault in it: three nodes, each a network namespace on one bridge. Needs root."""
+"""The gate on a network with a fault in it: three nodes, each a network namespace on one bridge.
+Needs root."""
 
 from __future__ import annotations
 
@@ -15,8 +16,10 @@ from tests.support.trainer.netcheck import Gate
 
 pytestmark = [
     pytest.mark.processes,
-    pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip") or not shutil.which("tc"),
-                       reason="network namespaces need root, ip and tc"),
+    pytest.mark.skipif(
+        os.geteuid() != 0 or not shutil.which("ip") or not shutil.which("tc"),
+        reason="network namespaces need root, ip and tc",
+    ),
 ]
 
 
@@ -27,7 +30,8 @@ class Network:
     """Nodes 10.87.0.1, .2, .3 behind a bridge that has no other way out."""
 
     def __init__(self, size: int) -> None:
-        # The kernel takes its time to remove an interface: the next network must not meet the last one's names.
+        # The kernel takes its time to remove an interface: the next network must not meet the last
+        # one's names.
         self.mark = f"pg{os.getpid() % 100000}{next(_LETTERS)}"
         self.names = [f"{self.mark}n{number}" for number in range(1, size + 1)]
 
@@ -36,7 +40,18 @@ class Network:
         self.ip("link", "set", self.mark, "up")
         for number, name in enumerate(self.names, start=1):
             self.ip("netns", "add", name)
-            self.ip("link", "add", f"{self.mark}v{number}", "type", "veth", "peer", "name", "eth0", "netns", name)
+            self.ip(
+                "link",
+                "add",
+                f"{self.mark}v{number}",
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "eth0",
+                "netns",
+                name,
+            )
             self.ip("link", "set", f"{self.mark}v{number}", "master", self.mark, "up")
             self.ip("-n", name, "address", "add", f"10.87.0.{number}/24", "dev", "eth0")
             self.ip("-n", name, "link", "set", "eth0", "up")
@@ -59,8 +74,15 @@ class Network:
     def gate(self, folder: Path) -> Gate:
         gate = Gate(folder, len(self.names))
         for rank, name in enumerate(self.names):
-            gate.start(rank, "--join-seconds", "60", "--answer-seconds", "3", inside=("ip", "netns", "exec", name),
-                       variables={"MASTER_ADDR": "10.87.0.1", "GLOO_SOCKET_IFNAME": "eth0"})
+            gate.start(
+                rank,
+                "--join-seconds",
+                "60",
+                "--answer-seconds",
+                "3",
+                inside=("ip", "netns", "exec", name),
+                variables={"MASTER_ADDR": "10.87.0.1", "GLOO_SOCKET_IFNAME": "eth0"},
+            )
         return gate
 
     def ip(self, *words: str) -> None:
@@ -83,16 +105,24 @@ def network() -> Iterator[Network]:
 def test_a_slow_node_is_measured_and_named(network: Network, tmp_path: Path) -> None:
     network.slow_down(3, "50mbit")
     gate = network.gate(tmp_path)
-    assert [code for code, _, _ in gate.ended().values()] == [0, 0, 0]  # slow is for the verdict to say
+    assert [code for code, _, _ in gate.ended().values()] == [
+        0,
+        0,
+        0,
+    ]  # slow is for the verdict to say
     pairs = {(each["a"], each["b"]): each["gbps"] for each in gate.result()["pairs"]}
     # A rate limit lets a first burst pass, so a little more than 50 Mbit/s is measured.
-    assert pairs["node1", "node3"] < 0.1 and pairs["node2", "node3"] < 0.1 < pairs["node1", "node2"], pairs
+    assert (
+        pairs["node1", "node3"] < 0.1 and pairs["node2", "node3"] < 0.1 < pairs["node1", "node2"]
+    ), pairs
     for expected in (Expected(None, None), Expected(1.0, None)):
         verdict = judge(gate.result(), expected)
         assert verdict.suspects == ("node3",), verdict
 
 
-def test_a_link_that_is_cut_is_named_and_both_its_ends_answer_others(network: Network, tmp_path: Path) -> None:
+def test_a_link_that_is_cut_is_named_and_both_its_ends_answer_others(
+    network: Network, tmp_path: Path
+) -> None:
     network.cut(2, 3)
     gate = network.gate(tmp_path)
     ended = gate.ended()

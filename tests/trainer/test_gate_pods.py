@@ -1,4 +1,5 @@
-"""The gate inside the ranks of a cluster's pods: once in a life of the run, judged by rank 0, and all begin or none does."""
+"""The gate inside the ranks of a cluster's pods: once in a life of the run, judged by rank 0, and
+all begin or none does."""
 
 from __future__ import annotations
 
@@ -36,26 +37,62 @@ class Pods:
         return [(process.returncode, text) for process, text in zip(started, said, strict=True)]
 
     def _start(self, rank: int, variables: dict[str, str]) -> subprocess.Popen[str]:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo",
-                       "CUDA_VISIBLE_DEVICES": "", "RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": "0",
-                       "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(self.port),
-                       "NODE_NAME": f"node{rank + 1}", "TRAINER_GATE": "gate.json",
-                       "TRAINER_GATE_ALONE": "1", "TRAINER_NODE": str(self.folder), **variables}
-        return subprocess.Popen([sys.executable, "-m", "trainer", "--profile", "gpt2-micro-smoke", "--output",
-                                 str(self.folder / "output")], cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT)
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "OMP_NUM_THREADS": "1",
+            "GLOO_SOCKET_IFNAME": "lo",
+            "CUDA_VISIBLE_DEVICES": "",
+            "RANK": str(rank),
+            "WORLD_SIZE": "2",
+            "LOCAL_RANK": "0",
+            "LOCAL_WORLD_SIZE": "1",
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(self.port),
+            "NODE_NAME": f"node{rank + 1}",
+            "TRAINER_GATE": "gate.json",
+            "TRAINER_GATE_ALONE": "1",
+            "TRAINER_NODE": str(self.folder),
+            **variables,
+        }
+        return subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "trainer",
+                "--profile",
+                "gpt2-micro-smoke",
+                "--output",
+                str(self.folder / "output"),
+            ],
+            cwd=ROOT,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
 
 
 @pytest.mark.processes
-def test_the_network_is_proved_once_in_a_life_of_the_run_and_rank_0_judges_it(tmp_path: Path) -> None:
+def test_the_network_is_proved_once_in_a_life_of_the_run_and_rank_0_judges_it(
+    tmp_path: Path,
+) -> None:
     pods = Pods(tmp_path)
     first = pods.meet("one")
     assert [code for code, _ in first] == [0, 0], first
     result = json.loads((tmp_path / "gate.json").read_text())
     assert f"GATE {json.dumps(result)}" in first[0][1].splitlines()
-    assert result["verdict"]["ok"] and result["life"] == "one" and result["nodes"] == ["node1", "node2"]
-    assert [(code, "GATE" in out) for code, out in pods.meet("one")] == [(0, False), (0, False)], "they met again, and only that"
+    assert (
+        result["verdict"]["ok"]
+        and result["life"] == "one"
+        and result["nodes"] == ["node1", "node2"]
+    )
+    assert [(code, "GATE" in out) for code, out in pods.meet("one")] == [(0, False), (0, False)], (
+        "they met again, and only that"
+    )
     closed = pods.meet("two", TRAINER_GATE_EXPECTED="100000,")
-    assert [code for code, _ in closed] == [6, 6], "another life, and links that should be faster: no rank begins"
+    assert [code for code, _ in closed] == [6, 6], (
+        "another life, and links that should be faster: no rank begins"
+    )
     assert "gate: the link node1 - node2 is slow" in closed[0][1]
     assert not (tmp_path / "output").exists()

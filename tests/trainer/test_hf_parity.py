@@ -13,9 +13,17 @@ import pytest
 from tests.support.trainer.launching import ROOT, launch, losses, worst_difference
 
 pytestmark = pytest.mark.processes
-SETTINGS = ("train.steps=50", "train.log.every=1", "train.checkpoint.every=0", "train.data.validation_fraction=0",
-            "train.schedule.name=linear", "train.schedule.warmup_steps=5", "train.optimizer.lr=1e-3",
-            "train.model.upcast_attention=false", "train.device_batch_size=8")
+SETTINGS = (
+    "train.steps=50",
+    "train.log.every=1",
+    "train.checkpoint.every=0",
+    "train.data.validation_fraction=0",
+    "train.schedule.name=linear",
+    "train.schedule.warmup_steps=5",
+    "train.optimizer.lr=1e-3",
+    "train.model.upcast_attention=false",
+    "train.device_batch_size=8",
+)
 
 THEIRS = """
 import json, sys, numpy as np, torch
@@ -63,16 +71,23 @@ print("LOSSES " + json.dumps(losses))
 def theirs(tmp_path_factory: pytest.TempPathFactory) -> dict[int, float]:
     pytest.importorskip("transformers")
     pytest.importorskip("accelerate")
-    done = subprocess.run([sys.executable, "-c", THEIRS, json.dumps(SETTINGS)], capture_output=True, text=True, check=False,
-                          cwd=tmp_path_factory.mktemp("theirs"),
-                          env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"})
+    done = subprocess.run(
+        [sys.executable, "-c", THEIRS, json.dumps(SETTINGS)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path_factory.mktemp("theirs"),
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+    )
     found = [line for line in done.stdout.splitlines() if line.startswith("LOSSES ")]
     assert found, done.stderr[-3000:]
     return {int(step): loss for step, loss in json.loads(found[0][7:]).items()}
 
 
 @pytest.mark.parametrize("strategy", ["ddp", "fsdp", "deepspeed"])
-def test_fifty_steps_agree_with_hugging_face_s_trainer(strategy: str, theirs: dict[int, float], tmp_path: Path) -> None:
+def test_fifty_steps_agree_with_hugging_face_s_trainer(
+    strategy: str, theirs: dict[int, float], tmp_path: Path
+) -> None:
     if strategy == "deepspeed":
         pytest.importorskip("deepspeed")
     ended = launch("gpt2-micro-smoke", tmp_path, *SETTINGS, f"train.strategy.name={strategy}")

@@ -1,4 +1,5 @@
-"""Checkpoints that somebody else has written into a run's folder: what would run code when it is loaded is refused."""
+"""Checkpoints that somebody else has written into a run's folder: what would run code when it is
+loaded is refused."""
 
 from __future__ import annotations
 
@@ -22,9 +23,18 @@ from trainer.errors import BadInput
 from trainer.torchrun import MeetingState
 
 pytestmark = pytest.mark.processes
-COMMON = ("train.schedule.warmup_steps=1", "train.schedule.decay_steps=4", "train.log.every=1", "train.checkpoint.every=0",
-          "train.evaluate.every=0", "train.data.validation_fraction=0")
-DDP, ZERO = ("train.strategy.name=ddp",), ("train.strategy.name=deepspeed", "train.strategy.zero_stage=2")
+COMMON = (
+    "train.schedule.warmup_steps=1",
+    "train.schedule.decay_steps=4",
+    "train.log.every=1",
+    "train.checkpoint.every=0",
+    "train.evaluate.every=0",
+    "train.data.validation_fraction=0",
+)
+DDP, ZERO = (
+    ("train.strategy.name=ddp",),
+    ("train.strategy.name=deepspeed", "train.strategy.zero_stage=2"),
+)
 STEP = "step-00000002"
 
 
@@ -65,7 +75,11 @@ def poisoned(run: Path, folder: Path, poison: Callable[[Path], None]) -> Path:
     shutil.copytree(run, copy)
     step = copy / "checkpoints" / STEP
     poison(step)
-    names = [str(path.relative_to(step)) for path in step.rglob("*") if path.is_file() and path.name != MARKER]
+    names = [
+        str(path.relative_to(step))
+        for path in step.rglob("*")
+        if path.is_file() and path.name != MARKER
+    ]
     write_json(step / MARKER, {"step": 2, "files": {name: settled(step / name) for name in names}})
     return copy
 
@@ -76,6 +90,7 @@ def metadata_runs_code(trace: Path) -> Callable[[Path], None]:
 
 def tensor_declared_as_bytes(trace: Path) -> Callable[[Path], None]:
     """torch unpickles what its metadata calls bytes, whatever that is."""
+
     def poison(step: Path) -> None:
         from torch.distributed.checkpoint.metadata import BytesStorageMetadata
 
@@ -84,8 +99,10 @@ def tensor_declared_as_bytes(trace: Path) -> Callable[[Path], None]:
         metadata.state_dict_metadata[name] = BytesStorageMetadata()
         index = next(index for index in metadata.storage_data if index.fqn == name)
         _put_payload(step, metadata.storage_data[index], trace)
-        metadata.storage_data = {type(index)(each.fqn) if each.fqn == name else each: where
-                                 for each, where in metadata.storage_data.items()}
+        metadata.storage_data = {
+            type(index)(each.fqn) if each.fqn == name else each: where
+            for each, where in metadata.storage_data.items()
+        }
         (step / ".metadata").write_bytes(pickle.dumps(metadata))
 
     return poison
@@ -109,7 +126,9 @@ def _put_payload(step: Path, where: Any, trace: Path) -> None:
 
 
 @pytest.mark.parametrize("poison", [metadata_runs_code, tensor_declared_as_bytes, shard_runs_code])
-def test_a_checkpoint_that_would_run_code_is_refused_and_runs_none(ddp: Path, tmp_path: Path, poison: Any) -> None:
+def test_a_checkpoint_that_would_run_code_is_refused_and_runs_none(
+    ddp: Path, tmp_path: Path, poison: Any
+) -> None:
     trace = tmp_path / "trace"
     ended = resumed(poisoned(ddp, tmp_path, poison(trace)), DDP)
     assert not trace.exists()
@@ -124,10 +143,13 @@ def test_on_the_users_word_it_is_loaded_as_the_library_would(ddp: Path, tmp_path
     assert trace.exists()
 
 
-@pytest.mark.parametrize("name", ["mp_rank_00_model_states.pt", "zero_pp_rank_0_mp_rank_00_optim_states.pt"])
+@pytest.mark.parametrize(
+    "name", ["mp_rank_00_model_states.pt", "zero_pp_rank_0_mp_rank_00_optim_states.pt"]
+)
 @pytest.mark.parametrize("ranks", [1, 2], ids=["as it was", "converted"])
 def test_a_deepspeed_checkpoint_that_would_run_code_is_refused_and_runs_none(
-        zero: Path, tmp_path: Path, name: str, ranks: int) -> None:
+    zero: Path, tmp_path: Path, name: str, ranks: int
+) -> None:
     trace = tmp_path / "trace"
 
     def poison(step: Path) -> None:
@@ -145,8 +167,14 @@ def test_the_conversion_itself_runs_nothing_of_a_checkpoint(zero: Path, tmp_path
     trace = tmp_path / "trace"
     name = "deepspeed/zero_pp_rank_0_mp_rank_00_optim_states.pt"
     run = poisoned(zero, tmp_path, lambda step: torch.save(Payload(trace), step / name))
-    ended = launch_module("trainer.checkpoint.universal", "--input_folder", str(run / "checkpoints" / STEP / "deepspeed"), "--output_folder",
-                          str(tmp_path / "universal"), "--inject_missing_state")
+    ended = launch_module(
+        "trainer.checkpoint.universal",
+        "--input_folder",
+        str(run / "checkpoints" / STEP / "deepspeed"),
+        "--output_folder",
+        str(tmp_path / "universal"),
+        "--inject_missing_state",
+    )
     assert not trace.exists()
     assert ended.code == 5 and "could run code" in ended.text.splitlines()[-1], ended.text
 
@@ -157,7 +185,9 @@ def test_an_untouched_deepspeed_checkpoint_is_resumed(zero: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("strategy", ["ddp", "zero"])
-def test_export_runs_nothing_of_a_checkpoint(strategy: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_export_runs_nothing_of_a_checkpoint(
+    strategy: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     trace = tmp_path / "trace"
     name = ".metadata" if strategy == "ddp" else "deepspeed/mp_rank_00_model_states.pt"
 
@@ -174,8 +204,19 @@ def test_export_runs_nothing_of_a_checkpoint(strategy: str, tmp_path: Path, requ
     assert "could run code" in ended.text and "Traceback" not in ended.text
 
 
-@pytest.mark.parametrize("text", ["7", "[]", "{}", '{"step": "two"}', '{"step": -1}', "[" * 100_000,
-                                  '{"step": 2, "recent": 7}', "{"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "7",
+        "[]",
+        "{}",
+        '{"step": "two"}',
+        '{"step": -1}',
+        "[" * 100_000,
+        '{"step": 2, "recent": 7}',
+        "{",
+    ],
+)
 def test_a_state_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     from trainer.checkpoint.checkpoint import read_state
 
@@ -184,15 +225,31 @@ def test_a_state_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
         read_state(tmp_path)
 
 
-@pytest.mark.parametrize("change", [
-    lambda metadata: 7, lambda metadata: None,
-    lambda metadata: _with(metadata, storage_data=7), lambda metadata: _with(metadata, state_dict_metadata={"a": 7}),
-    lambda metadata: _with(metadata, storage_data={key: _with(where, relative_path="../../etc/passwd")
-                                                   for key, where in metadata.storage_data.items()}),
-    lambda metadata: _with(metadata, storage_data={key: _with(where, offset="far")
-                                                   for key, where in metadata.storage_data.items()}),
-])
-def test_metadata_that_describes_something_else_is_refused(ddp: Path, tmp_path: Path, change: Any) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda metadata: 7,
+        lambda metadata: None,
+        lambda metadata: _with(metadata, storage_data=7),
+        lambda metadata: _with(metadata, state_dict_metadata={"a": 7}),
+        lambda metadata: _with(
+            metadata,
+            storage_data={
+                key: _with(where, relative_path="../../etc/passwd")
+                for key, where in metadata.storage_data.items()
+            },
+        ),
+        lambda metadata: _with(
+            metadata,
+            storage_data={
+                key: _with(where, offset="far") for key, where in metadata.storage_data.items()
+            },
+        ),
+    ],
+)
+def test_metadata_that_describes_something_else_is_refused(
+    ddp: Path, tmp_path: Path, change: Any
+) -> None:
     metadata = pickle.loads((ddp / "checkpoints" / STEP / ".metadata").read_bytes())
     (tmp_path / ".metadata").write_bytes(pickle.dumps(change(metadata)))
     with pytest.raises(BadInput, match="could run code"):
@@ -221,7 +278,9 @@ def test_what_nodes_put_into_their_meeting_is_read_without_running_it(tmp_path: 
 
 def assert_one_line(ended: Ended) -> None:
     lines = [line for line in ended.text.splitlines() if line.startswith("trainer:")]
-    assert len(lines) == 1 and "could run code" in lines[0] and "checkpoint.trust=true" in lines[0], ended.text
+    assert (
+        len(lines) == 1 and "could run code" in lines[0] and "checkpoint.trust=true" in lines[0]
+    ), ended.text
     assert "Traceback" not in ended.text
 
 

@@ -36,9 +36,20 @@ def test_every_profile_has_a_smoke_sibling_for_one_process(name: str) -> None:
 
 
 def test_a_child_changes_only_what_it_mentions(tmp_path: Path) -> None:
-    write(tmp_path, "parent.yaml", "train: {steps: 7, model: {width: 64, heads: 2}}\nlaunch: {nodes: 3}")
-    child = read_profile(write(tmp_path, "child.yaml", "inherit: parent\ntrain: {model: {width: 128}}"))
-    assert (child.train.steps, child.train.model.width, child.train.model.heads, child.launch.nodes) == (7, 128, 2, 3)
+    write(
+        tmp_path,
+        "parent.yaml",
+        "train: {steps: 7, model: {width: 64, heads: 2}}\nlaunch: {nodes: 3}",
+    )
+    child = read_profile(
+        write(tmp_path, "child.yaml", "inherit: parent\ntrain: {model: {width: 128}}")
+    )
+    assert (
+        child.train.steps,
+        child.train.model.width,
+        child.train.model.heads,
+        child.launch.nodes,
+    ) == (7, 128, 2, 3)
 
 
 def test_the_last_of_several_parents_wins(tmp_path: Path) -> None:
@@ -49,31 +60,41 @@ def test_the_last_of_several_parents_wins(tmp_path: Path) -> None:
 
 
 def test_a_dotted_override_wins_over_the_file() -> None:
-    train = read_profile("gpt2-micro", ["train.steps=100", "train.optimizer.lr=3e-4", "train.optimizer.betas=[0.8, 0.9]"]).train
+    train = read_profile(
+        "gpt2-micro",
+        ["train.steps=100", "train.optimizer.lr=3e-4", "train.optimizer.betas=[0.8, 0.9]"],
+    ).train
     assert (train.steps, train.optimizer.lr, train.optimizer.betas) == (100, 3e-4, (0.8, 0.9))
 
 
 def test_an_unknown_key_is_refused_with_file_line_and_nearest_name(tmp_path: Path) -> None:
     path = write(tmp_path, "bad.yaml", "train:\n  steps: 5\n  modle: {width: 3}\n")
-    with pytest.raises(BadInput, match=r'bad\.yaml:3: there is no setting "train\.modle"; did you mean "model"\?'):
+    with pytest.raises(
+        BadInput, match=r'bad\.yaml:3: there is no setting "train\.modle"; did you mean "model"\?'
+    ):
         read_profile(path)
 
 
 def test_an_unknown_key_in_a_parent_names_the_parent(tmp_path: Path) -> None:
     write(tmp_path, "parent.yaml", "train:\n  model:\n    widht: 3\n")
-    with pytest.raises(BadInput, match=r'parent\.yaml:3: .*"train\.model\.widht"; did you mean "width"'):
+    with pytest.raises(
+        BadInput, match=r'parent\.yaml:3: .*"train\.model\.widht"; did you mean "width"'
+    ):
         read_profile(write(tmp_path, "child.yaml", "inherit: parent\n"))
 
 
-@pytest.mark.parametrize(("text", "complaint"), [
-    ("train: {steps: many}", "train.steps is a whole number, not 'many'"),
-    ("train: {steps: 1.5}", "train.steps is a whole number, not 1.5"),
-    ("train: {precision: bf17}", "train.precision is one of fp32, bf16"),
-    ("train: {optimizer: {betas: [0.9]}}", "takes 2 values, not 1"),
-    ("train: {model: 3}", "train.model is a group of settings, not 3"),
-    ("train: {log: {tensorboard: 1}}", "train.log.tensorboard is true or false, not 1"),
-    ("train: ]", "not valid YAML"),
-])
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("train: {steps: many}", "train.steps is a whole number, not 'many'"),
+        ("train: {steps: 1.5}", "train.steps is a whole number, not 1.5"),
+        ("train: {precision: bf17}", "train.precision is one of fp32, bf16"),
+        ("train: {optimizer: {betas: [0.9]}}", "takes 2 values, not 1"),
+        ("train: {model: 3}", "train.model is a group of settings, not 3"),
+        ("train: {log: {tensorboard: 1}}", "train.log.tensorboard is true or false, not 1"),
+        ("train: ]", "not valid YAML"),
+    ],
+)
 def test_a_wrong_value_is_refused_in_words(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(BadInput) as caught:
         read_profile(write(tmp_path, "bad.yaml", text))
@@ -102,17 +123,25 @@ def test_accumulation_makes_up_the_effective_batch() -> None:
 
 
 def test_a_batch_the_processes_cannot_make_up_is_refused_with_the_numbers() -> None:
-    with pytest.raises(BadInput, match=r"batch_size 32 .* device_batch_size 4 x 16 processes = 64; set train.batch_size to 64"):
+    with pytest.raises(
+        BadInput,
+        match=(
+            r"batch_size 32 .* device_batch_size 4 x 16 processes = 64; set train.batch_size to 64"
+        ),
+    ):
         accumulation(Train(batch_size=32, device_batch_size=4), world_size=16)
 
 
-@pytest.mark.parametrize(("setting", "complaint"), [
-    ("train.model.heads=5", "model.width 64 is not a multiple of model.heads 5"),
-    ("train.data.sequence=100", "data.sequence 100 is longer than model.context 64"),
-    ("train.checkpoint.schedule=[[2, 10], [4, 10]]", "must be larger than the one before"),
-    ("train.strategy.zero_offload=parameters", "needs zero_stage 3"),
-    ("train.schedule.warmup_steps=1000", "warmup_steps 1000 is more than"),
-])
+@pytest.mark.parametrize(
+    ("setting", "complaint"),
+    [
+        ("train.model.heads=5", "model.width 64 is not a multiple of model.heads 5"),
+        ("train.data.sequence=100", "data.sequence 100 is longer than model.context 64"),
+        ("train.checkpoint.schedule=[[2, 10], [4, 10]]", "must be larger than the one before"),
+        ("train.strategy.zero_offload=parameters", "needs zero_stage 3"),
+        ("train.schedule.warmup_steps=1000", "warmup_steps 1000 is more than"),
+    ],
+)
 def test_contradictions_are_found_before_anything_starts(setting: str, complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
         check(read_profile("gpt2-micro-smoke", [setting]), 1)

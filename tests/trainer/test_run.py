@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.support.trainer.launching import launch, losses, records, start, steps_saved, wait_for_step
+from tests.support.trainer.launching import (
+    launch,
+    losses,
+    records,
+    start,
+    steps_saved,
+    wait_for_step,
+)
 from trainer.checkpoint.manifest import damage
 from trainer.profile import BUNDLED
 
@@ -42,7 +49,9 @@ def test_every_logged_step_has_its_figures(micro: Path) -> None:
     assert final["eval_ppl"] == pytest.approx(math.exp(final["eval_loss"]))
 
 
-def test_an_export_loads_with_transformers_and_gives_the_same_logits(micro: Path, tmp_path: Path) -> None:
+def test_an_export_loads_with_transformers_and_gives_the_same_logits(
+    micro: Path, tmp_path: Path
+) -> None:
     from transformers import AutoModelForCausalLM
 
     from trainer.export import main, read_tensors
@@ -53,7 +62,9 @@ def test_an_export_loads_with_transformers_and_gives_the_same_logits(micro: Path
     profile = read_profile("gpt2-micro-smoke")
     ours = build(profile.train).eval()
     ours.load_state_dict(read_tensors(micro / "checkpoints" / "step-00000100", profile))
-    theirs = AutoModelForCausalLM.from_pretrained(tmp_path / "hf", attn_implementation="eager").eval()
+    theirs = AutoModelForCausalLM.from_pretrained(
+        tmp_path / "hf", attn_implementation="eager"
+    ).eval()
     tokens = torch.randint(0, 512, (2, 30))
     with torch.no_grad():
         torch.testing.assert_close(ours.logits(tokens), theirs(tokens).logits, atol=1e-4, rtol=1e-4)
@@ -76,10 +87,17 @@ def test_every_smoke_profile_trains(profile: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("strategy", "processes"), [("ddp", 1), ("deepspeed", 2)])
-def test_sigterm_to_any_rank_saves_and_ends_all_well(strategy: str, processes: int, tmp_path: Path) -> None:
+def test_sigterm_to_any_rank_saves_and_ends_all_well(
+    strategy: str, processes: int, tmp_path: Path
+) -> None:
     if strategy == "deepspeed":
         pytest.importorskip("deepspeed")
-    settings = ("train.steps=100000", "train.log.every=1", "train.checkpoint.every=0", f"train.strategy.name={strategy}")
+    settings = (
+        "train.steps=100000",
+        "train.log.every=1",
+        "train.checkpoint.every=0",
+        f"train.strategy.name={strategy}",
+    )
     started = start("gpt2-micro-smoke", tmp_path, *settings, processes=processes)
     wait_for_step(tmp_path, 3, started[0])
     started[-1].send_signal(signal.SIGTERM)
@@ -90,48 +108,104 @@ def test_sigterm_to_any_rank_saves_and_ends_all_well(strategy: str, processes: i
     assert damage(tmp_path / "checkpoints" / f"step-{step:08d}") == ""
 
 
-@pytest.mark.parametrize(("setting", "reason"), [
-    ("checkpoint.resume=NOWHERE", "checkpoint.resume NOWHERE: incomplete, it has no complete.json"),
-    ("checkpoint.resume=DAMAGED", "checkpoint.resume DAMAGED: one.bin is missing"),
-    ("data.path=NOWHERE", "data.path NOWHERE: no such file or folder")])
-def test_what_cannot_be_had_ends_every_rank_with_the_same_line(setting: str, reason: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        (
+            "checkpoint.resume=NOWHERE",
+            "checkpoint.resume NOWHERE: incomplete, it has no complete.json",
+        ),
+        ("checkpoint.resume=DAMAGED", "checkpoint.resume DAMAGED: one.bin is missing"),
+        ("data.path=NOWHERE", "data.path NOWHERE: no such file or folder"),
+    ],
+)
+def test_what_cannot_be_had_ends_every_rank_with_the_same_line(
+    setting: str, reason: str, tmp_path: Path
+) -> None:
     (tmp_path / "step-00000005").mkdir()
-    (tmp_path / "step-00000005" / "complete.json").write_text('{"step": 5, "files": {"one.bin": [1000, 0]}}')
-    setting, reason = (text.replace("NOWHERE", str(tmp_path / "nowhere")).replace("DAMAGED", str(tmp_path / "step-00000005"))
-                       for text in (setting, reason))
+    (tmp_path / "step-00000005" / "complete.json").write_text(
+        '{"step": 5, "files": {"one.bin": [1000, 0]}}'
+    )
+    setting, reason = (
+        text.replace("NOWHERE", str(tmp_path / "nowhere")).replace(
+            "DAMAGED", str(tmp_path / "step-00000005")
+        )
+        for text in (setting, reason)
+    )
     source = "text" if "data.path" in setting else "synthetic"
-    ended = launch("gpt2-small-smoke", tmp_path / "out", f"train.{setting}", f"train.data.source={source}", processes=2)
+    ended = launch(
+        "gpt2-small-smoke",
+        tmp_path / "out",
+        f"train.{setting}",
+        f"train.data.source={source}",
+        processes=2,
+    )
     assert ended.codes == [5, 5], ended.text
-    said = [line for line in ended.text.splitlines() if "Gloo" not in line]  # which says that it connected
+    said = [
+        line for line in ended.text.splitlines() if "Gloo" not in line
+    ]  # which says that it connected
     assert said == [f"trainer: {reason}"] * 2
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_loss_that_is_no_number_stops_every_rank_and_says_where(processes: int, tmp_path: Path) -> None:
-    ended = launch("gpt2-small-smoke", tmp_path, "train.optimizer.lr=1e30", "train.optimizer.grad_clip=0",
-                   "train.schedule.warmup_steps=0", "train.checkpoint.schedule=[]", "train.checkpoint.every=1",
-                   processes=processes)
+def test_a_loss_that_is_no_number_stops_every_rank_and_says_where(
+    processes: int, tmp_path: Path
+) -> None:
+    ended = launch(
+        "gpt2-small-smoke",
+        tmp_path,
+        "train.optimizer.lr=1e30",
+        "train.optimizer.grad_clip=0",
+        "train.schedule.warmup_steps=0",
+        "train.checkpoint.schedule=[]",
+        "train.checkpoint.every=1",
+        processes=processes,
+    )
     assert ended.code == 6, ended.text
     assert ended.text.count("the loss is nan on rank 0; its micro-batch") == processes
     assert "synthetic sample" in ended.text and "Traceback" not in ended.text
 
 
-def test_data_that_turns_out_bad_on_one_rank_ends_every_rank_with_the_same_line(tmp_path: Path) -> None:
+def test_data_that_turns_out_bad_on_one_rank_ends_every_rank_with_the_same_line(
+    tmp_path: Path,
+) -> None:
     h5py = pytest.importorskip("h5py")
     for shard in range(2):
         with h5py.File(tmp_path / f"a_training_{shard}.hdf5", "w") as file:
-            tokens = torch.full((8, 32), 5 if shard else 300_000)  # no vocabulary of the smoke profile's size has that
-            file["input_ids"], file["input_mask"], file["segment_ids"] = tokens, tokens * 0 + 1, tokens * 0
-            file["masked_lm_positions"], file["masked_lm_ids"] = torch.full((8, 4), 2), torch.full((8, 4), 5)
+            tokens = torch.full(
+                (8, 32), 5 if shard else 300_000
+            )  # no vocabulary of the smoke profile's size has that
+            file["input_ids"], file["input_mask"], file["segment_ids"] = (
+                tokens,
+                tokens * 0 + 1,
+                tokens * 0,
+            )
+            file["masked_lm_positions"], file["masked_lm_ids"] = (
+                torch.full((8, 4), 2),
+                torch.full((8, 4), 5),
+            )
             file["next_sentence_labels"] = torch.zeros(8, dtype=torch.int64)
-    ended = launch("bert-large-smoke", tmp_path / "out", "train.data.source=hdf5", f"train.data.path={tmp_path}",
-                   "train.data.sequence=32", "train.data.shuffle=false", "train.data.validation_fraction=0",
-                   "train.batch_size=16", "train.device_batch_size=8", "train.log.every=1", processes=2)
+    ended = launch(
+        "bert-large-smoke",
+        tmp_path / "out",
+        "train.data.source=hdf5",
+        f"train.data.path={tmp_path}",
+        "train.data.sequence=32",
+        "train.data.shuffle=false",
+        "train.data.validation_fraction=0",
+        "train.batch_size=16",
+        "train.device_batch_size=8",
+        "train.log.every=1",
+        processes=2,
+    )
     # The first rank has the first shard's rows, the second the other's.
     said = [line for line in ended.text.splitlines() if line.startswith("trainer: ")]
     assert ended.codes == [5, 5] and len(said) == 2, ended.text
-    assert said[0] == said[1] and "a_training_0.hdf5: token 300000 is outside model.vocab_size" in said[0]
+    assert (
+        said[0] == said[1]
+        and "a_training_0.hdf5: token 300000 is outside model.vocab_size" in said[0]
+    )
     assert "Traceback" not in ended.text
 
 
@@ -139,10 +213,21 @@ def test_text_is_learned_evaluated_and_shown_on_tensorboard(tmp_path: Path) -> N
     (tmp_path / "text.txt").write_text("to be or not to be that is the question. " * 200)
     (tmp_path / "lambada.jsonl").write_text('{"text": "to be or not to be"}\n')
     ended = launch(
-        "gpt2-micro-smoke", tmp_path / "out", "train.steps=20", "train.schedule.warmup_steps=2", "train.data.source=text",
-        f"train.data.path={tmp_path / 'text.txt'}", "train.data.tokenizer=trained", "train.data.tokenizer_size=280",
-        f"train.evaluate.wikitext={tmp_path / 'text.txt'}", f"train.evaluate.lambada={tmp_path / 'lambada.jsonl'}",
-        "train.evaluate.stride=32", "train.evaluate.batches=2", "train.log.tensorboard=true", "train.log.activations=true")
+        "gpt2-micro-smoke",
+        tmp_path / "out",
+        "train.steps=20",
+        "train.schedule.warmup_steps=2",
+        "train.data.source=text",
+        f"train.data.path={tmp_path / 'text.txt'}",
+        "train.data.tokenizer=trained",
+        "train.data.tokenizer_size=280",
+        f"train.evaluate.wikitext={tmp_path / 'text.txt'}",
+        f"train.evaluate.lambada={tmp_path / 'lambada.jsonl'}",
+        "train.evaluate.stride=32",
+        "train.evaluate.batches=2",
+        "train.log.tensorboard=true",
+        "train.log.activations=true",
+    )
     assert ended.code == 0, ended.text
     final = records(tmp_path / "out")[-1]
     assert final["eval_wikitext_ppl"] < 280 and final["eval_lambada_loss"] > 0

@@ -15,9 +15,17 @@ from trainer.profile import read_profile
 from trainer.strategies import ddp
 
 ALONE = Place(0, 0, 1, 1, torch.device("cpu"), grouped=False)
-TINY = ("train.model.layers=1", "train.model.heads=2", "train.model.width=16", "train.model.context=8",
-        "train.model.vocab_size=64", "train.model.dropout=0.0",
-        "train.batch_size=4", "train.device_batch_size=2", "train.schedule.warmup_steps=0")
+TINY = (
+    "train.model.layers=1",
+    "train.model.heads=2",
+    "train.model.width=16",
+    "train.model.context=8",
+    "train.model.vocab_size=64",
+    "train.model.dropout=0.0",
+    "train.batch_size=4",
+    "train.device_batch_size=2",
+    "train.schedule.warmup_steps=0",
+)
 
 
 def session(*settings: str) -> Any:
@@ -39,10 +47,14 @@ def test_a_step_turned_down_moves_nothing() -> None:
     assert outcome.rejected and (one.taken, one.skipped) == (0, 1)
     assert all(torch.equal(value, before[name]) for name, value in one.module.state_dict().items())
     ddp.step(one, batches(), COUNTS, 2, accept=lambda _: True)
-    assert one.taken == 1 and not torch.equal(one.module.transformer.wte.weight, before["transformer.wte.weight"])
+    assert one.taken == 1 and not torch.equal(
+        one.module.transformer.wte.weight, before["transformer.wte.weight"]
+    )
 
 
-def test_losses_far_above_the_recent_ones_are_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_losses_far_above_the_recent_ones_are_skipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     guard = ("train.guard.spike_factor=2.0", "train.guard.spike_window=3")
     profile = read_profile("gpt2-small-smoke", [*TINY, *guard, "train.steps=4"])
     training = Training(profile, tmp_path, ALONE)
@@ -55,10 +67,14 @@ def test_losses_far_above_the_recent_ones_are_skipped(tmp_path: Path, capsys: py
 
 def test_the_recent_losses_a_spike_is_measured_by_are_in_the_checkpoint(tmp_path: Path) -> None:
     guard = ("train.guard.spike_factor=2.0", "train.guard.spike_window=3")
-    first = Training(read_profile("gpt2-small-smoke", [*TINY, *guard, "train.steps=4"]), tmp_path, ALONE)
+    first = Training(
+        read_profile("gpt2-small-smoke", [*TINY, *guard, "train.steps=4"]), tmp_path, ALONE
+    )
     first.go_on()
     first.close()
-    second = Training(read_profile("gpt2-small-smoke", [*TINY, *guard, "train.steps=5"]), tmp_path, ALONE)
+    second = Training(
+        read_profile("gpt2-small-smoke", [*TINY, *guard, "train.steps=5"]), tmp_path, ALONE
+    )
     second.close()
     assert len(second.recent) == 3 and second.recent == first.recent
 
@@ -66,32 +82,53 @@ def test_the_recent_losses_a_spike_is_measured_by_are_in_the_checkpoint(tmp_path
 def test_clipping_is_by_the_norm_of_all_gradients_together() -> None:
     moved = {}
     for limit in (0.0, 1e-3):
-        one = session("train.optimizer.name=sgd", "train.optimizer.lr=1.0", "train.optimizer.momentum=0.0",
-                      "train.optimizer.weight_decay=0", f"train.optimizer.grad_clip={limit}")
+        one = session(
+            "train.optimizer.name=sgd",
+            "train.optimizer.lr=1.0",
+            "train.optimizer.momentum=0.0",
+            "train.optimizer.weight_decay=0",
+            f"train.optimizer.grad_clip={limit}",
+        )
         before = torch.cat([each.detach().flatten().clone() for each in one.module.parameters()])
         norm = ddp.step(one, batches(), COUNTS, 1).grad_norm
-        moved[limit] = torch.cat([each.detach().flatten() for each in one.module.parameters()]) - before
+        moved[limit] = (
+            torch.cat([each.detach().flatten() for each in one.module.parameters()]) - before
+        )
     assert moved[0.0].norm().item() == pytest.approx(norm.item(), rel=1e-3)
     assert moved[1e-3].norm().item() == pytest.approx(1e-3, rel=1e-2)
 
 
 def test_a_batch_in_one_piece_or_two_takes_the_same_step() -> None:
     split, whole = session(), session("train.device_batch_size=4")
-    together = {name: torch.cat([batch[name] for batch in batches()]) for name in ("input", "label")}
+    together = {
+        name: torch.cat([batch[name] for batch in batches()]) for name in ("input", "label")
+    }
     ddp.step(split, batches(), COUNTS, 1)
     ddp.step(whole, [together], COUNTS, 1)
     for one, other in zip(split.module.parameters(), whole.module.parameters(), strict=True):
         torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore:mkldnn_matmul failed")  # CPUs without bf16 units fall back to slower products
+@pytest.mark.filterwarnings(
+    "ignore:mkldnn_matmul failed"
+)  # CPUs without bf16 units fall back to slower products
 @pytest.mark.parametrize("device_batch_size", [2, 4])
 def test_bf16_weights_with_masters_follow_fp32(device_batch_size: int) -> None:
     losses = {}
     for precision in ("fp32", "bf16-master"):
-        one = session(f"train.precision={precision}", f"train.device_batch_size={device_batch_size}")
-        pieces = batches() if device_batch_size == 2 else [
-            {name: torch.cat([batch[name] for batch in batches()]) for name in ("input", "label")}]
+        one = session(
+            f"train.precision={precision}", f"train.device_batch_size={device_batch_size}"
+        )
+        pieces = (
+            batches()
+            if device_batch_size == 2
+            else [
+                {
+                    name: torch.cat([batch[name] for batch in batches()])
+                    for name in ("input", "label")
+                }
+            ]
+        )
         for step in range(10):
             losses[precision] = ddp.step(one, pieces, COUNTS, step).loss.item()
     assert losses["bf16-master"] == pytest.approx(losses["fp32"], rel=1e-2)
@@ -102,7 +139,12 @@ def test_bf16_weights_with_masters_follow_fp32(device_batch_size: int) -> None:
 def test_decay_spares_biases_and_norms() -> None:
     one = session("train.optimizer.weight_decay=0.1")
     names = {id(value): name for name, value in one.weights.masters.items()}
-    decayed = {names[id(each)] for group in one.optimizer.param_groups if group["weight_decay"] for each in group["params"]}
+    decayed = {
+        names[id(each)]
+        for group in one.optimizer.param_groups
+        if group["weight_decay"]
+        for each in group["params"]
+    }
     assert "transformer.wte.weight" in decayed and "transformer.h.0.mlp.c_fc.weight" in decayed
     assert not any(name.endswith("bias") or ".ln_" in name for name in decayed)
 

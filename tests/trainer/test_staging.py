@@ -23,7 +23,9 @@ CONTENT = bytes(range(256)) * 4096  # a megabyte
 class Server:
     """A web server with one file; the first answers may be cut short."""
 
-    def __init__(self, content: bytes, cut_after: int = 0, cuts: int = 0, ranges: bool = True) -> None:
+    def __init__(
+        self, content: bytes, cut_after: int = 0, cuts: int = 0, ranges: bool = True
+    ) -> None:
         self.content, self.cut_after, self.cuts, self.ranges = content, cut_after, cuts, ranges
         self.asked: list[str] = []
         self.address = ""
@@ -41,7 +43,7 @@ class Server:
         self.asked.append(wanted)
         if self.cuts:
             self.cuts -= 1
-            handler.wfile.write(body[:self.cut_after])
+            handler.wfile.write(body[: self.cut_after])
             handler.close_connection = True
             return
         handler.wfile.write(body)
@@ -80,7 +82,9 @@ def staged(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, dic
     return code, json.loads(result[0].removeprefix("result ")) if result else {}, text
 
 
-def test_a_broken_connection_is_taken_up_where_it_broke(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_connection_is_taken_up_where_it_broke(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with serving(Server(CONTENT, cut_after=300_000, cuts=2)) as server:
         code, told, text = staged(capsys, "--source", server.address, "--target", tmp_path / "data")
     assert (code, told["files"], told["bytes"]) == (0, 1, len(CONTENT)), text
@@ -90,8 +94,12 @@ def test_a_broken_connection_is_taken_up_where_it_broke(tmp_path: Path, capsys: 
 
 
 @pytest.mark.parametrize("ranges", [True, False])
-def test_a_pod_that_died_leaves_its_part_to_the_next(tmp_path: Path, capsys: pytest.CaptureFixture[str], ranges: bool,
-                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pod_that_died_leaves_its_part_to_the_next(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    ranges: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(fetching, "TRIES", 1)
     words = ("--target", tmp_path / "data")
     with serving(Server(CONTENT, cut_after=400_000, cuts=1, ranges=ranges)) as server:
@@ -104,12 +112,19 @@ def test_a_pod_that_died_leaves_its_part_to_the_next(tmp_path: Path, capsys: pyt
     assert (tmp_path / "data" / "data.tar").read_bytes() == CONTENT
 
 
-def test_a_second_time_nothing_is_fetched_unless_something_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_second_time_nothing_is_fetched_unless_something_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with serving(Server(CONTENT)) as server:
         words = ("--source", server.address, "--target", tmp_path / "data")
         assert staged(capsys, *words)[1]["changed"]
         again = staged(capsys, *words)[1]
-        assert again == {"changed": False, "folder": str(tmp_path / "data"), "files": 1, "bytes": len(CONTENT)}
+        assert again == {
+            "changed": False,
+            "folder": str(tmp_path / "data"),
+            "files": 1,
+            "bytes": len(CONTENT),
+        }
         assert len(server.asked) == 1
         (tmp_path / "data" / "data.tar").write_bytes(b"short")
         _, told, text = staged(capsys, *words)
@@ -119,25 +134,35 @@ def test_a_second_time_nothing_is_fetched_unless_something_is_missing(tmp_path: 
         assert told["bytes"] == len(CONTENT) - 1 and "has changed" in text
 
 
-def test_an_archive_is_unpacked_and_its_files_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_archive_is_unpacked_and_its_files_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with serving(Server(_archive({f"shards/{at}.hdf5": bytes(100) for at in range(4)}))) as server:
         words = ("--source", server.address, "--unpack", "--target", tmp_path / "data")
         code, told, text = staged(capsys, *words, "--least", 4, "--bytes", 400)
         assert (code, told["files"], told["bytes"]) == (0, 4, 400), text
-        assert sorted(path.name for path in (tmp_path / "data" / "shards").iterdir()) == [f"{at}.hdf5" for at in range(4)]
+        assert sorted(path.name for path in (tmp_path / "data" / "shards").iterdir()) == [
+            f"{at}.hdf5" for at in range(4)
+        ]
         code, told, text = staged(capsys, *words, "--least", 8)
         assert code == 5 and "each of 8 processes needs one" in text
         assert len(server.asked) == 1
 
 
-def test_an_archive_that_would_write_elsewhere_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_archive_that_would_write_elsewhere_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with serving(Server(_archive({"../escaped": b"x"}))) as server:
-        code, _, text = staged(capsys, "--source", server.address, "--unpack", "--target", tmp_path / "data")
+        code, _, text = staged(
+            capsys, "--source", server.address, "--unpack", "--target", tmp_path / "data"
+        )
     assert code == 5 and "cannot be unpacked" in text
     assert not (tmp_path / "escaped").exists() and not (tmp_path / "data" / "staged.json").exists()
 
 
-def test_a_folder_of_a_bucket_comes_whole(store: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_of_a_bucket_comes_whole(
+    store: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name, content in (("set/a.bin", b"a" * 10), ("set/deep/b.bin", b"b" * 20)):
         store.pipe_file(f"bucket/{name}", content)
     words = ("--source", "s3://bucket/set", "--target", tmp_path / "data")
@@ -145,9 +170,13 @@ def test_a_folder_of_a_bucket_comes_whole(store: Any, tmp_path: Path, capsys: py
     assert (code, told["files"], told["bytes"]) == (0, 2, 30), text
     assert (tmp_path / "data" / "deep" / "b.bin").read_bytes() == b"b" * 20
     assert not staged(capsys, *words)[1]["changed"]
-    code, told, text = staged(capsys, "--source", "s3://bucket/set/a.bin", "--target", tmp_path / "one")
+    code, told, text = staged(
+        capsys, "--source", "s3://bucket/set/a.bin", "--target", tmp_path / "one"
+    )
     assert (code, told["bytes"]) == (0, 10), text
-    code, _, text = staged(capsys, "--source", "s3://bucket/none-such", "--target", tmp_path / "none")
+    code, _, text = staged(
+        capsys, "--source", "s3://bucket/none-such", "--target", tmp_path / "none"
+    )
     assert code == 5 and "nothing is there" in text
 
 

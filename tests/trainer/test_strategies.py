@@ -12,31 +12,61 @@ from trainer.profile import BUNDLED
 pytestmark = pytest.mark.processes
 SMOKES = sorted(path.stem for path in BUNDLED.glob("*-smoke.yaml"))
 PROFILE = "llama2-7b-smoke"  # it has a table beside its weights, which must travel with them
-COMMON = ("train.schedule.warmup_steps=1", "train.schedule.decay_steps=4", "train.log.every=1", "train.checkpoint.every=0",
-          "train.evaluate.every=0", "train.data.validation_fraction=0", "train.optimizer.lr=1e-2", "train.batch_size=8")
+COMMON = (
+    "train.schedule.warmup_steps=1",
+    "train.schedule.decay_steps=4",
+    "train.log.every=1",
+    "train.checkpoint.every=0",
+    "train.evaluate.every=0",
+    "train.data.validation_fraction=0",
+    "train.optimizer.lr=1e-2",
+    "train.batch_size=8",
+)
 TWO = {
     "ddp": ("train.strategy.name=ddp",),
     "fsdp-offload": ("train.strategy.name=fsdp", "train.strategy.cpu_offload=true"),
     "zero2": ("train.strategy.name=deepspeed", "train.strategy.zero_stage=2"),
-    "zero2-offload": ("train.strategy.name=deepspeed", "train.strategy.zero_stage=2", "train.strategy.zero_offload=optimizer"),
-    "zero3-offload": ("train.strategy.name=deepspeed", "train.strategy.zero_stage=3", "train.strategy.zero_offload=optimizer"),
-    "zero3-parameters": ("train.strategy.name=deepspeed", "train.strategy.zero_stage=3",
-                         "train.strategy.zero_offload=parameters"),
+    "zero2-offload": (
+        "train.strategy.name=deepspeed",
+        "train.strategy.zero_stage=2",
+        "train.strategy.zero_offload=optimizer",
+    ),
+    "zero3-offload": (
+        "train.strategy.name=deepspeed",
+        "train.strategy.zero_stage=3",
+        "train.strategy.zero_offload=optimizer",
+    ),
+    "zero3-parameters": (
+        "train.strategy.name=deepspeed",
+        "train.strategy.zero_stage=3",
+        "train.strategy.zero_offload=parameters",
+    ),
     "lamb-ddp": ("train.strategy.name=ddp", "train.optimizer.name=lamb"),
     "lamb-fsdp": ("train.strategy.name=fsdp", "train.optimizer.name=lamb"),
 }
 FOUR = {
     "full": ("train.strategy.name=fsdp", "train.strategy.sharding=full"),
     "hybrid": ("train.strategy.name=fsdp", "train.strategy.sharding=hybrid"),
-    "lamb-hybrid": ("train.strategy.name=fsdp", "train.strategy.sharding=hybrid", "train.optimizer.name=lamb"),
+    "lamb-hybrid": (
+        "train.strategy.name=fsdp",
+        "train.strategy.sharding=hybrid",
+        "train.optimizer.name=lamb",
+    ),
 }
 
 
-def trained(output: Path, strategies: dict[str, tuple[str, ...]], processes: int,
-            environment: dict[str, str] | None = None) -> Path:
+def trained(
+    output: Path,
+    strategies: dict[str, tuple[str, ...]],
+    processes: int,
+    environment: dict[str, str] | None = None,
+) -> Path:
     """Four steps with each, the last two after a checkpoint was written and taken up again."""
-    runs = [(name, PROFILE, (*COMMON, *settings, f"train.steps={steps}"))
-            for name, settings in strategies.items() for steps in (2, 4)]
+    runs = [
+        (name, PROFILE, (*COMMON, *settings, f"train.steps={steps}"))
+        for name, settings in strategies.items()
+        for steps in (2, 4)
+    ]
     ended = launch_several(output, runs, processes, environment)
     assert ended.code == 0, ended.text
     assert ended.text.count("Loading checkpoint from") == len(strategies), ended.text
@@ -75,7 +105,9 @@ def test_hybrid_sharding_cuts_the_model_inside_a_node_only(two_nodes_of_two: Pat
     from torch.distributed.checkpoint import FileSystemReader
 
     def pieces(name: str) -> int:
-        saved = FileSystemReader(two_nodes_of_two / name / "checkpoints" / "step-00000004").read_metadata()
+        saved = FileSystemReader(
+            two_nodes_of_two / name / "checkpoints" / "step-00000004"
+        ).read_metadata()
         return len(saved.state_dict_metadata["model.model.embed_tokens.weight"].chunks)
 
     assert (pieces("full"), pieces("hybrid")) == (4, 2)
@@ -87,19 +119,31 @@ def every_smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("deepspeed")
     output = tmp_path_factory.mktemp("smokes")
     settings = (*COMMON[:5], "train.steps=3")
-    runs = [(f"{profile}-{strategy}", profile, (*settings, f"train.strategy.name={strategy}"))
-            for profile in SMOKES for strategy in ("ddp", "fsdp", "deepspeed")
-            if strategy == "ddp" or profile != "mnist-mlp-smoke"]
+    runs = [
+        (f"{profile}-{strategy}", profile, (*settings, f"train.strategy.name={strategy}"))
+        for profile in SMOKES
+        for strategy in ("ddp", "fsdp", "deepspeed")
+        if strategy == "ddp" or profile != "mnist-mlp-smoke"
+    ]
     ended = launch_several(output, runs, 2)
     assert ended.code == 0, ended.text
     return output
 
 
 @pytest.mark.parametrize("profile", SMOKES)
-def test_every_smoke_profile_loses_the_same_with_every_strategy_on_two_processes(profile: str, every_smoke: Path) -> None:
-    found = [losses(every_smoke / f"{profile}-{name}") for name in ("ddp", "fsdp", "deepspeed")
-             if (every_smoke / f"{profile}-{name}").exists()]
-    assert len(found) == (1 if profile == "mnist-mlp-smoke" else 3) and sorted(found[0]) == [1, 2, 3]
+def test_every_smoke_profile_loses_the_same_with_every_strategy_on_two_processes(
+    profile: str, every_smoke: Path
+) -> None:
+    found = [
+        losses(every_smoke / f"{profile}-{name}")
+        for name in ("ddp", "fsdp", "deepspeed")
+        if (every_smoke / f"{profile}-{name}").exists()
+    ]
+    assert len(found) == (1 if profile == "mnist-mlp-smoke" else 3) and sorted(found[0]) == [
+        1,
+        2,
+        3,
+    ]
     assert all(worst_difference(each, found[0]) < 1e-4 for each in found)
 
 

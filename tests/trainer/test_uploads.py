@@ -1,4 +1,5 @@
-"""Checkpoints copied to a store: a real S3 API on this machine, and stores that answer late or not at all."""
+"""Checkpoints copied to a store: a real S3 API on this machine, and stores that answer late or not
+at all."""
 
 from __future__ import annotations
 
@@ -29,11 +30,24 @@ def test_the_copy_elsewhere_gets_its_marker_last(tmp_path: Path) -> None:
 
 
 @pytest.mark.processes
-def test_a_run_s_checkpoints_are_in_the_store_and_can_be_resumed_from_there(store: Any, tmp_path: Path) -> None:
-    settings = ("train.schedule.decay_steps=6", "train.log.every=1", "train.log.tensorboard=false",
-                "train.checkpoint.schedule=[]", "train.checkpoint.every=2", "train.checkpoint.keep=0")
-    first = launch("gpt2-small-smoke", tmp_path / "first", *settings, "train.steps=6",
-                   "train.checkpoint.upload=s3://bucket/some/run")
+def test_a_run_s_checkpoints_are_in_the_store_and_can_be_resumed_from_there(
+    store: Any, tmp_path: Path
+) -> None:
+    settings = (
+        "train.schedule.decay_steps=6",
+        "train.log.every=1",
+        "train.log.tensorboard=false",
+        "train.checkpoint.schedule=[]",
+        "train.checkpoint.every=2",
+        "train.checkpoint.keep=0",
+    )
+    first = launch(
+        "gpt2-small-smoke",
+        tmp_path / "first",
+        *settings,
+        "train.steps=6",
+        "train.checkpoint.upload=s3://bucket/some/run",
+    )
     assert first.code == 0 and "not copied" not in first.text, first.text
     assert SECRET not in first.text
     names = sorted(path.rpartition("/")[2] for path in store.ls("bucket/some/run"))
@@ -47,12 +61,18 @@ def test_a_run_s_checkpoints_are_in_the_store_and_can_be_resumed_from_there(stor
     assert marker["LastModified"] >= max(each["LastModified"] for each in files)
 
     again = (*settings, "train.steps=7", f"train.checkpoint.resume={tmp_path / names[-1]}")
-    arguments = ["--profile", "gpt2-small-smoke", *(part for each in again for part in ("--set", each))]
+    arguments = [
+        "--profile",
+        "gpt2-small-smoke",
+        *(part for each in again for part in ("--set", each)),
+    ]
     assert main([*arguments, "--output", str(tmp_path / "second")]) == 0
     assert sorted(losses(tmp_path / "second")) == [7]
 
 
-def test_what_the_run_before_did_not_finish_copying_is_copied_by_the_next(store: Any, tmp_path: Path) -> None:
+def test_what_the_run_before_did_not_finish_copying_is_copied_by_the_next(
+    store: Any, tmp_path: Path
+) -> None:
     saved(tmp_path, 5)
     store.pipe_file("bucket/run/step-00000005/one.bin", b"cut sho")
     again = Checkpoints(tmp_path, Checkpoint(upload="s3://bucket/run"), ALONE)
@@ -66,7 +86,9 @@ def test_the_same_step_of_another_try_replaces_the_first(store: Any, tmp_path: P
     for content in ("a", "b"):
         saved(tmp_path / content, 5, upload="s3://bucket/run").close()
         (tmp_path / content / "step-00000005" / "one.bin").write_text(content)
-        (tmp_path / content / "step-00000005" / MARKER).write_text(f'{{"files": {{}}, "try": "{content}"}}')
+        (tmp_path / content / "step-00000005" / MARKER).write_text(
+            f'{{"files": {{}}, "try": "{content}"}}'
+        )
         upload(tmp_path / content / "step-00000005", "s3://bucket/run", MARKER)
         assert store.cat_file("bucket/run/step-00000005/one.bin") == content.encode()
 
@@ -99,7 +121,10 @@ def late(endpoint: Any) -> Iterator[tuple[threading.Event, threading.Event]]:
 
 
 def test_a_slow_store_holds_up_nothing_and_what_it_copies_is_not_removed(
-        late: tuple[threading.Event, threading.Event], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    late: tuple[threading.Event, threading.Event],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     asked, answer = late
     checkpoints = Checkpoints(tmp_path, Checkpoint(upload="s3://bucket/run", keep=1), ALONE)
     checkpoints.save(1, write_two_files, {"step": 1}, wait=True)
@@ -109,20 +134,31 @@ def test_a_slow_store_holds_up_nothing_and_what_it_copies_is_not_removed(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["step-00000001", "step-00000003"]
     checkpoints.close(seconds=0.0)
     said = capsys.readouterr().err
-    assert "step-00000002: not copied to s3://bucket/run: newer checkpoints took its place first" in said
+    assert (
+        "step-00000002: not copied to s3://bucket/run: newer checkpoints took its place first"
+        in said
+    )
     assert "step-00000001: not copied to s3://bucket/run: no time is left" in said
 
     answer.set()
     checkpoints.close()
     said = capsys.readouterr().err
-    assert "step-00000001: not copied to s3://bucket/run: PermissionError" in said and "it is safe here" in said
+    assert (
+        "step-00000001: not copied to s3://bucket/run: PermissionError" in said
+        and "it is safe here" in said
+    )
     assert SECRET not in said
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000003"]
 
 
 @pytest.mark.parametrize("trouble", ["nobody listens", "no credentials"])
 def test_a_store_that_cannot_be_used_does_not_end_the_run(
-        trouble: str, endpoint: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    trouble: str,
+    endpoint: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     endpoint("http://127.0.0.1:9")
     if trouble == "no credentials":
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):

@@ -1,7 +1,9 @@
-"""Checkpoints that are whole or not there: written beside, checked, renamed; found again by what can be verified.
+"""Checkpoints that are whole or not there: written beside, checked, renamed; found again by what
+can be verified.
 
-A checkpoint is a folder `step-00000100` with the strategy's files, `state.json` and last of all `complete.json`, which
-lists every other file with its size and checksum. Until that is written the folder has another name.
+A checkpoint is a folder `step-00000100` with the strategy's files, `state.json` and last of all
+`complete.json`, which lists every other file with its size and checksum. Until that is written the
+folder has another name.
 """
 
 from __future__ import annotations
@@ -23,7 +25,12 @@ from trainer.errors import BadInput
 
 STATE = "state.json"
 _COUNTS = ("step", "position", "world_size", "taken", "skipped")
-_PARTS = (("recent", (list, NoneType)), ("stream", (dict, NoneType)), ("scaler", (dict, NoneType)), ("profile", (dict, NoneType)))
+_PARTS = (
+    ("recent", (list, NoneType)),
+    ("stream", (dict, NoneType)),
+    ("scaler", (dict, NoneType)),
+    ("profile", (dict, NoneType)),
+)
 
 
 class Checkpoints:
@@ -33,23 +40,37 @@ class Checkpoints:
         self.folder, self.settings, self.place = folder, settings, place
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
-        self._uploads = Uploads(settings.upload, MARKER, place.say) if settings.upload and place.first else None
+        self._uploads = (
+            Uploads(settings.upload, MARKER, place.say) if settings.upload and place.first else None
+        )
 
     def find(self) -> Path | None:
-        """The checkpoint to resume from: the one asked for, or the newest complete and undamaged one, here or in the store."""
+        """The checkpoint to resume from: the one asked for, or the newest complete and undamaged
+        one, here or in the store."""
         found = self._find_on_any_node() if self.place.apart else self.place.decided(self._find)
         if found and self._uploads and Path(found).parent == self.folder:
-            self._uploads.add(Path(found))  # the run before may have ended in the middle of copying it
+            self._uploads.add(
+                Path(found)
+            )  # the run before may have ended in the middle of copying it
         return Path(found) if found else None
 
-    def save(self, step: int, begin: Callable[[Path], Callable[[], None]], state: dict[str, Any], wait: bool = False) -> None:
-        """Start a checkpoint; `begin` does what must be done now and answers what is left for the thread."""
+    def save(
+        self,
+        step: int,
+        begin: Callable[[Path], Callable[[], None]],
+        state: dict[str, Any],
+        wait: bool = False,
+    ) -> None:
+        """Start a checkpoint; `begin` does what must be done now and answers what is left for the
+        thread."""
         self.wait()
         final = self.folder / f"step-{step:08d}"
         partial = self.folder / f".{final.name}.partial"
         partial.mkdir(parents=True, exist_ok=True)
         finish = begin(partial)
-        self._thread = threading.Thread(target=self._complete, args=(finish, partial, final, state), name="checkpoint")
+        self._thread = threading.Thread(
+            target=self._complete, args=(finish, partial, final, state), name="checkpoint"
+        )
         self._thread.start()
         if wait or not self.settings.asynchronous:
             self.wait()
@@ -63,13 +84,16 @@ class Checkpoints:
             raise self._failure
 
     def close(self, seconds: float | None = None) -> None:
-        """Until the last checkpoint is on disk and, unless it takes longer than this, in the store too."""
+        """Until the last checkpoint is on disk and, unless it takes longer than this, in the store
+        too."""
         self.wait()
         if self._uploads:
             self._uploads.wait(seconds)
             self._prune()
 
-    def _complete(self, finish: Callable[[], None], partial: Path, final: Path, state: dict[str, Any]) -> None:
+    def _complete(
+        self, finish: Callable[[], None], partial: Path, final: Path, state: dict[str, Any]
+    ) -> None:
         try:
             finish()
             if self.place.first:
@@ -78,11 +102,22 @@ class Checkpoints:
             if self.place.apart:
                 spread(self.place, partial)
                 self._meet()
-            names = sorted(str(path.relative_to(partial)) for path in partial.rglob("*") if path.is_file())
-            mine = {name: settled(partial / name) for name in names[self.place.rank :: self.place.world_size]}
+            names = sorted(
+                str(path.relative_to(partial)) for path in partial.rglob("*") if path.is_file()
+            )
+            mine = {
+                name: settled(partial / name)
+                for name in names[self.place.rank :: self.place.world_size]
+            }
             parts = self._gather(mine)
             if self.place.keeps:
-                write_json(partial / MARKER, {"step": state["step"], "files": {k: v for part in parts for k, v in part.items()}})
+                write_json(
+                    partial / MARKER,
+                    {
+                        "step": state["step"],
+                        "files": {k: v for part in parts for k, v in part.items()},
+                    },
+                )
                 put_in_place(partial, final)
                 if self._uploads:
                     self._uploads.add(final)
@@ -173,8 +208,15 @@ def read_state(folder: Path) -> dict[str, Any]:
         found = json.loads((folder / STATE).read_text())
     except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"{folder / STATE}: cannot be read ({type(error).__name__})") from None
-    counts = [found.get(name, 0) for name in _COUNTS] if isinstance(found, dict) and "step" in found else [None]
+    counts = (
+        [found.get(name, 0) for name in _COUNTS]
+        if isinstance(found, dict) and "step" in found
+        else [None]
+    )
     counted = all(type(each) is int and each >= 0 for each in counts)
     if not counted or not all(type(found.get(name)) in kinds for name, kinds in _PARTS):
-        raise BadInput(f"{folder / STATE}: does not hold the state of a run: {', '.join(_COUNTS)} are whole numbers there")
+        raise BadInput(
+            f"{folder / STATE}: does not hold the state of a run: {', '.join(_COUNTS)} are whole"
+            " numbers there"
+        )
     return found  # type: ignore[no-any-return]

@@ -1,4 +1,5 @@
-"""The marker of a complete checkpoint: the names, sizes and checksums of all its files, written last.
+"""The marker of a complete checkpoint: the names, sizes and checksums of all its files, written
+last.
 
 A folder without one, or with files that differ from it, is never loaded.
 """
@@ -18,8 +19,10 @@ MARKER = "complete.json"
 def damage(folder: Path, checksums: bool = True) -> str:
     """What is wrong with a checkpoint, or nothing."""
     try:
-        files = {str(name): (int(size), int(crc32)) for name, (size, crc32)
-                 in json.loads((folder / MARKER).read_text())["files"].items()}
+        files = {
+            str(name): (int(size), int(crc32))
+            for name, (size, crc32) in json.loads((folder / MARKER).read_text())["files"].items()
+        }
     except FileNotFoundError:
         return f"incomplete, it has no {MARKER}"
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -56,7 +59,8 @@ def _sync_folder(folder: Path) -> None:
 
 
 def settled(path: Path) -> list[int]:
-    """A file's fingerprint, once it is on disk; whoever wrote it may have been a library that does not see to that."""
+    """A file's fingerprint, once it is on disk; whoever wrote it may have been a library that does
+    not see to that."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
     return _fingerprint(path)

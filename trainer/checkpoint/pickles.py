@@ -1,4 +1,5 @@
-"""Pickles that others may have written, read without running what is in them: only what is named beforehand can be made."""
+"""Pickles that others may have written, read without running what is in them: only what is named
+beforehand can be made."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Checkpoints read without running what may be in them.
 
-PyTorch and DeepSpeed keep parts of a checkpoint as pickles, and a pickle can name any program. A checksum does not help: whoever
-can write the files can write that too. So only tensors and the few classes that a checkpoint consists of can come out of these
-readers; everything else is refused, unless checkpoint.trust says that it may be loaded as the libraries would load it.
+PyTorch and DeepSpeed keep parts of a checkpoint as pickles, and a pickle can name any program. A
+checksum does not help: whoever can write the files can write that too. So only tensors and the few
+classes that a checkpoint consists of can come out of these readers; everything else is refused,
+unless checkpoint.trust says that it may be loaded as the libraries would load it.
 """
 
 from __future__ import annotations
@@ -28,13 +29,30 @@ from torch.distributed.checkpoint.metadata import (
 from trainer.checkpoint.pickles import Refused, read_pickle
 from trainer.errors import BadInput
 
-_OF_METADATA = ("ChunkStorageMetadata", "Metadata", "MetadataIndex", "StorageMeta", "TensorProperties", "TensorStorageMetadata",
-                "_MEM_FORMAT_ENCODING")
-# Not BytesStorageMetadata: what is kept as such is unpickled by torch, whatever it is. Ours are tensors only.
-_ALLOWED = {("torch.distributed.checkpoint.metadata", name) for name in _OF_METADATA} | {
-    ("torch.distributed.checkpoint.filesystem", "_StorageInfo"), ("torch", "Size"), ("torch.serialization", "_get_layout"),
-    ("pathlib", "PosixPath"), ("pathlib", "PurePosixPath"), ("pathlib._local", "PosixPath"), ("collections", "OrderedDict"),
-} | {("torch", name) for name, value in vars(torch).items() if isinstance(value, torch.dtype)}
+_OF_METADATA = (
+    "ChunkStorageMetadata",
+    "Metadata",
+    "MetadataIndex",
+    "StorageMeta",
+    "TensorProperties",
+    "TensorStorageMetadata",
+    "_MEM_FORMAT_ENCODING",
+)
+# Not BytesStorageMetadata: what is kept as such is unpickled by torch, whatever it is. Ours are
+# tensors only.
+_ALLOWED = (
+    {("torch.distributed.checkpoint.metadata", name) for name in _OF_METADATA}
+    | {
+        ("torch.distributed.checkpoint.filesystem", "_StorageInfo"),
+        ("torch", "Size"),
+        ("torch.serialization", "_get_layout"),
+        ("pathlib", "PosixPath"),
+        ("pathlib", "PurePosixPath"),
+        ("pathlib._local", "PosixPath"),
+        ("collections", "OrderedDict"),
+    }
+    | {("torch", name) for name, value in vars(torch).items() if isinstance(value, torch.dtype)}
+)
 _GLOBAL = re.compile(r"GLOBAL (\S+)")
 
 
@@ -60,7 +78,8 @@ def check_metadata(folder: Path, trust: bool) -> None:
 
 
 def check_files(paths: list[Path], trust: bool) -> None:
-    """Refuse files of DeepSpeed's that hold more than tensors and settings; none is read as a whole."""
+    """Refuse files of DeepSpeed's that hold more than tensors and settings; none is read as a
+    whole."""
     for path in paths if not trust else ():
         with _refusing(path), tensors_only():
             torch.load(path, map_location="cpu", mmap=True)
@@ -68,7 +87,8 @@ def check_files(paths: list[Path], trust: bool) -> None:
 
 @contextmanager
 def tensors_only(trust: bool = False) -> Iterator[None]:
-    """What torch.load loads meanwhile, in a library too, is tensors, plain values and DeepSpeed's settings."""
+    """What torch.load loads meanwhile, in a library too, is tensors, plain values and DeepSpeed's
+    settings."""
     if trust:
         yield
         return
@@ -88,9 +108,15 @@ def tensors_only(trust: bool = False) -> Iterator[None]:
 def refusal(place: object, error: BaseException) -> BadInput:
     """What a user is told of a checkpoint that is not loaded."""
     named = _GLOBAL.search(str(error))
-    why = f"it names {named[1]}, which does not belong there" if named else str(error).partition("\n")[0]
-    return BadInput(f"{place}: is not loaded, since that could run code: {why}; only if you trust whoever wrote it, set"
-                    " checkpoint.trust=true")
+    why = (
+        f"it names {named[1]}, which does not belong there"
+        if named
+        else str(error).partition("\n")[0]
+    )
+    return BadInput(
+        f"{place}: is not loaded, since that could run code: {why}; only if you trust whoever wrote"
+        " it, set checkpoint.trust=true"
+    )
 
 
 @contextmanager
@@ -107,9 +133,15 @@ def _check(found: Any) -> None:
     """The parts are what they should be: a pickle can put anything in their place, or nothing."""
     try:
         tensors, places = found.state_dict_metadata, found.storage_data
-        right = (type(found) is Metadata and type(tensors) is dict and type(places) is dict
-                 and all(type(name) is str and _is_tensor(each) for name, each in tensors.items())
-                 and all(type(index) is MetadataIndex and _is_place(each) for index, each in places.items()))
+        right = (
+            type(found) is Metadata
+            and type(tensors) is dict
+            and type(places) is dict
+            and all(type(name) is str and _is_tensor(each) for name, each in tensors.items())
+            and all(
+                type(index) is MetadataIndex and _is_place(each) for index, each in places.items()
+            )
+        )
     except (AttributeError, TypeError):
         right = False
     if not right:
@@ -117,16 +149,33 @@ def _check(found: Any) -> None:
 
 
 def _is_tensor(each: Any) -> bool:
-    return type(each) is TensorStorageMetadata and type(each.size) is torch.Size and type(each.chunks) is list and all(
-        type(chunk) is ChunkStorageMetadata and type(chunk.sizes) is type(chunk.offsets) is torch.Size for chunk in each.chunks)
+    return (
+        type(each) is TensorStorageMetadata
+        and type(each.size) is torch.Size
+        and type(each.chunks) is list
+        and all(
+            type(chunk) is ChunkStorageMetadata
+            and type(chunk.sizes) is type(chunk.offsets) is torch.Size
+            for chunk in each.chunks
+        )
+    )
 
 
 def _is_place(each: Any) -> bool:
-    if type(each) is not _StorageInfo or type(each.relative_path) is not str or each.transform_descriptors:
+    if (
+        type(each) is not _StorageInfo
+        or type(each.relative_path) is not str
+        or each.transform_descriptors
+    ):
         return False
     path = PurePosixPath(each.relative_path)
     inside = not path.is_absolute() and ".." not in path.parts
-    return inside and type(each.offset) is int and type(each.length) is int and min(each.offset, each.length) >= 0
+    return (
+        inside
+        and type(each.offset) is int
+        and type(each.length) is int
+        and min(each.offset, each.length) >= 0
+    )
 
 
 def _of_deepspeed() -> list[Any]:

@@ -1,4 +1,5 @@
-"""Checkpoints taken back from an object store: only complete ones, and under their name only once they are verified."""
+"""Checkpoints taken back from an object store: only complete ones, and under their name only once
+they are verified."""
 
 from __future__ import annotations
 
@@ -19,12 +20,16 @@ Say = Callable[[str], None]
 
 
 def fetch(address: str, folder: Path, say: Say) -> Path:
-    """The checkpoint at an address, or the newest complete one of the run there, brought into a folder."""
+    """The checkpoint at an address, or the newest complete one of the run there, brought into a
+    folder."""
     store = _Store(f"checkpoint.resume {address}", address)
     if store.read("", MARKER) is None:
         found = store.newest(folder, say)
         if found is None:
-            raise BadInput(f"checkpoint.resume {address}: no complete checkpoint there, nor in a folder step-* below it")
+            raise BadInput(
+                f"checkpoint.resume {address}: no complete checkpoint there, nor in a folder step-*"
+                " below it"
+            )
         return found
     found, complaint = store.bring("", folder, say)
     if complaint:
@@ -33,12 +38,15 @@ def fetch(address: str, folder: Path, say: Say) -> Path:
 
 
 def fetch_newest(address: str, folder: Path, say: Say) -> str | None:
-    """The newest complete checkpoint that a run has copied to its store, brought back into a folder that has none."""
+    """The newest complete checkpoint that a run has copied to its store, brought back into a folder
+    that has none."""
     try:
         found = _Store(f"checkpoint.upload {address}", address).newest(folder, say)
     except BadInput as error:
         # Beginning anew would in time write over the copies that are there.
-        raise BadInput(f"{error}; to begin without looking there, set checkpoint.resume=never") from None
+        raise BadInput(
+            f"{error}; to begin without looking there, set checkpoint.resume=never"
+        ) from None
     return str(found) if found else None
 
 
@@ -54,7 +62,9 @@ class _Store:
             self.files.invalidate_cache()
 
     def newest(self, folder: Path, say: Say) -> Path | None:
-        for name in sorted((name for name in self._names() if name.startswith("step-")), reverse=True):
+        for name in sorted(
+            (name for name in self._names() if name.startswith("step-")), reverse=True
+        ):
             found, complaint = self.bring(f"/{name}", folder, say)
             if not complaint:
                 return found
@@ -71,12 +81,17 @@ class _Store:
             final, names = folder / f"step-{described['step']:08d}", list(described["files"])
         except (ValueError, KeyError, TypeError, RecursionError):
             return folder, f"its {MARKER} is cut short"
-        if any(PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts for name in names):
+        if any(
+            PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts for name in names
+        ):
             return final, f"its {MARKER} names files outside the checkpoint"
         if final.exists() and not damage(final):
             if (final / MARKER).read_bytes() == marker:
                 return final, ""  # it was brought here, or copied from here, before
-            raise BadInput(f"{self.setting}: {final} is another checkpoint of the same step; use another --output, or remove it")
+            raise BadInput(
+                f"{self.setting}: {final} is another checkpoint of the same step; use another"
+                " --output, or remove it"
+            )
         say(f"fetching {self.base}{below}")
         partial = folder / f".{final.name}.partial"
         complaint = self._copy(below, names, partial)
@@ -97,7 +112,10 @@ class _Store:
     def _names(self) -> list[str]:
         with self._naming_trouble():
             try:
-                return [each.rstrip("/").rpartition("/")[2] for each in self.files.ls(self.base, detail=False)]
+                return [
+                    each.rstrip("/").rpartition("/")[2]
+                    for each in self.files.ls(self.base, detail=False)
+                ]
             except FileNotFoundError:
                 return []
 

@@ -1,4 +1,5 @@
-"""Copies of checkpoints in an object store (s3://, gs://, anything fsspec knows), made while training goes on."""
+"""Copies of checkpoints in an object store (s3://, gs://, anything fsspec knows), made while
+training goes on."""
 
 from __future__ import annotations
 
@@ -11,11 +12,20 @@ from typing import Any
 
 from trainer.errors import BadInput, nearest
 
-_WITHOUT_FOLDERS = ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az")  # making one there would only make a bucket
+_WITHOUT_FOLDERS = (
+    "s3",
+    "s3a",
+    "gs",
+    "gcs",
+    "abfs",
+    "abfss",
+    "az",
+)  # making one there would only make a bucket
 
 
 class Uploads:
-    """One copy at a time, oldest first, on a thread that lives as long as there is something to copy."""
+    """One copy at a time, oldest first, on a thread that lives as long as there is something to
+    copy."""
 
     def __init__(self, target: str, last: str, say: Callable[[str], None]) -> None:
         self.target, self.last, self.say = target, last, say
@@ -31,7 +41,8 @@ class Uploads:
                 threading.Thread(target=self._work, name="upload", daemon=True).start()
 
     def release(self, folder: Path) -> bool:
-        """Whether a folder may be removed: not while it is being copied; one that still waits is given up."""
+        """Whether a folder may be removed: not while it is being copied; one that still waits is
+        given up."""
         with self._changed:
             if folder == self._current:
                 return False
@@ -51,24 +62,34 @@ class Uploads:
         while self._current is not None:
             try:
                 upload(self._current, self.target, self.last)
-            except Exception as error:  # every store's library has errors of its own, and none may end a run
-                self.say(f"{self._current}: not copied to {self.target}: {reason(error)}; it is safe here")
+            except (
+                Exception
+            ) as error:  # every store's library has errors of its own, and none may end a run
+                self.say(
+                    f"{self._current}: not copied to {self.target}: {reason(error)}; it is safe"
+                    " here"
+                )
             with self._changed:
                 self._current = self._waiting.popleft() if self._waiting else None
                 self._changed.notify_all()
 
 
 def upload(folder: Path, target: str, last: str) -> None:
-    """Copy a folder, the file named `last` after all others, so that it is complete there only when it is."""
+    """Copy a folder, the file named `last` after all others, so that it is complete there only when
+    it is."""
     import fsspec
 
     files, base = fsspec.core.url_to_fs(target.rstrip("/") + f"/{folder.name}")
     earlier = _content(files, f"{base}/{last}")
     if earlier == (folder / last).read_bytes():
         return
-    if earlier is not None:  # the same step of another try: incomplete from here on, until it is this one's
+    if (
+        earlier is not None
+    ):  # the same step of another try: incomplete from here on, until it is this one's
         files.rm_file(f"{base}/{last}")
-    for path in sorted((path for path in folder.rglob("*") if path.is_file()), key=lambda path: path.name == last):
+    for path in sorted(
+        (path for path in folder.rglob("*") if path.is_file()), key=lambda path: path.name == last
+    ):
         there = f"{base}/{path.relative_to(folder)}"
         if target.partition("://")[0] not in _WITHOUT_FOLDERS:
             files.makedirs(there.rsplit("/", 1)[0], exist_ok=True)
@@ -76,20 +97,26 @@ def upload(folder: Path, target: str, last: str) -> None:
 
 
 def check_store(setting: str, address: str) -> None:
-    """Refuse, before training starts, what could never be copied to or from; `setting` is where the address stands."""
+    """Refuse, before training starts, what could never be copied to or from; `setting` is where the
+    address stands."""
     protocol, separator, rest = address.partition("://")
     if not separator:
         return
     if "@" in rest.partition("/")[0]:
         # Not shown: what stands there may be a password.
-        raise BadInput(f"{setting}: leave out what stands before the @; credentials come from the environment or the"
-                       " machine's role, since the profile is written into every checkpoint")
+        raise BadInput(
+            f"{setting}: leave out what stands before the @; credentials come from the environment"
+            " or the machine's role, since the profile is written into every checkpoint"
+        )
     try:
         from fsspec.registry import get_filesystem_class, known_implementations
     except ImportError:
         raise BadInput(f'{setting} needs the fsspec library: pip install "fsspec>=2025"') from None
     if protocol not in known_implementations:
-        raise BadInput(f'{setting} {address}: no store "{protocol}"' + nearest(protocol, ["s3", "gs", "abfs", "file"]))
+        raise BadInput(
+            f'{setting} {address}: no store "{protocol}"'
+            + nearest(protocol, ["s3", "gs", "abfs", "file"])
+        )
     package = known_implementations[protocol]["class"].partition(".")[0]
     if find_spec(package) is None:
         raise BadInput(f"{setting} {address}: needs the {package} library: pip install {package}")

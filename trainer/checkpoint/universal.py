@@ -1,4 +1,5 @@
-"""`python -m trainer.checkpoint.universal`: DeepSpeed's conversion of a checkpoint for any number of ranks, running nothing of it."""
+"""`python -m trainer.checkpoint.universal`: DeepSpeed's conversion of a checkpoint for any number
+of ranks, running nothing of it."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ def main() -> int:
 
     options = ds_to_universal.parse_arguments()
     try:
-        with tensors_only(os.environ.get("TRAINER_TRUST") == "1"):  # processes that it starts inherit it: they are forks
+        with tensors_only(
+            os.environ.get("TRAINER_TRUST") == "1"
+        ):  # processes that it starts inherit it: they are forks
             ds_to_universal.main(options)
     except UnpicklingError as error:
         print(refusal(options.input_folder, error), file=sys.stderr)

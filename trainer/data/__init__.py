@@ -1,8 +1,8 @@
 """Samples by number, and the order they are seen in.
 
-A source answers three things: how many samples there are, the samples of given numbers as arrays, and where a sample
-came from. Which number is seen when follows from (seed, epoch, position) alone, so a position in the stream
-means the same batch to any number of ranks.
+A source answers three things: how many samples there are, the samples of given numbers as arrays,
+and where a sample came from. Which number is seen when follows from (seed, epoch, position) alone,
+so a position in the stream means the same batch to any number of ranks.
 """
 
 from __future__ import annotations
@@ -38,10 +38,16 @@ class Samples(Protocol):
 
 
 def open_samples(train: Train, output: Path, world_size: int) -> tuple[Samples, Samples | None]:
-    """Training and validation samples of the profile's source; the second is None where there are none."""
+    """Training and validation samples of the profile's source; the second is None where there are
+    none."""
     if train.data.stream:
-        return _stream(train, output), _open(train, replace(train.data, source="folder", path=train.data.validation_path), output,
-                                             "train", 1) if train.data.validation_path else None
+        return _stream(train, output), _open(
+            train,
+            replace(train.data, source="folder", path=train.data.validation_path),
+            output,
+            "train",
+            1,
+        ) if train.data.validation_path else None
     samples = _open(train, train.data, output, "train", world_size)
     if train.data.validation_path:
         elsewhere = replace(train.data, path=train.data.validation_path)
@@ -49,10 +55,14 @@ def open_samples(train: Train, output: Path, world_size: int) -> tuple[Samples, 
     own = _own_validation(train, output)
     if own is not None:
         return samples, own
-    held_back = int(len(samples) * train.data.validation_fraction) if len(samples.shards) == 1 else 0
+    held_back = (
+        int(len(samples) * train.data.validation_fraction) if len(samples.shards) == 1 else 0
+    )
     if not held_back:
         return _enough(samples, train), None
-    return _enough(Part(samples, 0, len(samples) - held_back), train), Part(samples, len(samples) - held_back, held_back)
+    return _enough(Part(samples, 0, len(samples) - held_back), train), Part(
+        samples, len(samples) - held_back, held_back
+    )
 
 
 class Part:
@@ -107,18 +117,25 @@ def _stream(train: Train, output: Path) -> Any:
 
 
 def _own_validation(train: Train, output: Path) -> Samples | None:
-    """A source that comes with a validation part: MNIST's test files, a folder with `validation` in file names."""
+    """A source that comes with a validation part: MNIST's test files, a folder with `validation` in
+    file names."""
     data = train.data
     if data.source == "mnist":
         return _open(train, data, output, "validation", 1)
     if data.source == "folder":
         from trainer.data.documents import files_of
 
-        return _open(train, data, output, "validation", 1) if files_of(Path(data.path), "validation") else None
+        return (
+            _open(train, data, output, "validation", 1)
+            if files_of(Path(data.path), "validation")
+            else None
+        )
     return None
 
 
 def _enough(samples: Samples, train: Train) -> Samples:
     if len(samples) < 1:
-        raise BadInput(f"data.path {train.data.path}: not one sample of {sequence_length(train)} tokens in it")
+        raise BadInput(
+            f"data.path {train.data.path}: not one sample of {sequence_length(train)} tokens in it"
+        )
     return samples

@@ -1,4 +1,5 @@
-"""Texts from files, one at a time: txt, jsonl, json with a `data` list, csv, parquet, or a hub dataset."""
+"""Texts from files, one at a time: txt, jsonl, json with a `data` list, csv, parquet, or a hub
+dataset."""
 
 from __future__ import annotations
 
@@ -14,12 +15,19 @@ _BLOCK = 1 << 20  # a large text file is handed on a megabyte at a time
 
 
 def files_of(path: Path, split: str) -> list[Path]:
-    """The files of a split: those with its name in theirs, or for training all that name no other split."""
+    """The files of a split: those with its name in theirs, or for training all that name no other
+    split."""
     if path.is_file():
         return [path] if split == "train" else []
     every = sorted(each for each in path.rglob("*") if each.suffix in _READERS and each.is_file())
-    validation = [each for each in every if "validation" in each.name or "valid" in each.stem.split("-")]
-    return validation if split == "validation" else [each for each in every if each not in validation and "test" not in each.name]
+    validation = [
+        each for each in every if "validation" in each.name or "valid" in each.stem.split("-")
+    ]
+    return (
+        validation
+        if split == "validation"
+        else [each for each in every if each not in validation and "test" not in each.name]
+    )
 
 
 def documents(data: Data, split: str) -> Iterator[str]:
@@ -31,22 +39,32 @@ def documents(data: Data, split: str) -> Iterator[str]:
     if not files and Path(data.path).is_file():
         files = [Path(data.path)]
     if not files:
-        raise BadInput(f"data.path {data.path}: no {split} files; looked for {', '.join(sorted(_READERS))}")
+        raise BadInput(
+            f"data.path {data.path}: no {split} files; looked for {', '.join(sorted(_READERS))}"
+        )
     for file in files:
         yield from _read(file)
 
 
-def hub_documents(data: Data, split: str, begin: dict[str, Any] | None = None) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """A hub dataset (or a folder of one), read as it is needed: each text with the place to begin at to get it again.
+def hub_documents(
+    data: Data, split: str, begin: dict[str, Any] | None = None
+) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    """A hub dataset (or a folder of one), read as it is needed: each text with the place to begin
+    at to get it again.
 
-    The place is the library's own (file and row), so that beginning there reads at most two files again, not all before.
+    The place is the library's own (file and row), so that beginning there reads at most two files
+    again, not all before.
     """
     try:
         from datasets import load_dataset
     except ImportError:
-        raise BadInput('data.source hf needs the datasets library: pip install "datasets>=4"') from None
+        raise BadInput(
+            'data.source hf needs the datasets library: pip install "datasets>=4"'
+        ) from None
     if not data.dataset:
-        raise BadInput("data.source hf needs data.dataset: a name on the hub, as allenai/c4, or a folder")
+        raise BadInput(
+            "data.source hf needs data.dataset: a name on the hub, as allenai/c4, or a folder"
+        )
     name = data.split if split == "train" else split
     try:
         rows = load_dataset(data.dataset, data.dataset_config or None, split=name, streaming=True)
@@ -54,13 +72,18 @@ def hub_documents(data: Data, split: str, begin: dict[str, Any] | None = None) -
             rows.load_state_dict(begin)
         for row in rows:
             if not isinstance(row.get("text"), str):
-                raise BadInput(f"dataset {data.dataset} {data.dataset_config}: has no column of texts named text,"
-                               f" only {', '.join(sorted(row))}")
+                raise BadInput(
+                    f"dataset {data.dataset} {data.dataset_config}: has no column of texts named"
+                    f" text, only {', '.join(sorted(row))}"
+                )
             yield row["text"], begin
             begin = rows.state_dict()
     except (OSError, ValueError) as error:
-        raise BadInput(f"dataset {data.dataset} {data.dataset_config}: {next(iter(str(error).splitlines()), error)};"
-                       f" offline, use data.source text, folder or synthetic") from None
+        raise BadInput(
+            f"dataset {data.dataset} {data.dataset_config}:"
+            f" {next(iter(str(error).splitlines()), error)}; offline, use data.source text, folder"
+            " or synthetic"
+        ) from None
 
 
 def _read(file: Path) -> Iterator[str]:
@@ -68,7 +91,9 @@ def _read(file: Path) -> Iterator[str]:
     try:
         yield from reader(file)
     except (ValueError, KeyError, TypeError, OSError) as error:
-        raise BadInput(f"{file}: not the {file.suffix or 'text'} expected: {type(error).__name__}: {error}") from None
+        raise BadInput(
+            f"{file}: not the {file.suffix or 'text'} expected: {type(error).__name__}: {error}"
+        ) from None
 
 
 def _text(file: Path) -> Iterator[str]:
@@ -115,5 +140,9 @@ def _parquet(file: Path) -> Iterator[str]:
 
 
 _READERS: dict[str, Callable[[Path], Iterator[Any]]] = {
-    ".txt": _text, ".jsonl": _jsonl, ".json": _json, ".csv": _csv, ".parquet": _parquet,
+    ".txt": _text,
+    ".jsonl": _jsonl,
+    ".json": _json,
+    ".csv": _csv,
+    ".parquet": _parquet,
 }

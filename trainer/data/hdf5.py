@@ -9,7 +9,14 @@ import numpy as np
 from trainer.config import Model
 from trainer.errors import BadInput
 
-_FIELDS = ("input_ids", "input_mask", "segment_ids", "masked_lm_positions", "masked_lm_ids", "next_sentence_labels")
+_FIELDS = (
+    "input_ids",
+    "input_mask",
+    "segment_ids",
+    "masked_lm_positions",
+    "masked_lm_ids",
+    "next_sentence_labels",
+)
 _KEPT = 2  # files in memory: a batch may straddle the end of one
 
 
@@ -23,7 +30,10 @@ class BertShards:
         if not self.files:
             raise BadInput(f"{folder}: no *_training_*.hdf5 files")
         if len(self.files) < world_size:
-            raise BadInput(f"{folder}: {len(self.files)} shards are too few for {world_size} processes; split them further")
+            raise BadInput(
+                f"{folder}: {len(self.files)} shards are too few for {world_size} processes; split"
+                " them further"
+            )
         self.shards: list[int] = []
         self._loaded: dict[int, dict[str, np.ndarray]] = {}
         for file in self.files:
@@ -52,13 +62,18 @@ class BertShards:
             parts.append({name: values[inside] for name, values in self._shard(int(shard)).items()})
         rows = {name: np.stack([part[name] for part in parts]).astype(np.int64) for name in _FIELDS}
         return {
-            "input": rows["input_ids"], "mask": rows["input_mask"], "segment": rows["segment_ids"],
-            "label": _labels(rows), "next": rows["next_sentence_labels"].reshape(-1),
+            "input": rows["input_ids"],
+            "mask": rows["input_mask"],
+            "segment": rows["segment_ids"],
+            "label": _labels(rows),
+            "next": rows["next_sentence_labels"].reshape(-1),
         }
 
     def where(self, number: int) -> str:
         shard = int(np.searchsorted(self.ends, number, side="right"))
-        return f"{self.files[shard].name} row {number - (int(self.ends[shard - 1]) if shard else 0)}"
+        return (
+            f"{self.files[shard].name} row {number - (int(self.ends[shard - 1]) if shard else 0)}"
+        )
 
     def _shard(self, shard: int) -> dict[str, np.ndarray]:
         if shard not in self._loaded:
@@ -67,8 +82,10 @@ class BertShards:
             with h5py.File(self.files[shard]) as opened:
                 values = {name: opened[name][:] for name in _FIELDS}
             if values["input_ids"].max(initial=0) >= self.vocab_size:
-                raise BadInput(f"{self.files[shard]}: token {values['input_ids'].max()} is outside"
-                               f" model.vocab_size {self.vocab_size}")
+                raise BadInput(
+                    f"{self.files[shard]}: token {values['input_ids'].max()} is outside"
+                    f" model.vocab_size {self.vocab_size}"
+                )
             while len(self._loaded) >= _KEPT:
                 self._loaded.pop(next(iter(self._loaded)))
             self._loaded[shard] = values

@@ -1,4 +1,5 @@
-"""The rows of a JSON file that is one list, or an object with a list under `data`, read without holding the file in memory."""
+"""The rows of a JSON file that is one list, or an object with a list under `data`, read without
+holding the file in memory."""
 
 from __future__ import annotations
 

@@ -16,20 +16,32 @@ from trainer.data.order import Order
 from trainer.distributed.process_group import Place
 
 Batch = dict[str, Tensor]
-Ready = tuple[list[Batch], tuple[float, float]]  # a step's micro-batches, and the labels and samples in them
+Ready = tuple[
+    list[Batch], tuple[float, float]
+]  # a step's micro-batches, and the labels and samples in them
 
 
 class Loader:
     """The micro-batches of each optimizer step, from a position in the stream of samples onwards.
 
-    Micro-batch k of a step holds the same samples whatever the number of ranks; rank r of w takes k = r, r + w, ...
+    Micro-batch k of a step holds the same samples whatever the number of ranks; rank r of w takes k
+    = r, r + w, ...
     """
 
-    def __init__(self, samples: Any, train: Train, place: Place, position: int, resume: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        samples: Any,
+        train: Train,
+        place: Place,
+        position: int,
+        resume: dict[str, Any] | None = None,
+    ) -> None:
         self.samples, self.train, self.device = samples, train, place.device
         self.rank, self.world_size, self.position = place.rank, place.world_size, position
         self.begin(resume)
-        self._ready: queue.Queue[Ready | BaseException] = queue.Queue(maxsize=max(1, train.data.prefetch))
+        self._ready: queue.Queue[Ready | BaseException] = queue.Queue(
+            maxsize=max(1, train.data.prefetch)
+        )
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._fill, name="loader", daemon=True)
         self._thread.start()
@@ -72,7 +84,9 @@ class Loader:
                 # Counted here, on the host: on a GPU the loop would have to wait for the answer.
                 self._put((batches, counts(batches, self.samples.equal)))
                 position += self.train.batch_size
-        except BaseException as error:  # handed to the thread that waits for batches, which raises it
+        except (
+            BaseException
+        ) as error:  # handed to the thread that waits for batches, which raises it
             self._put(error)
 
     def _put(self, found: Ready | BaseException) -> None:
@@ -84,19 +98,29 @@ class Loader:
 
     def _step(self, position: int) -> list[Batch]:
         micro_batches = self.train.batch_size // self.train.device_batch_size
-        return [self._batch(self.numbers(position, each)) for each in range(self.rank, micro_batches, self.world_size)]
+        return [
+            self._batch(self.numbers(position, each))
+            for each in range(self.rank, micro_batches, self.world_size)
+        ]
 
     def _batch(self, numbers: np.ndarray) -> Batch:
-        return {name: torch.from_numpy(np.ascontiguousarray(values)) for name, values in self.samples.take(numbers).items()}
+        return {
+            name: torch.from_numpy(np.ascontiguousarray(values))
+            for name, values in self.samples.take(numbers).items()
+        }
 
     def _moved(self, batch: Batch) -> Batch:
         """On its way to the device, while the device still works on the batch before.
 
-        Pinned here and not in the thread: no other thread may speak to the GPU while the first step is recorded.
+        Pinned here and not in the thread: no other thread may speak to the GPU while the first step
+        is recorded.
         """
         if self.device.type != "cuda":
             return batch
-        return {name: tensor.pin_memory().to(self.device, non_blocking=True) for name, tensor in batch.items()}
+        return {
+            name: tensor.pin_memory().to(self.device, non_blocking=True)
+            for name, tensor in batch.items()
+        }
 
 
 def counts(batches: list[Batch], equal: bool) -> tuple[float, float]:

@@ -1,8 +1,9 @@
 """Rows of a stream in a shuffled order that can be taken up again at any row.
 
-Rows are gathered into blocks, which end with the stream's pass at the latest, and the order within a block follows from
-(seed, number of the block) alone. While one block is handed out the next is gathered, row for row. A place is the
-place of the block's first row and how many of its rows were handed out: resuming reads one block again, and no more.
+Rows are gathered into blocks, which end with the stream's pass at the latest, and the order within
+a block follows from (seed, number of the block) alone. While one block is handed out the next is
+gathered, row for row. A place is the place of the block's first row and how many of its rows were
+handed out: resuming reads one block again, and no more.
 """
 
 from __future__ import annotations
@@ -19,9 +20,15 @@ Bookmark = dict[str, Any]
 Read = tuple[np.ndarray, Bookmark]  # a row, and the place after it
 
 
-def mixed(rows: Iterator[Read], place: Bookmark, size: int, seed: int) -> Iterator[tuple[np.ndarray, Bookmark, Bookmark]]:
+def mixed(
+    rows: Iterator[Read], place: Bookmark, size: int, seed: int
+) -> Iterator[tuple[np.ndarray, Bookmark, Bookmark]]:
     """Each row with where it came from and the place after it; `rows` begin where `place` does."""
-    number, taken, first_size = place.get("block", 0), place.get("taken", 0), place.get("size", size)
+    number, taken, first_size = (
+        place.get("block", 0),
+        place.get("taken", 0),
+        place.get("size", size),
+    )
     blocks = _Blocks(rows, place, first_size, size)
     while True:
         block = blocks.next()
@@ -35,7 +42,8 @@ def mixed(rows: Iterator[Read], place: Bookmark, size: int, seed: int) -> Iterat
 
 
 class _Blocks:
-    """The first block has the size it had when the place in it was noted; the profile may say another by now."""
+    """The first block has the size it had when the place in it was noted; the profile may say
+    another by now."""
 
     def __init__(self, rows: Iterator[Read], place: Bookmark, first_size: int, size: int) -> None:
         self.rows, self.place, self.limit, self.size = rows, place, first_size, size

@@ -25,8 +25,10 @@ class Mnist:
             raise BadInput(f"{folder}: {len(self.pictures)} pictures but {len(self.labels)} labels")
         inputs = int(np.prod(self.pictures.shape[1:]))
         if inputs != model.inputs or self.labels.max(initial=0) >= model.classes:
-            raise BadInput(f"{folder}: pictures of {inputs} points in {self.labels.max(initial=0) + 1} classes,"
-                           f" the model takes {model.inputs} in {model.classes}")
+            raise BadInput(
+                f"{folder}: pictures of {inputs} points in {self.labels.max(initial=0) + 1}"
+                f" classes, the model takes {model.inputs} in {model.classes}"
+            )
         self.shards = [len(self.labels)]
 
     def __len__(self) -> int:
@@ -51,5 +53,8 @@ def _idx(folder: Path, name: str, dimensions: int) -> np.ndarray:
         raise BadInput(f"{path}: not an IDX file of bytes in {dimensions} dimensions")
     shape = np.frombuffer(raw, ">u4", dimensions, 4).astype(int)
     if len(raw) - header != int(np.prod(shape)):
-        raise BadInput(f"{path}: {len(raw) - header} bytes of data, its header says {int(np.prod(shape))}: cut short?")
+        raise BadInput(
+            f"{path}: {len(raw) - header} bytes of data, its header says {int(np.prod(shape))}: cut"
+            " short?"
+        )
     return np.frombuffer(raw, np.uint8, offset=header).reshape(shape)

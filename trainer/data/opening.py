@@ -1,4 +1,5 @@
-"""Opening a loader: by number where samples have numbers, as a stream where they only come one after another."""
+"""Opening a loader: by number where samples have numbers, as a stream where they only come one
+after another."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ from trainer.data.loader import Loader
 from trainer.distributed.process_group import Place
 
 
-def open_loader(samples: Any, train: Train, place: Place, position: int, resume: dict[str, Any] | None) -> Loader:
+def open_loader(
+    samples: Any, train: Train, place: Place, position: int, resume: dict[str, Any] | None
+) -> Loader:
     if train.data.stream:
         from trainer.data.stream import StreamLoader
 

@@ -8,7 +8,8 @@ import numpy as np
 
 
 class Order:
-    """Which sample stands at a position of the endless stream; each pass holds every sample exactly once."""
+    """Which sample stands at a position of the endless stream; each pass holds every sample exactly
+    once."""
 
     def __init__(self, samples: Any, seed: int, shuffle: bool = True, group: int = 0) -> None:
         self.count, self.seed, self.shuffle, self.group = len(samples), seed, shuffle, group
@@ -35,7 +36,8 @@ class Order:
         return permuted(places, self.count, (self.seed, epoch))
 
     def _by_shard(self, epoch: int, places: np.ndarray) -> np.ndarray:
-        """Files one after the other in a shuffled order, rows shuffled inside: a file is opened once per pass."""
+        """Files one after the other in a shuffled order, rows shuffled inside: a file is opened
+        once per pass."""
         shard_order = permuted(np.arange(len(self.shards)), len(self.shards), (self.seed, epoch))
         ends = np.cumsum(self.shards[shard_order])
         starts = np.concatenate(([0], np.cumsum(self.shards)))[:-1]
@@ -65,12 +67,14 @@ class Order:
 def permuted(places: np.ndarray, count: int, key: tuple[int, ...]) -> np.ndarray:
     """A pseudo-random permutation of range(count) at these places, in constant memory.
 
-    A Feistel network permutes the next power of four; whatever lands outside the range is sent through again
-    until it lands inside, which keeps it a permutation.
+    A Feistel network permutes the next power of four; whatever lands outside the range is sent
+    through again until it lands inside, which keeps it a permutation.
     """
     half = max(1, (max(count - 1, 1).bit_length() + 1) // 2)
     mask = np.uint64((1 << half) - 1)
-    rounds = np.random.SeedSequence([part & 0xFFFFFFFF for part in key]).generate_state(4, np.uint64)
+    rounds = np.random.SeedSequence([part & 0xFFFFFFFF for part in key]).generate_state(
+        4, np.uint64
+    )
     found = places.astype(np.uint64)
     pending = np.ones(found.shape, dtype=bool)
     while pending.any():

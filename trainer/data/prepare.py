@@ -1,4 +1,5 @@
-"""Text tokenised once, in parallel, to shards of numbers on disk; the ledger that makes them valid is written last."""
+"""Text tokenised once, in parallel, to shards of numbers on disk; the ledger that makes them valid
+is written last."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ _SHORTEST = 12  # documents layout: shorter texts teach nothing
 
 
 def prepared(train: Train, data: Data, output: Path, split: str) -> Path:
-    """The folder of token shards for this data; made by whichever process comes first, awaited by the others."""
+    """The folder of token shards for this data; made by whichever process comes first, awaited by
+    the others."""
     folder = store_folder(train, data, output, split)
     if (folder / LEDGER).exists():
         return folder
@@ -41,7 +43,9 @@ def prepared(train: Train, data: Data, output: Path, split: str) -> Path:
             tokenizer = open_tokenizer(data, folder, documents(data, split), train.model.vocab_size)
             texts = documents(data, split)
             width = train.data.sequence or train.model.context
-            write_store(folder, _encoded(tokenizer, texts), tokenizer, data.layout, width, data.shard_tokens)
+            write_store(
+                folder, _encoded(tokenizer, texts), tokenizer, data.layout, width, data.shard_tokens
+            )
     return folder
 
 
@@ -56,31 +60,69 @@ def _identity(train: Train, data: Data) -> str:
     for file in sorted(path.rglob("*") if path and path.is_dir() else [path] if path else []):
         if file and file.is_file():
             files[str(file)] = [file.stat().st_size, file.stat().st_mtime_ns]
-    relevant = {key: value for key, value in asdict(data).items() if key in (
-        "source", "path", "tokenizer", "tokenizer_size", "layout", "dataset", "dataset_config", "split", "shard_tokens")}
+    relevant = {
+        key: value
+        for key, value in asdict(data).items()
+        if key
+        in (
+            "source",
+            "path",
+            "tokenizer",
+            "tokenizer_size",
+            "layout",
+            "dataset",
+            "dataset_config",
+            "split",
+            "shard_tokens",
+        )
+    }
     width = (data.sequence or train.model.context) if data.layout == "documents" else 0
     return hashlib.sha256(json.dumps([relevant, files, width]).encode()).hexdigest()[:12]
 
 
-def write_store(folder: Path, encoded: Iterable[list[int]], tokenizer: Bytes | Subwords, layout: str, width: int,
-                shard_tokens: int) -> None:
+def write_store(
+    folder: Path,
+    encoded: Iterable[list[int]],
+    tokenizer: Bytes | Subwords,
+    layout: str,
+    width: int,
+    shard_tokens: int,
+) -> None:
     """Token shards with their checksums, then the ledger that names them."""
     kind = np.dtype("<u2") if tokenizer.size <= 1 << 16 else np.dtype("<u4")
-    pieces = _wrapped(encoded, tokenizer.end, width) if layout == "documents" else _ended(encoded, tokenizer.end)
+    pieces = (
+        _wrapped(encoded, tokenizer.end, width)
+        if layout == "documents"
+        else _ended(encoded, tokenizer.end)
+    )
     shards = []
     # As arrays from the start: a shard of Python's numbers would take two gigabytes.
-    for number, group in enumerate(_groups((np.array(piece, dtype=kind) for piece in pieces), shard_tokens)):
+    for number, group in enumerate(
+        _groups((np.array(piece, dtype=kind) for piece in pieces), shard_tokens)
+    ):
         tokens = np.concatenate(group)
-        entry: dict[str, Any] = {"file": f"tokens-{number:05d}.bin", "tokens": len(tokens), "pieces": len(group)}
+        entry: dict[str, Any] = {
+            "file": f"tokens-{number:05d}.bin",
+            "tokens": len(tokens),
+            "pieces": len(group),
+        }
         entry["crc32"] = _write(folder / entry["file"], tokens)
         if layout == "documents":
             entry["ends"] = f"ends-{number:05d}.bin"
-            entry["ends_crc32"] = _write(folder / entry["ends"], np.cumsum([len(piece) for piece in group], dtype="<u8"))
+            entry["ends_crc32"] = _write(
+                folder / entry["ends"], np.cumsum([len(piece) for piece in group], dtype="<u8")
+            )
         shards.append(entry)
     if not shards:
         raise BadInput(f"{folder}: no text was found to tokenise")
-    ledger = {"version": 1, "dtype": kind.str, "vocab_size": tokenizer.size, "end": tokenizer.end, "layout": layout,
-              "shards": shards}
+    ledger = {
+        "version": 1,
+        "dtype": kind.str,
+        "vocab_size": tokenizer.size,
+        "end": tokenizer.end,
+        "layout": layout,
+        "shards": shards,
+    }
     partial = folder / f"{LEDGER}.partial"
     partial.write_text(json.dumps(ledger, indent=1))
     os.replace(partial, folder / LEDGER)

@@ -1,9 +1,12 @@
-"""Texts tokenised while training reads them: nothing is kept on disk, and only the rows being shuffled in memory.
+"""Texts tokenised while training reads them: nothing is kept on disk, and only the rows being
+shuffled in memory.
 
-Every rank reads the whole stream and keeps the rows that are its own, so a row has the same number for any number of
-ranks. A place in the stream is (document, token within it), and for a hub dataset the file and row of that document:
-resuming goes to the document without making the rows before it again.
+Every rank reads the whole stream and keeps the rows that are its own, so a row has the same number
+for any number of ranks. A place in the stream is (document, token within it), and for a hub dataset
+the file and row of that document: resuming goes to the document without making the rows before it
+again.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -23,7 +26,8 @@ from trainer.errors import BadInput
 from trainer.validate import sequence_length
 
 _NOMINAL_ROWS = 10_000_000  # a stream has no length; epochs are counted as if it had this one
-# pass: how often the stream ended before; document: its number; source: how its reader finds it; offset: the token within it
+# pass: how often the stream ended before; document: its number; source: how its reader finds it;
+# offset: the token within it
 BEGINNING: Bookmark = {"pass": 0, "document": 0, "source": None, "offset": 0}
 _Held = tuple[Bookmark, int, np.ndarray]  # a document, the offset of the first token held, tokens
 
@@ -39,7 +43,10 @@ class Stream:
         if train.data.layout != "packed":
             raise BadInput(f"data.stream reads packed rows, not data.layout {train.data.layout}")
         if train.data.tokenizer == "trained":
-            raise BadInput("data.stream needs a tokenizer that exists: bytes, a file or a hub name, not trained")
+            raise BadInput(
+                "data.stream needs a tokenizer that exists: bytes, a file or a hub name, not"
+                " trained"
+            )
         self.tokenizer = open_tokenizer(train.data, output, iter(()), train.model.vocab_size)
 
     def __len__(self) -> int:
@@ -54,7 +61,9 @@ class Stream:
             for text, document in self._documents(place):
                 read += 1
                 # An array: cutting a row from it copies the row alone, however long the text is.
-                tokens = np.array([*self.tokenizer.encode([text])[0], self.tokenizer.end], dtype=np.int64)[offset:]
+                tokens = np.array(
+                    [*self.tokenizer.encode([text])[0], self.tokenizer.end], dtype=np.int64
+                )[offset:]
                 held.append((document, offset, tokens))
                 size, offset = size + len(tokens), 0
                 while size > self.length:
@@ -63,7 +72,10 @@ class Stream:
                     held = _after(held, self.length)
                     yield row, {**held[0][0], "offset": held[0][1]}
             if not read and not place["document"]:
-                raise BadInput(f"data.path {self.train.data.path or self.train.data.dataset}: no text in the stream")
+                raise BadInput(
+                    f"data.path {self.train.data.path or self.train.data.dataset}: no text in the"
+                    " stream"
+                )
             place, offset = {**BEGINNING, "pass": place["pass"] + 1}, 0
 
     def _documents(self, place: Bookmark) -> Iterator[tuple[str, Bookmark]]:
@@ -104,7 +116,8 @@ class StreamLoader(Loader):
         self._rows = mixed(self.samples.rows(place), place, size, self.train.seed)
         self._places = {self.position: place}
         self._origins: dict[int, list[Bookmark]] = {}  # of the first row of each micro-batch
-        # As far as this thread runs ahead of the model, and as far back as a loss may still be looked at.
+        # As far as this thread runs ahead of the model, and as far back as a loss may still be
+        # looked at.
         self._kept = (self.train.data.prefetch + self.train.log.every + 3) * self.train.batch_size
 
     def state(self, position: int) -> dict[str, Any] | None:
@@ -121,9 +134,13 @@ class StreamLoader(Loader):
             origins.append(taken[0][1])
             if micro_batch % self.world_size == self.rank:
                 rows = torch.from_numpy(np.stack([row for row, _, _ in taken]))
-                found.append({"input": rows[:, :-1].contiguous(), "label": rows[:, 1:].contiguous()})
+                found.append(
+                    {"input": rows[:, :-1].contiguous(), "label": rows[:, 1:].contiguous()}
+                )
         # Replaced and not changed: the training thread reads them.
-        self._places = self._recent(self._places, position) | {position + self.train.batch_size: taken[-1][2]}
+        self._places = self._recent(self._places, position) | {
+            position + self.train.batch_size: taken[-1][2]
+        }
         self._origins = self._recent(self._origins, position) | {position: origins}
         return found
 

@@ -1,4 +1,5 @@
-"""Samples made up from a seed, easy enough to learn that the loss falls: everything runs with no data at all."""
+"""Samples made up from a seed, easy enough to learn that the loss falls: everything runs with no
+data at all."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ class _Synthetic:
         self.length, self.vocab = sequence_length(train), train.model.vocab_size
         # Words from the low end leave room for marks at the high end, and a prior worth learning.
         words = max(8, min(self.vocab - 4, self.vocab // 4))
-        self.phrases = np.random.default_rng(train.seed).integers(0, words, (_PHRASES, _PHRASE_LENGTH))
+        self.phrases = np.random.default_rng(train.seed).integers(
+            0, words, (_PHRASES, _PHRASE_LENGTH)
+        )
 
     def __len__(self) -> int:
         return self.count
@@ -60,12 +63,17 @@ class Documents(_Synthetic):
 
     def __init__(self, train: Train) -> None:
         super().__init__(train)
-        self.lengths = np.array([12 + int(self.generator(n).integers(0, self.length - 12)) for n in range(self.count)])
+        self.lengths = np.array(
+            [12 + int(self.generator(n).integers(0, self.length - 12)) for n in range(self.count)]
+        )
 
     def take(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         from trainer.data.tokens import padded
 
-        return padded([self.sayings(int(number), int(self.lengths[number])) for number in numbers], self.vocab - 1)
+        return padded(
+            [self.sayings(int(number), int(self.lengths[number])) for number in numbers],
+            self.vocab - 1,
+        )
 
 
 class MaskedSentences(_Synthetic):
@@ -75,7 +83,12 @@ class MaskedSentences(_Synthetic):
 
     def take(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         rows = np.stack([self.sayings(int(number), self.length) for number in numbers])
-        masked = np.stack([self.generator(int(number) + self.count).random(self.length) < 0.15 for number in numbers])
+        masked = np.stack(
+            [
+                self.generator(int(number) + self.count).random(self.length) < 0.15
+                for number in numbers
+            ]
+        )
         masked[:, 1] = True  # never none
         second = np.broadcast_to(np.arange(self.length) >= self.length // 2, rows.shape)
         return {
@@ -92,9 +105,16 @@ class Pictures(_Synthetic):
 
     def __init__(self, train: Train) -> None:
         super().__init__(train)
-        self.patterns = np.random.default_rng(train.seed).random((train.model.classes, train.model.inputs), dtype=np.float32)
+        self.patterns = np.random.default_rng(train.seed).random(
+            (train.model.classes, train.model.inputs), dtype=np.float32
+        )
 
     def take(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         labels = np.asarray(numbers) % len(self.patterns)
-        noise = np.stack([self.generator(int(number)).random(self.patterns.shape[1], dtype=np.float32) for number in numbers])
+        noise = np.stack(
+            [
+                self.generator(int(number)).random(self.patterns.shape[1], dtype=np.float32)
+                for number in numbers
+            ]
+        )
         return {"input": (self.patterns[labels] + noise) / 2, "label": labels.astype(np.int64)}

@@ -37,11 +37,17 @@ class Subwords:
         return [found.ids for found in self.tokenizer.encode_batch(texts, add_special_tokens=False)]
 
 
-def open_tokenizer(data: Data, cache: Path, texts: Iterable[str], vocab_size: int) -> Bytes | Subwords:
-    """The profile's tokenizer, checked against the model's vocabulary; a trained one is kept in the cache."""
+def open_tokenizer(
+    data: Data, cache: Path, texts: Iterable[str], vocab_size: int
+) -> Bytes | Subwords:
+    """The profile's tokenizer, checked against the model's vocabulary; a trained one is kept in the
+    cache."""
     found = Bytes() if data.tokenizer == "bytes" else Subwords(_subwords(data, cache, texts))
     if found.size > vocab_size:
-        raise BadInput(f"tokenizer {data.tokenizer} has {found.size} entries, model.vocab_size only {vocab_size}")
+        raise BadInput(
+            f"tokenizer {data.tokenizer} has {found.size} entries, model.vocab_size only"
+            f" {vocab_size}"
+        )
     return found
 
 
@@ -60,12 +66,18 @@ def _subwords(data: Data, cache: Path, texts: Iterable[str]) -> Any:
     file = folder / "tokenizer.json" if folder.is_dir() else folder
     if file.is_file():
         return Tokenizer.from_file(str(file))
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # its retries are not news; the outcome is told below
+    logging.getLogger("huggingface_hub").setLevel(
+        logging.ERROR
+    )  # its retries are not news; the outcome is told below
     try:
         return Tokenizer.from_pretrained(data.tokenizer)
-    except Exception as error:  # the library raises bare Exception for a missing name and for no network
-        raise BadInput(f'tokenizer "{data.tokenizer}" is no file here and the hub did not give it: {str(error).splitlines()[0]};'
-                       f" use tokenizer: bytes or trained to go on offline") from None
+    except (
+        Exception
+    ) as error:  # the library raises bare Exception for a missing name and for no network
+        raise BadInput(
+            f'tokenizer "{data.tokenizer}" is no file here and the hub did not give it:'
+            f" {str(error).splitlines()[0]}; use tokenizer: bytes or trained to go on offline"
+        ) from None
 
 
 def _train(size: int, texts: Iterable[str]) -> Any:
@@ -76,7 +88,11 @@ def _train(size: int, texts: Iterable[str]) -> Any:
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(
-        vocab_size=size, special_tokens=["<|endoftext|>"], initial_alphabet=alphabet, show_progress=False)
+        vocab_size=size,
+        special_tokens=["<|endoftext|>"],
+        initial_alphabet=alphabet,
+        show_progress=False,
+    )
     tokenizer.train_from_iterator(_first(texts, _TRAINING_CHARACTERS), trainer)
     return tokenizer
 

@@ -19,8 +19,10 @@ def open_store(folder: Path, train: Train, layout: str) -> Any:
     """The samples of a folder of token shards, after checking that it is whole and fits the model."""
     ledger = _ledger(folder)
     if ledger["vocab_size"] > train.model.vocab_size:
-        raise BadInput(f"{folder}: tokens of a vocabulary of {ledger['vocab_size']}, model.vocab_size is"
-                       f" only {train.model.vocab_size}")
+        raise BadInput(
+            f"{folder}: tokens of a vocabulary of {ledger['vocab_size']}, model.vocab_size is"
+            f" only {train.model.vocab_size}"
+        )
     if ledger["layout"] != layout:
         raise BadInput(f"{folder}: holds {ledger['layout']} tokens, data.layout asks for {layout}")
     if layout == "documents":
@@ -35,13 +37,19 @@ class Rows:
 
     def __init__(self, folder: Path, ledger: dict[str, Any], length: int) -> None:
         self.length = length
-        self.files = [_mapped(folder, shard["file"], ledger["dtype"], shard["tokens"]) for shard in ledger["shards"]]
+        self.files = [
+            _mapped(folder, shard["file"], ledger["dtype"], shard["tokens"])
+            for shard in ledger["shards"]
+        ]
         self.names = [shard["file"] for shard in ledger["shards"]]
         rows = [max(0, (len(tokens) - 1) // length) for tokens in self.files]
         self.ends = np.cumsum(rows)
         self.shards = [int(self.ends[-1])]
         if not self.shards[0]:
-            raise BadInput(f"{folder}: {sum(map(len, self.files))} tokens are less than one row of {length + 1}")
+            raise BadInput(
+                f"{folder}: {sum(map(len, self.files))} tokens are less than one row of"
+                f" {length + 1}"
+            )
 
     def __len__(self) -> int:
         return self.shards[0]
@@ -70,11 +78,18 @@ class Documents:
     def __init__(self, folder: Path, ledger: dict[str, Any]) -> None:
         self.pad = ledger["end"]
         self.names = [shard["file"] for shard in ledger["shards"]]
-        self.files = [_mapped(folder, shard["file"], ledger["dtype"], shard["tokens"]) for shard in ledger["shards"]]
-        self.stops = [_mapped(folder, shard["ends"], "<u8", shard["pieces"]) for shard in ledger["shards"]]
+        self.files = [
+            _mapped(folder, shard["file"], ledger["dtype"], shard["tokens"])
+            for shard in ledger["shards"]
+        ]
+        self.stops = [
+            _mapped(folder, shard["ends"], "<u8", shard["pieces"]) for shard in ledger["shards"]
+        ]
         self.ends = np.cumsum([len(stops) for stops in self.stops])
         self.shards = [int(self.ends[-1])]
-        self.lengths = np.concatenate([np.diff(stops.astype(np.int64), prepend=0) for stops in self.stops])
+        self.lengths = np.concatenate(
+            [np.diff(stops.astype(np.int64), prepend=0) for stops in self.stops]
+        )
 
     def __len__(self) -> int:
         return self.shards[0]
@@ -82,7 +97,11 @@ class Documents:
     def _find(self, number: int) -> tuple[int, int, int]:
         shard = int(np.searchsorted(self.ends, number, side="right"))
         inside = number - (int(self.ends[shard - 1]) if shard else 0)
-        return shard, int(self.stops[shard][inside - 1]) if inside else 0, int(self.stops[shard][inside])
+        return (
+            shard,
+            int(self.stops[shard][inside - 1]) if inside else 0,
+            int(self.stops[shard][inside]),
+        )
 
     def take(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
         found = (self._find(int(number)) for number in numbers)
@@ -107,15 +126,19 @@ def check_store(folder: Path) -> None:
     ledger = _ledger(folder)
     for shard in ledger["shards"]:
         if zlib.crc32((folder / shard["file"]).read_bytes()) != shard["crc32"]:
-            raise BadInput(f"{folder / shard['file']}: damaged, its checksum differs from the ledger's;"
-                           f" remove the folder to make it again")
+            raise BadInput(
+                f"{folder / shard['file']}: damaged, its checksum differs from the ledger's;"
+                " remove the folder to make it again"
+            )
 
 
 def _ledger(folder: Path) -> dict[str, Any]:
     try:
         return json.loads((folder / LEDGER).read_text())  # type: ignore[no-any-return]
     except FileNotFoundError:
-        raise BadInput(f"{folder}: no {LEDGER}: its preparation was cut short, or it holds no token shards") from None
+        raise BadInput(
+            f"{folder}: no {LEDGER}: its preparation was cut short, or it holds no token shards"
+        ) from None
     except ValueError as error:
         raise BadInput(f"{folder / LEDGER}: not valid JSON: {error}") from None
 
@@ -124,5 +147,8 @@ def _mapped(folder: Path, name: str, kind: str, count: int) -> np.ndarray:
     path = folder / name
     size = path.stat().st_size if path.exists() else -1
     if size != count * np.dtype(kind).itemsize:
-        raise BadInput(f"{path}: {'missing' if size < 0 else f'{size} bytes'}, the ledger says {count * np.dtype(kind).itemsize}")
+        raise BadInput(
+            f"{path}: {'missing' if size < 0 else f'{size} bytes'}, the ledger says"
+            f" {count * np.dtype(kind).itemsize}"
+        )
     return np.memmap(path, dtype=kind, mode="r")

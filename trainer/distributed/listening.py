@@ -22,20 +22,32 @@ def listening(address: str, port: int) -> socket.socket:
 
 
 def hosting(master: str, port: int) -> socket.socket:
-    """Where this process hosts what the others look for at `master`: a pod at its own address, else at that of the name."""
+    """Where this process hosts what the others look for at `master`: a pod at its own address, else
+    at that of the name."""
     address = os.environ.get("POD_IP") or master
     if _is_unreachable_elsewhere(address):
-        print(f"trainer: {address} is loopback on this machine, and other nodes are to reach it: port {port} listens on all"
-              " addresses; set MASTER_ADDR to the address of this node", file=sys.stderr, flush=True)
+        print(
+            f"trainer: {address} is loopback on this machine, and other nodes are to reach it: port"
+            f" {port} listens on all addresses; set MASTER_ADDR to the address of this node",
+            file=sys.stderr,
+            flush=True,
+        )
         address = "0.0.0.0"
     return listening(address, port)
 
 
 def _is_unreachable_elsewhere(address: str) -> bool:
-    """A host's own name may stand for loopback in its /etc/hosts, where a launcher that is not ours has given it to all nodes."""
-    several_nodes = int(os.environ.get("WORLD_SIZE") or 1) > int(os.environ.get("LOCAL_WORLD_SIZE") or 1)
+    """A host's own name may stand for loopback in its /etc/hosts, where a launcher that is not ours
+    has given it to all nodes."""
+    several_nodes = int(os.environ.get("WORLD_SIZE") or 1) > int(
+        os.environ.get("LOCAL_WORLD_SIZE") or 1
+    )
     try:
         ipaddress.ip_address(address)
         return False
     except ValueError:
-        return several_nodes and address != "localhost" and ipaddress.ip_address(socket.gethostbyname(address)).is_loopback
+        return (
+            several_nodes
+            and address != "localhost"
+            and ipaddress.ip_address(socket.gethostbyname(address)).is_loopback
+        )

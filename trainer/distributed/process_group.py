@@ -30,8 +30,11 @@ class Place:
     local_world_size: int
     device: torch.device
     grouped: bool  # a process group exists; plain training on one process needs none
-    quiet_group: Any = None  # a second group for the checkpoint thread, whose messages must not mix with training's
-    keepers: tuple[int, ...] = (0,)  # ranks that look after the run's folder: one for each that is not the same folder
+    # A second group for the checkpoint thread, whose messages must not mix with training's
+    quiet_group: Any = None
+    keepers: tuple[int, ...] = (
+        0,
+    )  # ranks that look after the run's folder: one for each that is not the same folder
     keepers_group: Any = None
     pulse: Pulse = field(default_factory=Pulse)
 
@@ -113,7 +116,8 @@ def world_size() -> int:
 
 
 def join(train: Train) -> Place:
-    """Take the place the environment gives (RANK, WORLD_SIZE, LOCAL_RANK, ...) and meet the others there."""
+    """Take the place the environment gives (RANK, WORLD_SIZE, LOCAL_RANK, ...) and meet the others
+    there."""
     rank, size, local = _number("RANK", 0), world_size(), _number("LOCAL_RANK", 0)
     if not 0 <= rank < size:
         raise BadInput(f"RANK is {rank} but WORLD_SIZE is {size}")
@@ -125,7 +129,9 @@ def join(train: Train) -> Place:
     quiet = _meet(device, rank, size) if grouped else None
     keepers, among_keepers = _keepers(local, size)
     pulse.watch()
-    return Place(rank, local, size, local_size, device, grouped, quiet, keepers, among_keepers, pulse)
+    return Place(
+        rank, local, size, local_size, device, grouped, quiet, keepers, among_keepers, pulse
+    )
 
 
 def leave() -> None:
@@ -137,9 +143,13 @@ def _device(train: Train, local_rank: int) -> torch.device:
     if train.device == "cpu" or (train.device == "auto" and not torch.cuda.is_available()):
         return torch.device("cpu")
     if not torch.cuda.is_available():
-        raise BadInput("train.device is cuda but there is no GPU here; set train.device=cpu or auto")
+        raise BadInput(
+            "train.device is cuda but there is no GPU here; set train.device=cpu or auto"
+        )
     if local_rank >= torch.cuda.device_count():
-        raise BadInput(f"LOCAL_RANK is {local_rank} but there are {torch.cuda.device_count()} GPUs here")
+        raise BadInput(
+            f"LOCAL_RANK is {local_rank} but there are {torch.cuda.device_count()} GPUs here"
+        )
     device = torch.device("cuda", local_rank)
     torch.cuda.set_device(device)
     return device
@@ -150,23 +160,34 @@ def _meet(device: torch.device, rank: int, size: int) -> Any:
     if size > 1:
         for name in ("MASTER_ADDR", "MASTER_PORT"):
             if name not in os.environ:
-                raise BadInput(f"WORLD_SIZE is {size} but {name} is not set; start the processes with torchrun or set it")
+                raise BadInput(
+                    f"WORLD_SIZE is {size} but {name} is not set; start the processes with torchrun"
+                    " or set it"
+                )
         try:
             meet(backend, rank, size, _PATIENCE)
         except CannotListen as error:
-            raise BadInput(f"rank 0 {error}; MASTER_ADDR must be an address of its node, and MASTER_PORT free there") from None
+            raise BadInput(
+                f"rank 0 {error}; MASTER_ADDR must be an address of its node, and MASTER_PORT free"
+                " there"
+            ) from None
     else:
-        torch.distributed.init_process_group(backend, store=torch.distributed.HashStore(), rank=0, world_size=1)
+        torch.distributed.init_process_group(
+            backend, store=torch.distributed.HashStore(), rank=0, world_size=1
+        )
     return torch.distributed.new_group(backend="gloo", timeout=_PATIENCE)
 
 
 def _pulse(rank: int) -> Pulse:
-    node = os.environ.get("TRAINER_NODE")  # the node's part of the run's folder, where there is a keeper that made one
+    node = os.environ.get(
+        "TRAINER_NODE"
+    )  # the node's part of the run's folder, where there is a keeper that made one
     return Pulse(Path(node) / f"rank-{rank}" if node else None)
 
 
 def _keepers(local_rank: int, size: int) -> tuple[tuple[int, ...], Any]:
-    """Who looks after a folder: rank 0 for all, or where nodes do not share it, the first rank on each that sees another."""
+    """Who looks after a folder: rank 0 for all, or where nodes do not share it, the first rank on
+    each that sees another."""
     told = os.environ.get("TRAINER_KEEPS", "")
     if not told or size == 1:
         return (0,), None

@@ -1,7 +1,9 @@
-"""A rank's pulse: where it stands, written where others can read it even when it hangs: its step, what it does, since when.
+"""A rank's pulse: where it stands, written where others can read it even when it hangs: its step,
+what it does, since when.
 
-The first line of a small file that is mapped into memory: `pid step phase collective time`. Writing it is no system call and
-takes a microsecond. The second line is written only while a rank does not get on: the collectives that torch holds to be open.
+The first line of a small file that is mapped into memory: `pid step phase collective time`. Writing
+it is no system call and takes a microsecond. The second line is written only while a rank does not
+get on: the collectives that torch holds to be open.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from typing import Any
 _LINE, _SIZE = 128, 512
 _LOOK_SECONDS, _STUCK_SECONDS = 1.0, 5.0
 _MOST_SHOWN = 3
-_WARM_STEPS = 2  # the first steps compile and record, during which no other thread may speak to a GPU
+_WARM_STEPS = (
+    2  # the first steps compile and record, during which no other thread may speak to a GPU
+)
 
 
 class Pulse:
@@ -61,7 +65,9 @@ class Pulse:
                 if told:
                     self._tell([])
                 told = False
-            elif not told and self._step >= _WARM_STEPS and time.monotonic() - since > _STUCK_SECONDS:
+            elif (
+                not told and self._step >= _WARM_STEPS and time.monotonic() - since > _STUCK_SECONDS
+            ):
                 self._tell(open_collectives())
                 told = True
 
@@ -72,22 +78,40 @@ class Pulse:
 
 
 def open_collectives() -> list[dict[str, Any]]:
-    """What torch's flight recorder knows to have been begun and not ended, the oldest first: later ones wait for it."""
+    """What torch's flight recorder knows to have been begun and not ended, the oldest first: later
+    ones wait for it."""
     import torch._C._distributed_c10d as c10d
 
-    recorders = [getattr(c10d, name, None) for name in ("_dump_fr_trace_json", "_dump_nccl_trace_json")]  # gloo's and NCCL's
-    entries = [each for dump in recorders if dump for each in json.loads(dump(True, True) or b"{}").get("entries", ())]
-    return [{"name": each.get("profiling_name", "?").partition(":")[2] or each.get("profiling_name"),
-             "number": each.get("collective_seq_id"), "group": (each.get("process_group") or ["", ""])[1]}
-            for each in entries if not each.get("retired") and each.get("state") != "completed"]
+    recorders = [
+        getattr(c10d, name, None) for name in ("_dump_fr_trace_json", "_dump_nccl_trace_json")
+    ]  # gloo's and NCCL's
+    entries = [
+        each
+        for dump in recorders
+        if dump
+        for each in json.loads(dump(True, True) or b"{}").get("entries", ())
+    ]
+    return [
+        {
+            "name": each.get("profiling_name", "?").partition(":")[2] or each.get("profiling_name"),
+            "number": each.get("collective_seq_id"),
+            "group": (each.get("process_group") or ["", ""])[1],
+        }
+        for each in entries
+        if not each.get("retired") and each.get("state") != "completed"
+    ]
 
 
 def _mapped(path: Path | None) -> mmap.mmap:
     if path is not None:
         try:
-            path.unlink(missing_ok=True)  # not cut short: one of before may still be mapped somewhere
+            path.unlink(
+                missing_ok=True
+            )  # not cut short: one of before may still be mapped somewhere
             with path.open("w+b") as file:
-                file.write(b" " * _SIZE)  # room is taken now: a full disk is an error here, and a crash later
+                file.write(
+                    b" " * _SIZE
+                )  # room is taken now: a full disk is an error here, and a crash later
                 file.flush()
                 return mmap.mmap(file.fileno(), _SIZE)
         except OSError:

@@ -17,17 +17,28 @@ class CannotListen(RuntimeError):
     """The address is not this machine's, or the port is taken."""
 
 
-def store_at(host_name: str, port: int, world_size: int | None = None, is_master: bool = False, timeout: timedelta = _WAIT,
-             **more: Any) -> TCPStore:
-    """Takes the place of TCPStore, with its arguments; RuntimeError, as from that, where it cannot listen."""
+def store_at(
+    host_name: str,
+    port: int,
+    world_size: int | None = None,
+    is_master: bool = False,
+    timeout: timedelta = _WAIT,
+    **more: Any,
+) -> TCPStore:
+    """Takes the place of TCPStore, with its arguments; RuntimeError, as from that, where it cannot
+    listen."""
     if not is_master:
         return TCPStore(host_name, port, world_size, False, timeout, **more)
     try:
         listener = hosting(host_name, port)
     except OSError as error:
-        raise CannotListen(f"cannot listen at {host_name}:{port}: {error.strerror or error}") from None
+        raise CannotListen(
+            f"cannot listen at {host_name}:{port}: {error.strerror or error}"
+        ) from None
     port = listener.getsockname()[1]
-    return TCPStore(host_name, port, world_size, True, timeout, master_listen_fd=listener.detach(), **more)
+    return TCPStore(
+        host_name, port, world_size, True, timeout, master_listen_fd=listener.detach(), **more
+    )
 
 
 def meet(backend: str, rank: int, size: int, timeout: timedelta) -> None:
@@ -37,5 +48,18 @@ def meet(backend: str, rank: int, size: int, timeout: timedelta) -> None:
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":  # the launcher hosts it
         dist.init_process_group(backend, timeout=timeout, rank=rank, world_size=size)
         return
-    store = store_at(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), size, rank == 0, timeout, multi_tenant=True)
-    dist.init_process_group(backend, timeout=timeout, rank=rank, world_size=size, store=dist.PrefixStore("default_pg", store))
+    store = store_at(
+        os.environ["MASTER_ADDR"],
+        int(os.environ["MASTER_PORT"]),
+        size,
+        rank == 0,
+        timeout,
+        multi_tenant=True,
+    )
+    dist.init_process_group(
+        backend,
+        timeout=timeout,
+        rank=rank,
+        world_size=size,
+        store=dist.PrefixStore("default_pg", store),
+    )

@@ -28,13 +28,20 @@ def evaluate(session: Session, samples: Any) -> dict[str, float]:
     session.module.eval()
     if samples is not None:
         loss, rows, accuracy = _mean_loss(session, list(_numbered(session.train, samples)))
-        found |= _named("eval", loss, session.train) | ({} if accuracy is None else {"eval_accuracy": accuracy})
+        found |= _named("eval", loss, session.train) | (
+            {} if accuracy is None else {"eval_accuracy": accuracy}
+        )
         found["eval_runtime"] = time.perf_counter() - began
         found["eval_samples_per_second"] = rows / max(1e-9, found["eval_runtime"])
     settings = session.train.evaluate
-    for name, path, read in (("wikitext", settings.wikitext, _windows), ("lambada", settings.lambada, _last_words)):
+    for name, path, read in (
+        ("wikitext", settings.wikitext, _windows),
+        ("lambada", settings.lambada, _last_words),
+    ):
         if path:
-            loss, _, _ = _mean_loss(session, list(read(Path(path), session.train, _encoder(session))))
+            loss, _, _ = _mean_loss(
+                session, list(read(Path(path), session.train, _encoder(session)))
+            )
             found |= _named(f"eval_{name}", loss, session.train)
     session.module.train()
     return found
@@ -56,15 +63,21 @@ def _numbered(train: Train, samples: Any) -> Iterator[dict[str, np.ndarray]]:
 
 
 @torch.no_grad()
-def _mean_loss(session: Session, batches: list[dict[str, np.ndarray]]) -> tuple[float, float, float | None]:
-    """The mean over all batches, each rank doing its share; sharded models need every rank in every round."""
+def _mean_loss(
+    session: Session, batches: list[dict[str, np.ndarray]]
+) -> tuple[float, float, float | None]:
+    """The mean over all batches, each rank doing its share; sharded models need every rank in every
+    round."""
     place = session.place
     sums = [0.0] * len(session.module.normalisers)
     tokens = rows = correct = 0.0
     for round_start in range(0, len(batches), place.world_size):
         mine = round_start + place.rank
         chosen = batches[mine] if mine < len(batches) else batches[0]
-        batch = {name: torch.from_numpy(np.ascontiguousarray(values)).to(place.device) for name, values in chosen.items()}
+        batch = {
+            name: torch.from_numpy(np.ascontiguousarray(values)).to(place.device)
+            for name, values in chosen.items()
+        }
         with autocast(session):
             found = session.extra.get("evaluate", session.module)(batch).float().tolist()
         if mine < len(batches):
@@ -74,7 +87,9 @@ def _mean_loss(session: Session, batches: list[dict[str, np.ndarray]]) -> tuple[
             correct += _correct(session, batch)
     *sums, tokens, rows, correct = place.total([*sums, tokens, rows, correct])
     divisors = {"tokens": max(1.0, tokens), "samples": max(1.0, rows)}
-    loss = sum(total / divisors[name] for total, name in zip(sums, session.module.normalisers, strict=True))
+    loss = sum(
+        total / divisors[name] for total, name in zip(sums, session.module.normalisers, strict=True)
+    )
     return loss, rows, correct / max(1.0, rows) if session.train.model.kind == "mlp" else None
 
 

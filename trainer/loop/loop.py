@@ -27,7 +27,8 @@ from trainer.optim.schedule import due, learning_rate
 from trainer.strategies import strategy_of
 from trainer.strategies.session import Outcome
 
-# Launchers on all nodes see within a second that they are to start again. A pod may be asked to go alone: then nobody asks here.
+# Launchers on all nodes see within a second that they are to start again. A pod may be asked to go
+# alone: then nobody asks here.
 _OWN_SIGNAL_SECONDS = float(os.environ.get("TRAINER_SIGNAL_SECONDS") or 30.0)
 
 
@@ -44,23 +45,33 @@ class Training:
     def __init__(self, profile: Profile, output: Path, place: Place) -> None:
         self.profile, self.train, self.place = profile, profile.train, place
         self.stopping = _StopRequest()
-        self.samples, self.validation = place.together(lambda: open_samples(self.train, output, place.world_size))
+        self.samples, self.validation = place.together(
+            lambda: open_samples(self.train, output, place.world_size)
+        )
         self.checkpoints = Checkpoints(output / "checkpoints", self.train.checkpoint, place)
         self.step, self.position = 0, 0
         found = self.checkpoints.find()
         state = read_state(found) if found else {}
         self.step, self.position = state.get("step", 0), state.get("position", 0)
         # Batches are being made while the model is.
-        self.loader = open_loader(self.samples, self.train, place, self.position, state.get("stream"))
+        self.loader = open_loader(
+            self.samples, self.train, place, self.position, state.get("stream")
+        )
         self.strategy = strategy_of(self.train)
         self.session = self.strategy.wrap(self.train, place)
         self.session.extra["output"] = output
         if found:
             self._restore(found, state)
-        self.metrics = Metrics(output, self.train, self.session.module, place.world_size, self.step) if place.first else None
+        self.metrics = (
+            Metrics(output, self.train, self.session.module, place.world_size, self.step)
+            if place.first
+            else None
+        )
         self.last_step = self._last_step()
         self.saved = self.step if found else -1
-        self.recent: deque[float] = deque(state.get("recent", ()), maxlen=self.train.guard.spike_window)
+        self.recent: deque[float] = deque(
+            state.get("recent", ()), maxlen=self.train.guard.spike_window
+        )
         self.unread: list[tuple[int, int, Outcome]] = []
         self.trouble: TrainerError | None = None  # what went wrong on this rank
         self.loss_sum, self.loss_count = 0.0, 0
@@ -101,12 +112,21 @@ class Training:
         self.place.say(saving(self.train, self._epoch(), self.step))
         scaler = self.session.scaler
         state = {
-            "step": self.step, "position": self.position, "samples": len(self.samples), "world_size": self.place.world_size,
-            "taken": self.session.taken, "skipped": self.session.skipped, "seed": self.train.seed,
-            "stream": self.loader.state(self.position), "recent": list(self.recent),
-            "scaler": scaler.state_dict() if scaler else None, "profile": asdict(self.profile),
+            "step": self.step,
+            "position": self.position,
+            "samples": len(self.samples),
+            "world_size": self.place.world_size,
+            "taken": self.session.taken,
+            "skipped": self.session.skipped,
+            "seed": self.train.seed,
+            "stream": self.loader.state(self.position),
+            "recent": list(self.recent),
+            "scaler": scaler.state_dict() if scaler else None,
+            "profile": asdict(self.profile),
         }
-        self.checkpoints.save(self.step, lambda folder: self.strategy.save(self.session, folder), state, wait)
+        self.checkpoints.save(
+            self.step, lambda folder: self.strategy.save(self.session, folder), state, wait
+        )
         self.saved = self.step
 
     def _next(self, batches: Iterator[Ready]) -> Ready:
@@ -119,7 +139,9 @@ class Training:
 
     def _take_step(self, micro_batches: list[Batch], totals: dict[str, float]) -> Outcome:
         accept = self._accepts if self.train.guard.spike_factor else None
-        outcome: Outcome = self.strategy.step(self.session, micro_batches, totals, self.step + 1, accept)
+        outcome: Outcome = self.strategy.step(
+            self.session, micro_batches, totals, self.step + 1, accept
+        )
         self.unread.append((self.step + 1, self.position, outcome))
         self.step += 1
         self.position += self.train.batch_size
@@ -128,19 +150,33 @@ class Training:
         return outcome
 
     def _agree(self, tokens: float, samples: float) -> tuple[dict[str, float], str]:
-        """Labels and samples over all ranks, and how any rank was asked to stop; trouble on any rank ends all."""
-        mine = [tokens, samples, float(self.stopping.asked), float(self.stopping.ends_run), float(bool(self.trouble))]
+        """Labels and samples over all ranks, and how any rank was asked to stop; trouble on any
+        rank ends all."""
+        mine = [
+            tokens,
+            samples,
+            float(self.stopping.asked),
+            float(self.stopping.ends_run),
+            float(bool(self.trouble)),
+        ]
         tokens, samples, stop, ends_run, trouble = self.place.total(mine)
         if trouble:
             self._give_up()
-        return {"tokens": max(1.0, tokens), "samples": samples}, "for good" if ends_run else "for now" if stop else ""
+        return {
+            "tokens": max(1.0, tokens),
+            "samples": samples,
+        }, ("for good" if ends_run else "for now" if stop else "")
 
     def _give_up(self) -> None:
         raise next(error for error in self.place.gathered(self.trouble) if error)
 
     def _logs(self) -> bool:
         every = self.train.log.every
-        return self.step % every == 0 or self.step == self.last_step or (self.step == 1 and self.train.log.first_step)
+        return (
+            self.step % every == 0
+            or self.step == self.last_step
+            or (self.step == 1 and self.train.log.first_step)
+        )
 
     def _log(self, outcome: Outcome, batch: Batch) -> None:
         self.place.pulse.at("log")
@@ -149,7 +185,11 @@ class Training:
         if trouble:
             self._give_up()
         norm = None if outcome.grad_norm is None else float(outcome.grad_norm)
-        extra = {"epoch": self._epoch(), "skipped": self.session.skipped, "samples": len(self.samples)}
+        extra = {
+            "epoch": self._epoch(),
+            "skipped": self.session.skipped,
+            "samples": len(self.samples),
+        }
         self.loss_sum, self.loss_count = self.loss_sum + loss, self.loss_count + 1
         extra["mean_loss"] = self.loss_sum / self.loss_count
         if self.train.log.activations and hasattr(self.session.module, "attention_extremes"):
@@ -161,23 +201,33 @@ class Training:
     def _read_losses(self) -> None:
         """Look at the losses of steps since the last look; a GPU is not waited for in between."""
         for step, position, outcome in self.unread:
-            if self.train.guard.stop_on_nan and not self.trouble and not math.isfinite(outcome.loss.item()):
+            if (
+                self.train.guard.stop_on_nan
+                and not self.trouble
+                and not math.isfinite(outcome.loss.item())
+            ):
                 self.trouble = Unhealthy(self._complaint(step, position, outcome))
         self.unread.clear()
 
     def _complaint(self, step: int, position: int, outcome: Outcome) -> str:
         bad = [turn for turn, loss in enumerate(outcome.losses) if not math.isfinite(loss.item())]
         turn = bad[0] * self.place.world_size + self.place.rank if bad else self.place.rank
-        return (f"step {step}: the loss is {outcome.loss.item()} on rank {self.place.rank}; its micro-batch {turn}"
-                f" begins with {self.loader.where(position, turn)}; the newest checkpoint is from before")
+        return (
+            f"step {step}: the loss is {outcome.loss.item()} on rank {self.place.rank}; its"
+            f" micro-batch {turn} begins with {self.loader.where(position, turn)}; the newest"
+            " checkpoint is from before"
+        )
 
     def _accepts(self, share: torch.Tensor) -> bool:
-        """Whether a loss is in keeping with the recent ones; decided on all ranks' shares, so all decide alike."""
+        """Whether a loss is in keeping with the recent ones; decided on all ranks' shares, so all
+        decide alike."""
         (loss,) = self.place.total([share.item()])
         recent = sum(self.recent) / len(self.recent) if self.recent else math.inf
         if len(self.recent) == self.recent.maxlen and loss > self.train.guard.spike_factor * recent:
-            self.place.say(f"step {self.step + 1}: loss {loss:.4f} is over {self.train.guard.spike_factor} x {recent:.4f};"
-                           f" step skipped")
+            self.place.say(
+                f"step {self.step + 1}: loss {loss:.4f} is over {self.train.guard.spike_factor} x"
+                f" {recent:.4f}; step skipped"
+            )
             return False
         self.recent.append(loss)
         return True
@@ -193,7 +243,10 @@ class Training:
 
     def _restore(self, found: Path, state: dict[str, Any]) -> None:
         self.strategy.load(self.session, found)
-        self.session.taken, self.session.skipped = state.get("taken", self.step), state.get("skipped", 0)
+        self.session.taken, self.session.skipped = (
+            state.get("taken", self.step),
+            state.get("skipped", 0),
+        )
         if self.session.scaler and state.get("scaler"):
             self.session.scaler.load_state_dict(state["scaler"])
         self.place.say(resuming(self.train, self._epoch(), self.step, found))
@@ -215,11 +268,17 @@ class Training:
         self.checkpoints.wait()
         took = time.monotonic() - self.stopping.since if self.stopping.asked else 0.0
         if took > self.train.checkpoint.grace_seconds:
-            self.place.say(f"saving took {took:.1f} s, more than checkpoint.grace_seconds {self.train.checkpoint.grace_seconds}")
+            self.place.say(
+                f"saving took {took:.1f} s, more than checkpoint.grace_seconds"
+                f" {self.train.checkpoint.grace_seconds}"
+            )
         self.checkpoints.close(max(0.0, self.train.checkpoint.grace_seconds - took))
         if how == "for now":
             self.stopping.await_own()
-            raise AskedToEnd(f"asked to end at step {self.step} by somebody other than the run's keeper: saved, and not done")
+            raise AskedToEnd(
+                f"asked to end at step {self.step} by somebody other than the run's keeper: saved,"
+                " and not done"
+            )
 
     def _epoch(self) -> float:
         return self.position / len(self.samples)
@@ -227,14 +286,19 @@ class Training:
     def _last_step(self) -> int:
         if not self.train.epochs:
             return self.train.steps
-        return min(self.train.steps, max(1, math.ceil(self.train.epochs * len(self.samples) / self.train.batch_size)))
+        return min(
+            self.train.steps,
+            max(1, math.ceil(self.train.epochs * len(self.samples) / self.train.batch_size)),
+        )
 
 
 class _StopRequest:
-    """SIGTERM, remembered until the step under way is done, and whether it is the run that ends or only its processes.
+    """SIGTERM, remembered until the step under way is done, and whether it is the run that ends or
+    only its processes.
 
-    Under a keeper the run ends when that has said so. A launcher that starts its processes again, because a node has joined,
-    sends the same signal: who takes it for the end would end the run for all.
+    Under a keeper the run ends when that has said so. A launcher that starts its processes again,
+    because a node has joined, sends the same signal: who takes it for the end would end the run for
+    all.
     """
 
     def __init__(self) -> None:
@@ -248,7 +312,8 @@ class _StopRequest:
         return self.asked and (self._word is None or self._word.exists())
 
     def await_own(self) -> None:
-        """Until this process is asked too: one that ended before would be taken for one that is done, or has failed."""
+        """Until this process is asked too: one that ended before would be taken for one that is
+        done, or has failed."""
         deadline = time.monotonic() + _OWN_SIGNAL_SECONDS
         while not self.asked and time.monotonic() < deadline:
             time.sleep(0.02)

@@ -1,4 +1,5 @@
-"""What rank 0 writes down: a JSON line per logged step, TensorBoard beside it, a line or a bar on the terminal."""
+"""What rank 0 writes down: a JSON line per logged step, TensorBoard beside it, a line or a bar on
+the terminal."""
 
 from __future__ import annotations
 
@@ -16,31 +17,57 @@ from trainer.models import parameter_count
 from trainer.validate import sequence_length
 
 # Dense bf16 rates from the makers' data sheets, by a part of the device's name.
-_PEAK_FLOPS = {"H200": 989e12, "H100": 989e12, "A100": 312e12, "L40S": 362e12, "A10G": 70e12, "T4": 65e12}
+_PEAK_FLOPS = {
+    "H200": 989e12,
+    "H100": 989e12,
+    "A100": 312e12,
+    "L40S": 362e12,
+    "A10G": 70e12,
+    "T4": 65e12,
+}
 
 
 class Metrics:
-    def __init__(self, output: Path, train: Train, model: Any, world_size: int, resumed_at: int) -> None:
+    def __init__(
+        self, output: Path, train: Train, model: Any, world_size: int, resumed_at: int
+    ) -> None:
         self.train, self.world_size = train, world_size
         self.flops = _flops_per_token(train, parameter_count(model)) * _tokens_per_step(train)
         self.file = _reopened(output / "metrics.jsonl", resumed_at)
         self.board = _board(output) if train.log.tensorboard else None
-        self.spoken = os.environ.get("TRAINER_METRICS") == "log"  # where nobody outside reads the file, the log carries it too
+        self.spoken = (
+            os.environ.get("TRAINER_METRICS") == "log"
+        )  # where nobody outside reads the file, the log carries it too
         self.bar = train.log.progress and train.log.style == "plain" and sys.stderr.isatty()
         self.begun = self.since = time.perf_counter()
         self.since_step, self.waited = resumed_at, 0.0
 
-    def step(self, step: int, loss: float, lr: float, grad_norm: float | None, device: Any, extra: dict[str, float]) -> None:
+    def step(
+        self,
+        step: int,
+        loss: float,
+        lr: float,
+        grad_norm: float | None,
+        device: Any,
+        extra: dict[str, float],
+    ) -> None:
         """Write one logged step; rates are means since the one before."""
         now = time.perf_counter()
         steps = max(1, step - self.since_step)
         seconds = (now - self.since) / steps
         record: dict[str, Any] = {
-            "step": step, "loss": loss, "lr": lr, "grad_norm": grad_norm,
+            "step": step,
+            "loss": loss,
+            "lr": lr,
+            "grad_norm": grad_norm,
             "tokens_per_second": _tokens_per_step(self.train) / seconds,
             "samples_per_second": self.train.batch_size / seconds,
-            "mfu": self._mfu(seconds, device), "memory_mib": _memory_mib(device),
-            "data_wait_seconds": self.waited / steps, "step_seconds": seconds, "time": time.time(), **extra,
+            "mfu": self._mfu(seconds, device),
+            "memory_mib": _memory_mib(device),
+            "data_wait_seconds": self.waited / steps,
+            "step_seconds": seconds,
+            "time": time.time(),
+            **extra,
         }
         self.since, self.since_step, self.waited = now, step, 0.0
         self.write(record)
@@ -48,22 +75,31 @@ class Metrics:
         if self.bar:
             done = 24 * step // self.train.steps
             end = "\n" if step == self.train.steps else ""
-            print(f"\r[{'#' * done}{'.' * (24 - done)}] {text}", end=end, file=sys.stderr, flush=True)
+            print(
+                f"\r[{'#' * done}{'.' * (24 - done)}] {text}", end=end, file=sys.stderr, flush=True
+            )
         else:
             print(text, flush=True)
 
     def write(self, record: dict[str, Any]) -> None:
         """One line of JSON; a value that is no number is written as null, which JSON has."""
-        clean = {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in record.items()}
+        clean = {
+            key: None if isinstance(value, float) and not math.isfinite(value) else value
+            for key, value in record.items()
+        }
         text = json.dumps(clean)
         self.file.write(text + "\n")
         self.file.flush()
         if self.spoken:
-            print(f"metrics {text}\n", end="", flush=True)  # in one piece: torchrun's tail of it may read in between
+            print(
+                f"metrics {text}\n", end="", flush=True
+            )  # in one piece: torchrun's tail of it may read in between
         if self.board:
             for key, value in clean.items():
                 if isinstance(value, float | int) and key not in ("step", "time"):
-                    self.board.add_scalar(key if "/" in key else f"train/{key}", value, record["step"])
+                    self.board.add_scalar(
+                        key if "/" in key else f"train/{key}", value, record["step"]
+                    )
 
     def close(self) -> None:
         self.file.close()
@@ -81,7 +117,8 @@ class Metrics:
 
 
 def _reopened(path: Path, resumed_at: int) -> Any:
-    """The metrics so far without the steps that will be taken again, so that the curve has no doubles."""
+    """The metrics so far without the steps that will be taken again, so that the curve has no
+    doubles."""
     if path.exists():
         kept = []
         for text in path.read_text().splitlines(keepends=True):

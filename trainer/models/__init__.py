@@ -1,10 +1,11 @@
 """The model by name: small modules with Hugging Face's parameter names and arithmetic.
 
-They are our own because importing the originals takes longer than a smoke run; tests hold the two equal, and
-`python -m trainer.export` writes folders that `from_pretrained` loads.
+They are our own because importing the originals takes longer than a smoke run; tests hold the two
+equal, and `python -m trainer.export` writes folders that `from_pretrained` loads.
 
-Every model is called with a batch (a dict of tensors) and answers a vector of loss sums, one per entry of its
-`normalisers`. The loop divides them by counts taken over all ranks, so a loss never depends on how a batch was split.
+Every model is called with a batch (a dict of tensors) and answers a vector of loss sums, one per
+entry of its `normalisers`. The loop divides them by counts taken over all ranks, so a loss never
+depends on how a batch was split.
 """
 
 from __future__ import annotations
@@ -26,14 +27,17 @@ class Trainable(Protocol):
     normalisers: tuple[str, ...]  # what each loss sum is divided by: "tokens" or "samples"
 
     def blocks(self) -> Iterator[tuple[nn.Module, str, nn.Module]]:
-        """Each repeated block with its parent and name there: what is sharded, recomputed or compiled as one."""
+        """Each repeated block with its parent and name there: what is sharded, recomputed or
+        compiled as one."""
 
     def fresh(self, name: str, shape: torch.Size) -> tuple[str, float]:
-        """How a new parameter starts: ("normal", std), ("uniform", bound), ("zeros", 0) or ("ones", 0)."""
+        """How a new parameter starts: ("normal", std), ("uniform", bound), ("zeros", 0) or ("ones",
+        0)."""
 
 
 def build(train: Train) -> Any:
-    """The student or only model, on the current default device, with whatever weights that device gives."""
+    """The student or only model, on the current default device, with whatever weights that device
+    gives."""
     model = _family(train)
     if train.distill.teacher:
         from trainer.models.distill import Distilled
@@ -63,7 +67,8 @@ def _family(train: Train) -> Any:
 
 @torch.no_grad()
 def initialise(model: Any, seed: int) -> None:
-    """Fresh weights, each from its own seed and name: equal on every rank, for every strategy and number of ranks."""
+    """Fresh weights, each from its own seed and name: equal on every rank, for every strategy and
+    number of ranks."""
     for name, parameter in model.named_parameters():
         write(parameter, fresh_values(model, name, parameter.shape, parameter.device, seed))
     for module in model.modules():
@@ -71,13 +76,17 @@ def initialise(model: Any, seed: int) -> None:
             module.restore_buffers()
 
 
-def fresh_values(model: Any, name: str, shape: torch.Size, device: torch.device, seed: int) -> Tensor:
+def fresh_values(
+    model: Any, name: str, shape: torch.Size, device: torch.device, seed: int
+) -> Tensor:
     kind, scale = model.fresh(name, shape)
     real = getattr(model, "real_rows", {}).get(name, shape[0])
     if real < shape[0]:
         # Rows that only pad the vocabulary stay zero, so that padding changes no other number.
         padding = torch.zeros(shape[0] - real, *shape[1:], device=device)
-        return torch.cat((fresh_values(model, name, torch.Size((real, *shape[1:])), device, seed), padding))
+        return torch.cat(
+            (fresh_values(model, name, torch.Size((real, *shape[1:])), device, seed), padding)
+        )
     values = torch.empty(shape, device=device)
     generator = torch.Generator(device=device).manual_seed(zlib.crc32(f"{seed} {name}".encode()))
     if kind == "normal":
@@ -93,11 +102,21 @@ def write(parameter: Any, values: Tensor) -> None:
     if hasattr(parameter, "placements"):
         from torch.distributed.tensor import distribute_tensor
 
-        parameter.copy_(distribute_tensor(values.to(parameter.dtype), parameter.device_mesh, parameter.placements,
-                                          src_data_rank=None))
+        parameter.copy_(
+            distribute_tensor(
+                values.to(parameter.dtype),
+                parameter.device_mesh,
+                parameter.placements,
+                src_data_rank=None,
+            )
+        )
     else:
         parameter.copy_(values)
 
 
 def parameter_count(model: nn.Module) -> int:
-    return sum(getattr(parameter, "ds_numel", parameter.numel()) for parameter in model.parameters() if parameter.requires_grad)
+    return sum(
+        getattr(parameter, "ds_numel", parameter.numel())
+        for parameter in model.parameters()
+        if parameter.requires_grad
+    )

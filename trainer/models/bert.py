@@ -1,4 +1,5 @@
-"""BERT with both pre-training heads: parameter names and arithmetic of Hugging Face's BertForPreTraining."""
+"""BERT with both pre-training heads: parameter names and arithmetic of Hugging Face's
+BertForPreTraining."""
 
 from __future__ import annotations
 
@@ -15,7 +16,10 @@ _SEGMENTS = 2  # first and second sentence
 
 
 class Bert(nn.Module):
-    normalisers = ("tokens", "samples")  # masked words are averaged over words, sentence order over samples
+    normalisers = (
+        "tokens",
+        "samples",
+    )  # masked words are averaged over words, sentence order over samples
 
     def __init__(self, settings: Model) -> None:
         super().__init__()
@@ -25,12 +29,17 @@ class Bert(nn.Module):
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
         hidden, pooled = self.bert(batch["input"], batch["segment"], batch["mask"])
-        # Only masked positions (about one in seven) meet the vocabulary: the rest would be thrown away.
+        # Only masked positions (about one in seven) meet the vocabulary: the rest would be thrown
+        # away.
         labels = batch["label"].flatten()
         places = (labels != IGNORED).nonzero()[:, 0]
-        words = self.cls.predictions(hidden.flatten(0, 1)[places], self.bert.embeddings.word_embeddings.weight)
+        words = self.cls.predictions(
+            hidden.flatten(0, 1)[places], self.bert.embeddings.word_embeddings.weight
+        )
         masked = functional.cross_entropy(words.float(), labels[places], reduction="sum")
-        order = functional.cross_entropy(self.cls.seq_relationship(pooled).float(), batch["next"], reduction="sum")
+        order = functional.cross_entropy(
+            self.cls.seq_relationship(pooled).float(), batch["next"], reduction="sum"
+        )
         return torch.stack((masked, order))
 
     def blocks(self) -> Iterator[tuple[nn.Module, str, nn.Module]]:
@@ -75,7 +84,11 @@ class _Embeddings(nn.Module):
 
     def forward(self, tokens: Tensor, segments: Tensor) -> Tensor:
         places = self.position_embeddings.weight[: tokens.shape[1]]
-        return self.dropout(self.LayerNorm(self.word_embeddings(tokens) + places + self.token_type_embeddings(segments)))
+        return self.dropout(
+            self.LayerNorm(
+                self.word_embeddings(tokens) + places + self.token_type_embeddings(segments)
+            )
+        )
 
 
 class _Pooler(nn.Module):
@@ -109,10 +122,14 @@ class _Attention(nn.Module):
 
     def forward(self, hidden: Tensor, visible: Tensor) -> Tensor:
         batch, length, width = hidden.shape
-        query, key, value = (project(hidden).view(batch, length, self.heads, -1).transpose(1, 2)
-                             for project in (self.self.query, self.self.key, self.self.value))
+        query, key, value = (
+            project(hidden).view(batch, length, self.heads, -1).transpose(1, 2)
+            for project in (self.self.query, self.self.key, self.self.value)
+        )
         dropout = self.dropout if self.training else 0.0
-        mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=visible, dropout_p=dropout)
+        mixed = functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=visible, dropout_p=dropout
+        )
         return self.output(mixed.transpose(1, 2).reshape(batch, length, width), hidden)
 
 

@@ -1,4 +1,5 @@
-"""A student and its teacher: alpha_ce * T^2 * KL(teacher to student) + alpha_clm * cross-entropy + alpha_mse * MSE."""
+"""A student and its teacher: alpha_ce * T^2 * KL(teacher to student) + alpha_clm * cross-entropy +
+alpha_mse * MSE."""
 
 from __future__ import annotations
 
@@ -34,17 +35,25 @@ class Distilled(nn.Module):
         distill, heat = self.distill, self.distill.temperature
         loss = distill.alpha_clm * functional.cross_entropy(got, labels, reduction="sum")
         if distill.alpha_ce:
-            agreement = functional.kl_div((got / heat).log_softmax(-1), (wanted / heat).softmax(-1), reduction="sum")
+            agreement = functional.kl_div(
+                (got / heat).log_softmax(-1), (wanted / heat).softmax(-1), reduction="sum"
+            )
             loss = loss + distill.alpha_ce * heat * heat * agreement
         if distill.alpha_mse:
-            loss = loss + distill.alpha_mse * functional.mse_loss(got, wanted, reduction="none").mean(-1).sum()
+            loss = (
+                loss
+                + distill.alpha_mse
+                * functional.mse_loss(got, wanted, reduction="none").mean(-1).sum()
+            )
         return loss.reshape(1)
 
     def _teacher(self, device: torch.device) -> Any:
         if not self.teacher:
             # Making it draws random numbers, which must not shift those of the student's dropout.
             with torch.random.fork_rng(devices=[]):
-                self.teacher.append(_load_teacher(self.train_settings).to(device).eval().requires_grad_(False))
+                self.teacher.append(
+                    _load_teacher(self.train_settings).to(device).eval().requires_grad_(False)
+                )
         return self.teacher[0]
 
     def logits(self, tokens: Tensor) -> Tensor:
@@ -63,7 +72,12 @@ def _load_teacher(train: Train) -> Any:
 
     distill = train.distill
     if distill.teacher == "fresh":
-        shape = replace(train.model, layers=distill.teacher_layers, heads=distill.teacher_heads, width=distill.teacher_width)
+        shape = replace(
+            train.model,
+            layers=distill.teacher_layers,
+            heads=distill.teacher_heads,
+            width=distill.teacher_width,
+        )
         teacher = _family(replace(train, model=shape))
         initialise(teacher, train.seed)
         return teacher

@@ -1,7 +1,8 @@
 """GELU (tanh form) that the compiler leaves whole.
 
-Left to itself it keeps the input only and computes the output again in the backward pass, which writes as much memory as
-keeping it would have saved the reading of; at these sizes memory traffic is the cost.
+Left to itself it keeps the input only and computes the output again in the backward pass, which
+writes as much memory as keeping it would have saved the reading of; at these sizes memory traffic
+is the cost.
 """
 
 from __future__ import annotations

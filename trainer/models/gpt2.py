@@ -29,11 +29,15 @@ class GPT2(nn.Module):
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
         hidden = self.transformer(batch["input"])
         weight = self.transformer.wte.weight
-        return head_loss(hidden, weight, batch["label"], self.settings.vocab_size, self.loss_chunk).reshape(1)
+        return head_loss(
+            hidden, weight, batch["label"], self.settings.vocab_size, self.loss_chunk
+        ).reshape(1)
 
     def logits(self, tokens: Tensor) -> Tensor:
         hidden = self.transformer(tokens)
-        return functional.linear(hidden, self.transformer.wte.weight)[..., : self.settings.vocab_size]
+        return functional.linear(hidden, self.transformer.wte.weight)[
+            ..., : self.settings.vocab_size
+        ]
 
     def blocks(self) -> Iterator[tuple[nn.Module, str, nn.Module]]:
         for name, block in self.transformer.h.named_children():
@@ -45,13 +49,15 @@ class GPT2(nn.Module):
         if ".ln_" in name:
             return "ones", 0
         if name.endswith("c_proj.weight"):
-            # Each block adds twice to the residual stream; this keeps its variance at the depth's end.
+            # Each block adds twice to the residual stream; this keeps its variance at the depth's
+            # end.
             return "normal", self.settings.initializer_range / math.sqrt(2 * self.settings.layers)
         return "normal", self.settings.initializer_range
 
     @torch.no_grad()
     def attention_extremes(self, batch: dict[str, Tensor]) -> dict[str, float]:
-        """The largest and smallest scaled score of each layer before the causal mask: one more forward pass."""
+        """The largest and smallest scaled score of each layer before the causal mask: one more
+        forward pass."""
         attentions: list[Any] = [block.attn for _, _, block in self.blocks()]
         for attention in attentions:
             attention.extremes = []
@@ -97,7 +103,11 @@ class _Block(nn.Module):
 class _Attention(nn.Module):
     def __init__(self, settings: Model, layer: int) -> None:
         super().__init__()
-        self.heads, self.dropout, self.upcast = settings.heads, settings.dropout, settings.upcast_attention
+        self.heads, self.dropout, self.upcast = (
+            settings.heads,
+            settings.dropout,
+            settings.upcast_attention,
+        )
         self.c_attn = _Conv1D(settings.width, 3 * settings.width, settings.bias)
         self.c_proj = _Conv1D(settings.width, settings.width, settings.bias)
         self.resid_dropout = nn.Dropout(settings.dropout)
@@ -106,8 +116,11 @@ class _Attention(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         batch, length, width = hidden.shape
-        # Left as (batch, length, heads, size) in memory: flash attention takes the transposed view without a copy.
-        query, key, value = self.c_attn(hidden).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        # Left as (batch, length, heads, size) in memory: flash attention takes the transposed view
+        # without a copy.
+        query, key, value = (
+            self.c_attn(hidden).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        )
         if self.extremes is not None:
             scores = (query.float() @ key.float().transpose(-1, -2)) * self.scale
             self.extremes = [scores.min(), scores.max()]
@@ -115,7 +128,9 @@ class _Attention(nn.Module):
         if self.upcast:
             mixed = self._upcast(query, key, value, dropout)
         else:
-            mixed = functional.scaled_dot_product_attention(query, key, value, None, dropout, is_causal=True, scale=self.scale)
+            mixed = functional.scaled_dot_product_attention(
+                query, key, value, None, dropout, is_causal=True, scale=self.scale
+            )
         mixed = mixed.transpose(1, 2).reshape(batch, length, width)
         return self.resid_dropout(self.c_proj(mixed))
 
@@ -125,7 +140,11 @@ class _Attention(nn.Module):
         with torch.autocast(query.device.type, enabled=False):
             scores = (query.float() @ key.float().transpose(-1, -2)) * self.scale
             future = torch.ones(length, length, dtype=torch.bool, device=query.device).triu(1)
-            weights = scores.masked_fill(future, torch.finfo(torch.float32).min).softmax(-1).to(value.dtype)
+            weights = (
+                scores.masked_fill(future, torch.finfo(torch.float32).min)
+                .softmax(-1)
+                .to(value.dtype)
+            )
         return functional.dropout(weights, dropout) @ value
 
 
@@ -136,7 +155,9 @@ class _Mlp(nn.Module):
         self.c_fc = _Conv1D(settings.width, inner, settings.bias)
         self.c_proj = _Conv1D(inner, settings.width, settings.bias)
         self.dropout = nn.Dropout(settings.dropout)
-        self.keeps_activation = False  # the compiled path trades a little memory for less traffic: see gelu.py
+        self.keeps_activation = (
+            False  # the compiled path trades a little memory for less traffic: see gelu.py
+        )
 
     def forward(self, hidden: Tensor) -> Tensor:
         inner = self.c_fc(hidden)

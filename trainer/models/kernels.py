@@ -17,7 +17,16 @@ def cross_entropy_in_place(logits: Tensor, labels: Tensor, vocab: int) -> Tensor
     """The summed loss of a chunk; `logits` become the gradient of that sum."""
     rows, columns = logits.shape
     losses = torch.empty(rows, dtype=torch.float32, device=logits.device)
-    _cross_entropy[(rows,)](logits, labels, losses, logits.stride(0), vocab, columns, BLOCK=_ROW_BLOCK, num_warps=_ROW_WARPS)
+    _cross_entropy[(rows,)](
+        logits,
+        labels,
+        losses,
+        logits.stride(0),
+        vocab,
+        columns,
+        BLOCK=_ROW_BLOCK,
+        num_warps=_ROW_WARPS,
+    )
     return losses.sum()
 
 
@@ -27,7 +36,8 @@ def _cross_entropy(logits, labels, losses, stride, vocab, columns, BLOCK: tl.con
     row = tl.program_id(0).to(tl.int64)
     start = logits + row * stride
     label = tl.load(labels + row)
-    # One pass keeps a running maximum and a sum rescaled to it: one exponential per element, few for the rescaling.
+    # One pass keeps a running maximum and a sum rescaled to it: one exponential per element, few
+    # for the rescaling.
     top = -float("inf")
     total = tl.zeros((BLOCK,), tl.float32)
     for first in range(0, vocab, BLOCK):
@@ -45,12 +55,17 @@ def _cross_entropy(logits, labels, losses, stride, vocab, columns, BLOCK: tl.con
         here = first + offsets
         value = _logits_at(start, here, vocab, columns)
         gradient = tl.exp(value - normaliser) - tl.where(here == label, 1.0, 0.0)
-        tl.store(start + here, tl.where(kept, gradient, 0.0).to(logits.dtype.element_ty), mask=here < columns)
+        tl.store(
+            start + here,
+            tl.where(kept, gradient, 0.0).to(logits.dtype.element_ty),
+            mask=here < columns,
+        )
 
 
 @triton.jit
 def _logits_at(start, here, vocab, columns):  # type: ignore[no-untyped-def]
-    # Masked by the padded width, which allows wide loads; the vocabulary itself is often odd, which would not.
+    # Masked by the padded width, which allows wide loads; the vocabulary itself is often odd, which
+    # would not.
     value = tl.load(start + here, mask=here < columns, other=-float("inf")).to(tl.float32)
     return tl.where(here < vocab, value, -float("inf"))
 
@@ -58,7 +73,9 @@ def _logits_at(start, here, vocab, columns):  # type: ignore[no-untyped-def]
 def scaled(value: Tensor, scale: Tensor, kind: torch.dtype) -> Tensor:
     """`value * scale` in `kind`, multiplied in fp32; `scale` stays on the device."""
     result = torch.empty_like(value, dtype=kind)
-    _scaled[(triton.cdiv(value.numel(), _POINTS),)](value, scale, result, value.numel(), BLOCK=_POINTS, num_warps=4)
+    _scaled[(triton.cdiv(value.numel(), _POINTS),)](
+        value, scale, result, value.numel(), BLOCK=_POINTS, num_warps=4
+    )
     return result
 
 
@@ -72,14 +89,18 @@ def _scaled(values, scale, results, count, BLOCK: tl.constexpr):  # type: ignore
 def gelu(value: Tensor) -> Tensor:
     """The tanh form, as x * sigmoid(2u): one exponential, where tanh costs several."""
     result = torch.empty_like(value)
-    _gelu[(triton.cdiv(value.numel(), _POINTS),)](value, result, value.numel(), BLOCK=_POINTS, num_warps=4)
+    _gelu[(triton.cdiv(value.numel(), _POINTS),)](
+        value, result, value.numel(), BLOCK=_POINTS, num_warps=4
+    )
     return result
 
 
 def gelu_backward(slope: Tensor, value: Tensor) -> Tensor:
     result = torch.empty_like(value)
     count = value.numel()
-    _gelu_backward[(triton.cdiv(count, _BACK_POINTS),)](slope, value, result, count, BLOCK=_BACK_POINTS, num_warps=4)
+    _gelu_backward[(triton.cdiv(count, _BACK_POINTS),)](
+        slope, value, result, count, BLOCK=_BACK_POINTS, num_warps=4
+    )
     return result
 
 
@@ -88,7 +109,9 @@ def _gelu(values, results, count, BLOCK: tl.constexpr):  # type: ignore[no-untyp
     here = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     value = tl.load(values + here, mask=here < count).to(tl.float32)
     twice = 1.5957691216057308 * value * (1 + 0.044715 * value * value)
-    tl.store(results + here, (value * tl.sigmoid(twice)).to(results.dtype.element_ty), mask=here < count)
+    tl.store(
+        results + here, (value * tl.sigmoid(twice)).to(results.dtype.element_ty), mask=here < count
+    )
 
 
 @triton.jit
@@ -104,40 +127,94 @@ def _gelu_backward(slopes, values, results, count, BLOCK: tl.constexpr):  # type
 
 
 class AdamWTable:
-    """Addresses of all tensors of an optimizer, so that one kernel moves them all: gradients are read in bf16 or fp32,
-    clipping is applied on the way, and the bf16 parameters are written with the masters."""
+    """Addresses of all tensors of an optimizer, so that one kernel moves them all: gradients are
+    read in bf16 or fp32, clipping is applied on the way, and the bf16 parameters are written with
+    the masters."""
 
-    def __init__(self, parameters: list[Tensor], masters: list[Tensor], first: list[Tensor], second: list[Tensor],
-                 decays: list[float]) -> None:
+    def __init__(
+        self,
+        parameters: list[Tensor],
+        masters: list[Tensor],
+        first: list[Tensor],
+        second: list[Tensor],
+        decays: list[float],
+    ) -> None:
         device = parameters[0].device
         self.fixed = [_addresses(each, device) for each in (parameters, masters, first, second)]
         self.decays = torch.tensor(decays, dtype=torch.float32, device=device)
         sizes = [each.numel() for each in parameters]
         self.sizes = torch.tensor(sizes, dtype=torch.int64, device=device)
-        chunks = [(number, start) for number, size in enumerate(sizes) for start in range(0, size, _CHUNK)]
+        chunks = [
+            (number, start) for number, size in enumerate(sizes) for start in range(0, size, _CHUNK)
+        ]
         self.chunks = torch.tensor(chunks, dtype=torch.int64, device=device)
         self.known: tuple[int, ...] = ()
         self.gradients = self.sizes
 
-    def step(self, gradients: list[Tensor], shrink: Tensor, lr: float, betas: tuple[float, float], eps: float, step: int) -> None:
+    def step(
+        self,
+        gradients: list[Tensor],
+        shrink: Tensor,
+        lr: float,
+        betas: tuple[float, float],
+        eps: float,
+        step: int,
+    ) -> None:
         addresses = tuple(each.data_ptr() for each in gradients)
-        if addresses != self.known:  # they stay the same from step to step when the step is replayed
+        if (
+            addresses != self.known
+        ):  # they stay the same from step to step when the step is replayed
             self.known, self.gradients = addresses, _addresses(gradients, self.sizes.device)
         first, second = betas
         _adamw[(len(self.chunks),)](
-            *self.fixed, self.gradients, self.decays, self.sizes, self.chunks, shrink, lr, first, second, eps,
-            1 - first**step, (1 - second**step) ** 0.5, NARROW=gradients[0].dtype == torch.bfloat16, CHUNK=_CHUNK, BLOCK=1024,
-            num_warps=4)
+            *self.fixed,
+            self.gradients,
+            self.decays,
+            self.sizes,
+            self.chunks,
+            shrink,
+            lr,
+            first,
+            second,
+            eps,
+            1 - first**step,
+            (1 - second**step) ** 0.5,
+            NARROW=gradients[0].dtype == torch.bfloat16,
+            CHUNK=_CHUNK,
+            BLOCK=1024,
+            num_warps=4,
+        )
 
 
 def _addresses(tensors: list[Tensor], device: torch.device) -> Tensor:
-    return torch.tensor([each.data_ptr() for each in tensors], dtype=torch.int64).pin_memory().to(device, non_blocking=True)
+    return (
+        torch.tensor([each.data_ptr() for each in tensors], dtype=torch.int64)
+        .pin_memory()
+        .to(device, non_blocking=True)
+    )
 
 
 @triton.jit
-def _adamw(parameters, masters, firsts, seconds, gradients, decays, sizes, chunks,  # type: ignore[no-untyped-def]
-           shrink, lr, beta1, beta2, eps, correct1, correct2,
-           NARROW: tl.constexpr, CHUNK: tl.constexpr, BLOCK: tl.constexpr):
+def _adamw(
+    parameters,
+    masters,
+    firsts,
+    seconds,
+    gradients,
+    decays,
+    sizes,
+    chunks,  # type: ignore[no-untyped-def]
+    shrink,
+    lr,
+    beta1,
+    beta2,
+    eps,
+    correct1,
+    correct2,
+    NARROW: tl.constexpr,
+    CHUNK: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     program = tl.program_id(0)
     tensor = tl.load(chunks + 2 * program)
     begin = tl.load(chunks + 2 * program + 1)
@@ -151,7 +228,11 @@ def _adamw(parameters, masters, firsts, seconds, gradients, decays, sizes, chunk
     else:
         gradient = tl.load(gradients + tensor).to(tl.pointer_type(tl.float32))
     parameter, master = tl.multiple_of(parameter, 16), tl.multiple_of(master, 16)
-    first, second, gradient = tl.multiple_of(first, 16), tl.multiple_of(second, 16), tl.multiple_of(gradient, 16)
+    first, second, gradient = (
+        tl.multiple_of(first, 16),
+        tl.multiple_of(second, 16),
+        tl.multiple_of(gradient, 16),
+    )
     for inner in range(0, CHUNK, BLOCK):
         here = begin + inner + tl.arange(0, BLOCK)
         inside = here < size
@@ -159,8 +240,12 @@ def _adamw(parameters, masters, firsts, seconds, gradients, decays, sizes, chunk
         weight = tl.load(master + here, mask=inside, other=0.0)
         mean = tl.load(first + here, mask=inside, other=0.0)
         mean = mean + (slope - mean) * (1 - beta1)
-        square = tl.load(second + here, mask=inside, other=0.0) * beta2 + slope * slope * (1 - beta2)
-        weight = weight * (1 - lr * decay) - lr / correct1 * mean / (tl.sqrt(square) / correct2 + eps)
+        square = tl.load(second + here, mask=inside, other=0.0) * beta2 + slope * slope * (
+            1 - beta2
+        )
+        weight = weight * (1 - lr * decay) - lr / correct1 * mean / (
+            tl.sqrt(square) / correct2 + eps
+        )
         tl.store(master + here, weight, mask=inside)
         tl.store(first + here, mean, mask=inside)
         tl.store(second + here, square, mask=inside)

@@ -20,12 +20,21 @@ class Llama(nn.Module):
         self.settings = settings
         self.loss_chunk = fast.loss_chunk if fast.fused_loss else 0
         self.model = _Decoder(settings, padded_vocab)
-        self.real_rows = {"model.embed_tokens.weight": settings.vocab_size, "lm_head.weight": settings.vocab_size}
-        self.lm_head = None if settings.tied_embeddings else nn.Linear(settings.width, padded_vocab, bias=False)
+        self.real_rows = {
+            "model.embed_tokens.weight": settings.vocab_size,
+            "lm_head.weight": settings.vocab_size,
+        }
+        self.lm_head = (
+            None
+            if settings.tied_embeddings
+            else nn.Linear(settings.width, padded_vocab, bias=False)
+        )
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
         hidden = self.model(batch["input"])
-        return head_loss(hidden, self._head(), batch["label"], self.settings.vocab_size, self.loss_chunk).reshape(1)
+        return head_loss(
+            hidden, self._head(), batch["label"], self.settings.vocab_size, self.loss_chunk
+        ).reshape(1)
 
     def logits(self, tokens: Tensor) -> Tensor:
         return functional.linear(self.model(tokens), self._head())[..., : self.settings.vocab_size]
@@ -54,10 +63,13 @@ class _Decoder(nn.Module):
         self.restore_buffers()
 
     def restore_buffers(self) -> None:
-        """The rotary table: made again after weights came from the meta device, which has no values."""
+        """The rotary table: made again after weights came from the meta device, which has no
+        values."""
         size = self.settings.width // self.settings.heads
         device = self.embed_tokens.weight.device
-        rates = 1.0 / self.settings.rope_base ** (torch.arange(0, size, 2, device=device).float() / size)
+        rates = 1.0 / self.settings.rope_base ** (
+            torch.arange(0, size, 2, device=device).float() / size
+        )
         angles = torch.outer(torch.arange(self.settings.context, device=device).float(), rates)
         angles = torch.cat((angles, angles), dim=-1)
         self.register_buffer("cosine", angles.cos(), persistent=False)
@@ -98,10 +110,14 @@ class _Attention(nn.Module):
 
     def forward(self, hidden: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
         batch, length, width = hidden.shape
-        query, key, value = (projection(hidden).view(batch, length, -1, self.size).transpose(1, 2)
-                             for projection in (self.q_proj, self.k_proj, self.v_proj))
+        query, key, value = (
+            projection(hidden).view(batch, length, -1, self.size).transpose(1, 2)
+            for projection in (self.q_proj, self.k_proj, self.v_proj)
+        )
         query, key = _rotate(query, cosine, sine), _rotate(key, cosine, sine)
-        mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=self.grouped)
+        mixed = functional.scaled_dot_product_attention(
+            query, key, value, is_causal=True, enable_gqa=self.grouped
+        )
         return self.o_proj(mixed.transpose(1, 2).reshape(batch, length, width))
 
 

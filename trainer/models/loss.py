@@ -12,10 +12,11 @@ IGNORED = -100  # a label that carries no loss
 
 
 def head_loss(hidden: Tensor, weight: Tensor, labels: Tensor, vocab: int, chunk: int = 0) -> Tensor:
-    """The summed cross-entropy of `hidden @ weight.T`; columns past `vocab` are padding and take no part.
+    """The summed cross-entropy of `hidden @ weight.T`; columns past `vocab` are padding and take no
+    part.
 
-    With `chunk`, that many rows at a time go through projection, loss and gradient at once, so that the logits of
-    all rows never exist together, in any precision.
+    With `chunk`, that many rows at a time go through projection, loss and gradient at once, so that
+    the logits of all rows never exist together, in any precision.
     """
     hidden, labels = hidden.flatten(0, -2), labels.flatten()
     if chunk:
@@ -28,14 +29,19 @@ def head_loss(hidden: Tensor, weight: Tensor, labels: Tensor, vocab: int, chunk:
 
 
 class _FusedHeadLoss(torch.autograd.Function):
-    """Gradients are made during the forward pass, while a chunk's logits are at hand; backward only scales them."""
+    """Gradients are made during the forward pass, while a chunk's logits are at hand; backward only
+    scales them."""
 
     @staticmethod
-    def forward(ctx: Any, hidden: Tensor, weight: Tensor, labels: Tensor, vocab: int, chunk: int) -> Tensor:
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, labels: Tensor, vocab: int, chunk: int
+    ) -> Tensor:
         wanted = hidden.requires_grad or weight.requires_grad
         total = torch.zeros((), dtype=torch.float32, device=hidden.device)
         hidden_grad = torch.empty_like(hidden) if wanted else None
-        weight_grad = torch.zeros(weight.shape, dtype=torch.float32, device=weight.device) if wanted else None
+        weight_grad = (
+            torch.zeros(weight.shape, dtype=torch.float32, device=weight.device) if wanted else None
+        )
         for start in range(0, hidden.shape[0], chunk):
             rows = slice(start, start + chunk)
             logits = hidden[rows] @ weight.t()
@@ -51,7 +57,13 @@ class _FusedHeadLoss(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, scale: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         hidden_grad, weight_grad = ctx.saved_tensors
-        return _scaled(hidden_grad, scale, hidden_grad.dtype), _scaled(weight_grad, scale, ctx.weight_kind), None, None, None
+        return (
+            _scaled(hidden_grad, scale, hidden_grad.dtype),
+            _scaled(weight_grad, scale, ctx.weight_kind),
+            None,
+            None,
+            None,
+        )
 
 
 def _scaled(value: Tensor, scale: Tensor, kind: torch.dtype) -> Tensor:
@@ -85,7 +97,9 @@ def _loss_and_gradient(logits: Tensor, labels: Tensor, vocab: int, wanted: bool)
     total = ((normaliser - real.gather(1, safe[:, None])[:, 0]) * kept).sum()
     if wanted:
         gradient = (real - normaliser[:, None]).exp_()
-        gradient.scatter_add_(1, safe[:, None], torch.full_like(safe, -1, dtype=torch.float32)[:, None])
+        gradient.scatter_add_(
+            1, safe[:, None], torch.full_like(safe, -1, dtype=torch.float32)[:, None]
+        )
         logits.zero_()
         logits[:, :vocab] = gradient * kept[:, None]
     return total

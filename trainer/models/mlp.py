@@ -19,11 +19,17 @@ class Mlp(nn.Module):
         self.settings = settings
         width = settings.mlp_width or settings.width
         self.linear_relu_stack = nn.Sequential(
-            nn.Linear(settings.inputs, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, settings.classes)
+            nn.Linear(settings.inputs, width),
+            nn.ReLU(),
+            nn.Linear(width, width),
+            nn.ReLU(),
+            nn.Linear(width, settings.classes),
         )
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
-        return functional.cross_entropy(self.logits(batch["input"]), batch["label"], reduction="sum").reshape(1)
+        return functional.cross_entropy(
+            self.logits(batch["input"]), batch["label"], reduction="sum"
+        ).reshape(1)
 
     def logits(self, pictures: Tensor) -> Tensor:
         return self.linear_relu_stack(pictures.flatten(1))  # type: ignore[no-any-return]

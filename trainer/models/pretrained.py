@@ -23,9 +23,16 @@ def shape_of_folder(folder: str, otherwise: Model) -> Model:
         raise BadInput(f"{folder}: no usable config.json: {error}") from None
     if found.get("model_type") != "gpt2":
         raise BadInput(f"{folder}: a {found.get('model_type')} model, where a gpt2 one is needed")
-    return replace(otherwise, layers=found["n_layer"], heads=found["n_head"], width=found["n_embd"], context=found["n_positions"],
-                   vocab_size=found["vocab_size"], mlp_width=found.get("n_inner") or 0,
-                   upcast_attention=bool(found.get("reorder_and_upcast_attn")))
+    return replace(
+        otherwise,
+        layers=found["n_layer"],
+        heads=found["n_head"],
+        width=found["n_embd"],
+        context=found["n_positions"],
+        vocab_size=found["vocab_size"],
+        mlp_width=found.get("n_inner") or 0,
+        upcast_attention=bool(found.get("reorder_and_upcast_attn")),
+    )
 
 
 @torch.no_grad()
@@ -37,11 +44,20 @@ def load_folder(model: Any, folder: str) -> None:
         if given is None:
             if name.endswith("bias") and not name.startswith("cls"):
                 continue
-            raise BadInput(f"{folder}: has no {name}; it holds another model than the profile describes")
+            raise BadInput(
+                f"{folder}: has no {name}; it holds another model than the profile describes"
+            )
         if given.shape != parameter.shape:
             whole = torch.zeros(parameter.shape, dtype=given.dtype)
-            if given.shape[1:] != parameter.shape[1:] or given.shape[0] > parameter.shape[0] or "w" not in name:
-                raise BadInput(f"{folder}: {name} is {tuple(given.shape)}, the profile's model has {tuple(parameter.shape)}")
+            if (
+                given.shape[1:] != parameter.shape[1:]
+                or given.shape[0] > parameter.shape[0]
+                or "w" not in name
+            ):
+                raise BadInput(
+                    f"{folder}: {name} is {tuple(given.shape)}, the profile's model has"
+                    f" {tuple(parameter.shape)}"
+                )
             whole[: given.shape[0]] = given
             given = whole
         write(parameter, given.to(parameter.device))
@@ -56,4 +72,8 @@ def _tensors(folder: Path) -> dict[str, Tensor]:
     files = sorted(folder.glob("pytorch_model*.bin"))
     if not files:
         raise BadInput(f"{folder}: no *.safetensors or pytorch_model.bin there")
-    return {name: tensor for file in files for name, tensor in torch.load(file, map_location="cpu", weights_only=True).items()}
+    return {
+        name: tensor
+        for file in files
+        for name, tensor in torch.load(file, map_location="cpu", weights_only=True).items()
+    }

@@ -1,8 +1,9 @@
-"""`python -m trainer.netcheck.all_reduce_perf`: all-reduce bandwidth by size, printed as all_reduce_perf of nccl-tests prints it.
+"""`python -m trainer.netcheck.all_reduce_perf`: all-reduce bandwidth by size, printed as
+all_reduce_perf of nccl-tests prints it.
 
-Started once per rank with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, by choice NODE_NAME and LOCAL_RANK; over NCCL where
-there are GPUs, over gloo elsewhere. Rank 0 prints. Exit codes: 0 all sums were right, 5 bad input or no torch, 6 somebody did not
-answer, or a sum was wrong.
+Started once per rank with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, by choice NODE_NAME and
+LOCAL_RANK; over NCCL where there are GPUs, over gloo elsewhere. Rank 0 prints. Exit codes: 0 all
+sums were right, 5 bad input or no torch, 6 somebody did not answer, or a sum was wrong.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ def main(arguments: list[str] | None = None) -> int:
             return _measure(sizes, seat, options)
         except RuntimeError as error:  # torch's own, of whatever kind
             reason = (str(error).splitlines() or [""])[0]
-            print(f"bandwidth: {seat.node} (rank {seat.rank}): {reason}", file=sys.stderr, flush=True)
+            print(
+                f"bandwidth: {seat.node} (rank {seat.rank}): {reason}", file=sys.stderr, flush=True
+            )
             return 6
     except TrainerError as error:
         print(f"bandwidth: {error}", file=sys.stderr, flush=True)
@@ -37,19 +40,42 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("trainer.netcheck.all_reduce_perf", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("-b", "--begin", default="8", metavar="SIZE", help="the smallest sum, as 8 or 1M (default: %(default)s)")
-    parser.add_argument("-e", "--end", default="16M", metavar="SIZE", help="the largest (default: %(default)s)")
-    parser.add_argument("-f", "--factor", type=int, default=2, help="from one size to the next (default: %(default)s)")
-    parser.add_argument("-n", "--repeats", type=int, default=5, help="sums of each size (default: %(default)s)")
-    parser.add_argument("--patience", type=float, default=60.0, help="seconds for others to come and to answer")
+    parser = argparse.ArgumentParser(
+        "trainer.netcheck.all_reduce_perf", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument(
+        "-b",
+        "--begin",
+        default="8",
+        metavar="SIZE",
+        help="the smallest sum, as 8 or 1M (default: %(default)s)",
+    )
+    parser.add_argument(
+        "-e", "--end", default="16M", metavar="SIZE", help="the largest (default: %(default)s)"
+    )
+    parser.add_argument(
+        "-f",
+        "--factor",
+        type=int,
+        default=2,
+        help="from one size to the next (default: %(default)s)",
+    )
+    parser.add_argument(
+        "-n", "--repeats", type=int, default=5, help="sums of each size (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--patience", type=float, default=60.0, help="seconds for others to come and to answer"
+    )
     return parser
 
 
 def _sizes(options: argparse.Namespace) -> list[int]:
     begin, end = size_of(options.begin), size_of(options.end)
     if options.factor < 2 or options.repeats < 1 or not 4 <= begin <= end:
-        raise BadInput(f"--begin {options.begin} --end {options.end} --factor {options.factor}: there is no size to measure")
+        raise BadInput(
+            f"--begin {options.begin} --end {options.end} --factor {options.factor}: there is no"
+            " size to measure"
+        )
     sizes = [begin]
     while sizes[-1] * options.factor <= end:
         sizes.append(sizes[-1] * options.factor)
@@ -58,7 +84,9 @@ def _sizes(options: argparse.Namespace) -> list[int]:
 
 def size_of(text: str) -> int:
     """`16M` in bytes."""
-    number, unit = (text[:-1], _UNITS[text[-1].upper()]) if text and text[-1].upper() in _UNITS else (text, 1)
+    number, unit = (
+        (text[:-1], _UNITS[text[-1].upper()]) if text and text[-1].upper() in _UNITS else (text, 1)
+    )
     if not number.isdigit():
         raise BadInput(f'"{text}" is not a size; write it as 8, 512K, 16M or 2G')
     return int(number) * unit
@@ -70,7 +98,9 @@ def _measure(sizes: list[int], seat: Seat, options: argparse.Namespace) -> int:
         import torch.distributed as dist
     except (ImportError, OSError) as error:
         raise BadInput(f"{sys.executable} cannot import torch, which measures: {error}") from None
-    device = torch.device("cuda", seat.local_rank) if torch.cuda.is_available() else torch.device("cpu")
+    device = (
+        torch.device("cuda", seat.local_rank) if torch.cuda.is_available() else torch.device("cpu")
+    )
     if device.type == "cuda":
         torch.cuda.set_device(device)
     backend = "nccl" if device.type == "cuda" else "gloo"
@@ -90,7 +120,8 @@ def _measure(sizes: list[int], seat: Seat, options: argparse.Namespace) -> int:
 
 
 def _sum(size: int, seat: Seat, device: Any, repeats: int) -> tuple[float, int]:
-    """Seconds for one sum of this size, as the slowest rank has it; and wrong values on all ranks together."""
+    """Seconds for one sum of this size, as the slowest rank has it; and wrong values on all ranks
+    together."""
     import torch
     import torch.distributed as dist
 
@@ -105,7 +136,9 @@ def _sum(size: int, seat: Seat, device: Any, repeats: int) -> tuple[float, int]:
         dist.all_reduce(buffer)
         if device.type == "cuda":
             torch.cuda.synchronize(device)
-        taken += [time.perf_counter() - began] if turn else []  # connections and buffers are made on first use
+        taken += (
+            [time.perf_counter() - began] if turn else []
+        )  # connections and buffers are made on first use
     wrong = int((buffer != expected).sum())
     slowest = torch.tensor([sorted(taken)[len(taken) // 2]], dtype=torch.float64, device=device)
     all_wrong = torch.tensor([wrong], device=device)
@@ -124,17 +157,24 @@ class _Table:
 
     def begin(self, sizes: list[int], options: argparse.Namespace, names: list[Any]) -> None:
         self._size = len(names)
-        self._say(f"# minBytes {sizes[0]} maxBytes {sizes[-1]} step: {options.factor}(factor) iters: {options.repeats}")
+        self._say(
+            f"# minBytes {sizes[0]} maxBytes {sizes[-1]} step: {options.factor}(factor) iters:"
+            f" {options.repeats}"
+        )
         for rank, (node, local, device) in enumerate(names):
             self._say(f"#  Rank {rank:2d} on {node} device {local:2d} {device}")
-        self._say(f"#{'size':>12}{'count':>14}{'type':>10}{'redop':>8}{'root':>8}{'time':>9}{'algbw':>8}{'busbw':>8}{'#wrong':>7}")
+        self._say(
+            f"#{'size':>12}{'count':>14}{'type':>10}{'redop':>8}{'root':>8}{'time':>9}{'algbw':>8}{'busbw':>8}{'#wrong':>7}"
+        )
         self._say(f"#{'(B)':>12}{'(elements)':>14}{'':>26}{'(us)':>9}{'(GB/s)':>8}{'(GB/s)':>8}")
 
     def row(self, size: int, seconds: float, wrong: int) -> int:
         rate = size / seconds / 1e9
         self._rates.append(rate * 2 * (self._size - 1) / self._size)
-        self._say(f"{size:13d}{max(1, size // 4):14d}{'float':>10}{'sum':>8}{-1:8d} {seconds * 1e6:8.1f} {rate:7.3f}"
-                  f" {self._rates[-1]:7.3f} {wrong:6d}")
+        self._say(
+            f"{size:13d}{max(1, size // 4):14d}{'float':>10}{'sum':>8}{-1:8d} {seconds * 1e6:8.1f}"
+            f" {rate:7.3f} {self._rates[-1]:7.3f} {wrong:6d}"
+        )
         return wrong
 
     def end(self, wrong: int) -> None:

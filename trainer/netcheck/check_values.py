@@ -1,4 +1,5 @@
-"""Values that ranks sum, and what the sum must be. They repeat, so that knowing it costs little beside the sum itself."""
+"""Values that ranks sum, and what the sum must be. They repeat, so that knowing it costs little
+beside the sum itself."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ def own_values(count: int, rank: int, device: Any) -> Any:
 
 def right_sum(count: int, ranks: int, device: Any) -> Any:
     places = torch.arange(_PERIOD, device=device)
-    return _repeated(sum(((places + rank) % _PERIOD for rank in range(ranks)), torch.zeros_like(places)), count)
+    return _repeated(
+        sum(((places + rank) % _PERIOD for rank in range(ranks)), torch.zeros_like(places)), count
+    )
 
 
 def _repeated(values: Any, count: int) -> Any:

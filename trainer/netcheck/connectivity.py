@@ -1,4 +1,5 @@
-"""Who can reach whom: every node connects to every other at once, which finds all dead links in one round."""
+"""Who can reach whom: every node connects to every other at once, which finds all dead links in one
+round."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ CONNECT_SECONDS = 5.0  # a lost packet is sent again after one second, then afte
 
 
 class Mesh:
-    """This node's door, open while the gate lasts. The system answers for it, however busy this process is; nothing is read."""
+    """This node's door, open while the gate lasts. The system answers for it, however busy this
+    process is; nothing is read."""
 
     def __init__(self, master: str) -> None:
         self._address = _own_address(master)
@@ -23,13 +25,17 @@ class Mesh:
 
     @property
     def place(self) -> tuple[str, int] | None:
-        """Where it is; None where that cannot be told, as in a network without IPv4: then nobody is asked to knock."""
+        """Where it is; None where that cannot be told, as in a network without IPv4: then nobody is
+        asked to knock."""
         return (self._address, int(self._door.getsockname()[1])) if self._door else None
 
     def unreachable(self, places: Mapping[int, tuple[str, int]]) -> dict[int, str]:
         """Those of the others that cannot be reached from here, with the reason."""
         found: dict[int, str] = {}
-        threads = [threading.Thread(target=_try, args=(rank, place, found), daemon=True) for rank, place in places.items()]
+        threads = [
+            threading.Thread(target=_try, args=(rank, place, found), daemon=True)
+            for rank, place in places.items()
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -61,7 +67,9 @@ def _own_address(master: str) -> str:
         return os.environ["POD_IP"]
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect((socket.gethostbyname(master), 9))  # sends nothing: the kernel only picks the way
+            probe.connect(
+                (socket.gethostbyname(master), 9)
+            )  # sends nothing: the kernel only picks the way
             return str(probe.getsockname()[0])
     except OSError:
         return ""

@@ -1,8 +1,10 @@
-"""A door at the address where ranks will meet to train: rank 0 tells each other one there what comes first.
+"""A door at the address where ranks will meet to train: rank 0 tells each other one there what
+comes first.
 
-Only rank 0 knows whether the network is proved already, and which port is free for proving it; all must act alike. The door is
-shut once everybody has asked, so that whoever finds something listening there later finds the training itself. Questions and
-answers carry a MAC made with the run's token, where there is one.
+Only rank 0 knows whether the network is proved already, and which port is free for proving it; all
+must act alike. The door is shut once everybody has asked, so that whoever finds something listening
+there later finds the training itself. Questions and answers carry a MAC made with the run's token,
+where there is one.
 """
 
 from __future__ import annotations
@@ -107,7 +109,12 @@ def _asking(line: bytes) -> int:
     """The rank of a caller that has proved to be of this run; 0 for others."""
     knock, _, rest = line.strip().partition(b" ")
     rank, _, proof = rest.partition(b" ")
-    if knock != _KNOCK or len(rank) > 9 or not rank.isdigit() or not same(proof, _proof(_KNOCK, int(rank))):
+    if (
+        knock != _KNOCK
+        or len(rank) > 9
+        or not rank.isdigit()
+        or not same(proof, _proof(_KNOCK, int(rank)))
+    ):
         return 0
     return int(rank)
 

@@ -1,8 +1,10 @@
-"""Processes that measure together and share a machine load their libraries once: the first loads, the others are its forks.
+"""Processes that measure together and share a machine load their libraries once: the first loads,
+the others are its forks.
 
-Eight ranks of one machine would otherwise spend most of a gate on loading the same library eight times over. Whoever comes first
-opens a socket that only this network namespace and user can reach, loads, and forks a process for each who asks there, in the
-place of that one: its arguments, environment, folder and output. Everybody keeps a process of its own, which ends with whoever
+Eight ranks of one machine would otherwise spend most of a gate on loading the same library eight
+times over. Whoever comes first opens a socket that only this network namespace and user can reach,
+loads, and forks a process for each who asks there, in the place of that one: its arguments,
+environment, folder and output. Everybody keeps a process of its own, which ends with whoever
 started it. Where anything of that cannot be had, each loads for itself.
 """
 
@@ -22,8 +24,17 @@ from collections.abc import Callable
 from typing import Any
 
 # What decides how a library loads; processes that differ in it do not share.
-_ALIKE = ("PYTHONPATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES",
-          "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE")
+_ALIKE = (
+    "PYTHONPATH",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "CUDA_VISIBLE_DEVICES",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "WORLD_SIZE",
+)
 # For the first one to load, on a busy machine.
 _LOAD_SECONDS = float(os.environ.get("PLAYRUNNER_LOAD_SECONDS") or 60)
 _LOOK_SECONDS = 0.1
@@ -55,22 +66,31 @@ def _alone(load: Callable[[], None], work: Callable[[], int]) -> int:
 def _address() -> str:
     """An abstract socket: it belongs to a network namespace, and is gone with its process.
 
-    Containers that share that network do not share files or devices, so the other namespaces must be the same as well.
+    Containers that share that network do not share files or devices, so the other namespaces must
+    be the same as well.
     """
-    spaces = [os.readlink(f"/proc/self/ns/{name}") for name in ("mnt", "pid", "ipc", "uts", "user", "cgroup")]
+    spaces = [
+        os.readlink(f"/proc/self/ns/{name}")
+        for name in ("mnt", "pid", "ipc", "uts", "user", "cgroup")
+    ]
     parts = [sys.executable, *sys.argv[:1], *spaces, *(os.environ.get(name, "") for name in _ALIKE)]
-    return f"\0playrunner-{os.getuid()}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]}"
+    return (
+        f"\0playrunner-{os.getuid()}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]}"
+    )
 
 
 def _asked() -> int | None:
-    """Have a fork of the first process do it; its exit code, or None where there is nobody who would."""
+    """Have a fork of the first process do it; its exit code, or None where there is nobody who
+    would."""
     with socket.socket(socket.AF_UNIX) as asking:
         asking.settimeout(_LOAD_SECONDS)
         try:
             asking.connect(_address())
             if _user_of(asking) != os.getuid():
                 return None
-            told = json.dumps({"argv": sys.argv, "environment": dict(os.environ), "folder": os.getcwd()}).encode()
+            told = json.dumps(
+                {"argv": sys.argv, "environment": dict(os.environ), "folder": os.getcwd()}
+            ).encode()
             socket.send_fds(asking, [struct.pack("!I", len(told))], [1, 2])
             asking.sendall(told)
             if asking.recv(1) != b"+":
@@ -86,7 +106,9 @@ class _Nursery:
 
     def __init__(self, door: socket.socket, work: Callable[[], int]) -> None:
         self._door, self._work, self._children = door, work, set[int]()
-        self._own, self._childs = socket.socketpair()  # its own fork, which does what it was started for itself
+        self._own, self._childs = (
+            socket.socketpair()
+        )  # its own fork, which does what it was started for itself
 
     def run(self, load: Callable[[], None]) -> int:
         """Until its own fork has ended, and all others."""
@@ -95,7 +117,9 @@ class _Nursery:
         self._childs.close()
         code: bytes | None = None
         while code is None or self._children:
-            ready, _, _ = select.select([self._door, *([self._own] if code is None else [])], [], [], _LOOK_SECONDS)
+            ready, _, _ = select.select(
+                [self._door, *([self._own] if code is None else [])], [], [], _LOOK_SECONDS
+            )
             if self._door in ready:
                 self._take()
             if self._own in ready:
@@ -118,11 +142,15 @@ class _Nursery:
             for file in files:
                 os.close(file)
 
-    def _fork(self, link: socket.socket, told: dict[str, Any] | None, files: tuple[int, ...] = ()) -> None:
+    def _fork(
+        self, link: socket.socket, told: dict[str, Any] | None, files: tuple[int, ...] = ()
+    ) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # a thread that only reads the input is no danger
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # a thread that only reads the input is no danger
             child = os.fork()
         if child:
             self._children.add(child)
@@ -137,7 +165,12 @@ class _Nursery:
                 self._children.discard(child)
 
 
-def _grown(link: socket.socket, told: dict[str, Any] | None, files: tuple[int, ...], work: Callable[[], int]) -> int:
+def _grown(
+    link: socket.socket,
+    told: dict[str, Any] | None,
+    files: tuple[int, ...],
+    work: Callable[[], int],
+) -> int:
     """A fork in the place of whoever asked for it: with it, it ends."""
     code = _BROKEN
     try:
@@ -184,4 +217,8 @@ def _read(link: socket.socket, size: int) -> bytes:
 
 
 def _user_of(link: socket.socket) -> int:
-    return int(struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))[1])
+    return int(
+        struct.unpack(
+            "3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        )[1]
+    )

@@ -1,12 +1,14 @@
-"""`python -m trainer.netcheck.gate --output FILE`: prove the network between all ranks before a real run needs it.
+"""`python -m trainer.netcheck.gate --output FILE`: prove the network between all ranks before a
+real run needs it.
 
-Started once per node (or per rank) with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and by choice NODE_NAME,
-LOCAL_RANK and GATE_NODES (the nodes' names in rank order, to name one that never comes). All ranks meet, sum known
-values together, then speak in pairs, one process per node. Rank 0 writes what it learnt to FILE as JSON and prints it as
-`GATE {json}`; a rank that cannot reach rank 0 does the same with what it knows, to FILE's name with `.rankN` in it.
-Bandwidths are in gigabits per second. Exit codes: 0 all answered, 5 bad input or no torch, 6 somebody did not answer or
-a sum was wrong. Whether a link is fast enough is for the reader of the result to say; with --judge it is said here, as
-`verdict` of the result, and 6 is also the code of a network that is slow.
+Started once per node (or per rank) with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and by
+choice NODE_NAME, LOCAL_RANK and GATE_NODES (the nodes' names in rank order, to name one that never
+comes). All ranks meet, sum known values together, then speak in pairs, one process per node. Rank 0
+writes what it learnt to FILE as JSON and prints it as `GATE {json}`; a rank that cannot reach rank
+0 does the same with what it knows, to FILE's name with `.rankN` in it. Bandwidths are in gigabits
+per second. Exit codes: 0 all answered, 5 bad input or no torch, 6 somebody did not answer or a sum
+was wrong. Whether a link is fast enough is for the reader of the result to say; with --judge it is
+said here, as `verdict` of the result, and 6 is also the code of a network that is slow.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
 
 _ENVIRONMENT = {
     "TORCH_CPP_LOG_LEVEL": "FATAL",  # a refused connection is told in one line of ours
-    # torch looks up the name of every address it connects to; without this a name server that drops the question costs 5 s.
+    # torch looks up the name of every address it connects to; without this a name server that drops
+    # the question costs 5 s.
     "RES_OPTIONS": "timeout:1 attempts:2",
     # An NCCL operation that gets no answer must raise here, not end the process from a thread.
     "TORCH_NCCL_BLOCKING_WAIT": "1",
@@ -57,7 +60,9 @@ def main(arguments: list[str] | None = None) -> int:
             meeting = Meeting(seat, options.join_seconds)
             if seat.rank:
                 return _follow(meeting, seat, options)
-            result = Lead(meeting, seat, options, sizes).result(lambda result: _opens(result, options))
+            result = Lead(meeting, seat, options, sizes).result(
+                lambda result: _opens(result, options)
+            )
         except Unreachable as error:
             result = alone(seat, str(error))
         result["seconds"] = round(time.monotonic() - _STARTED, 3)
@@ -69,16 +74,48 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("trainer.netcheck.gate", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--output", required=True, type=Path, metavar="FILE", help="the result, as JSON")
-    parser.add_argument("--sizes", default="4096,1048576", metavar="BYTES,...", help="what to all-reduce (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=4.0, help="time for measuring (default: %(default)s)")
-    parser.add_argument("--join-seconds", type=float, default=15.0, help="time for all to appear (default: %(default)s)")
-    parser.add_argument("--answer-seconds", type=float, default=5.0, help="time for one message (default: %(default)s)")
-    parser.add_argument("--judge", action="store_true", help="say whether the network is as fast as it should be")
-    parser.add_argument("--expected-gbps", type=float, metavar="GBPS", help="what a link should carry (default: as the others)")
-    parser.add_argument("--expected-latency-us", type=float, metavar="US", help="how soon it should answer")
-    parser.add_argument("--life", default="", metavar="ID", help="whose gate it is, kept in the result")
+    parser = argparse.ArgumentParser(
+        "trainer.netcheck.gate", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument(
+        "--output", required=True, type=Path, metavar="FILE", help="the result, as JSON"
+    )
+    parser.add_argument(
+        "--sizes",
+        default="4096,1048576",
+        metavar="BYTES,...",
+        help="what to all-reduce (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=4.0, help="time for measuring (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--join-seconds",
+        type=float,
+        default=15.0,
+        help="time for all to appear (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--answer-seconds",
+        type=float,
+        default=5.0,
+        help="time for one message (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--judge", action="store_true", help="say whether the network is as fast as it should be"
+    )
+    parser.add_argument(
+        "--expected-gbps",
+        type=float,
+        metavar="GBPS",
+        help="what a link should carry (default: as the others)",
+    )
+    parser.add_argument(
+        "--expected-latency-us", type=float, metavar="US", help="how soon it should answer"
+    )
+    parser.add_argument(
+        "--life", default="", metavar="ID", help="whose gate it is, kept in the result"
+    )
     return parser
 
 
@@ -95,7 +132,9 @@ def _import_torch() -> None:
     try:
         import torch.distributed
     except (ImportError, OSError) as error:  # OSError: one of its libraries does not load
-        raise BadInput(f"{sys.executable} cannot import torch, which the gate measures with: {error}") from None
+        raise BadInput(
+            f"{sys.executable} cannot import torch, which the gate measures with: {error}"
+        ) from None
     if not torch.distributed.is_available():
         raise BadInput(f"{sys.executable}: this torch was built without torch.distributed")
 
@@ -130,8 +169,17 @@ def _opens(result: dict[str, Any], options: argparse.Namespace) -> bool:
 def alone(seat: Seat, problem: str) -> dict[str, Any]:
     """The result of a rank that has no meeting place."""
     missing = [{"rank": 0, "node": seat.node_of(0), "when": "joining"}] if seat.rank else []
-    return {"world_size": seat.size, "backend": None, "nodes": [seat.node], "all_reduce": [], "pairs": [], "missing": missing,
-            "without_device": [], "rounds": {"planned": 0, "done": 0}, "problem": problem}
+    return {
+        "world_size": seat.size,
+        "backend": None,
+        "nodes": [seat.node],
+        "all_reduce": [],
+        "pairs": [],
+        "missing": missing,
+        "without_device": [],
+        "rounds": {"planned": 0, "done": 0},
+        "problem": problem,
+    }
 
 
 def own_name(output: Path, rank: int) -> Path:
@@ -141,7 +189,9 @@ def own_name(output: Path, rank: int) -> Path:
 
 def publish(result: dict[str, Any], output: Path) -> None:
     text = json.dumps(result)
-    print(f"GATE {text}\n", end="", flush=True)  # in one piece: torchrun's tail of it may read in between
+    print(
+        f"GATE {text}\n", end="", flush=True
+    )  # in one piece: torchrun's tail of it may read in between
     verdict = result.get("verdict", {"ok": True})
     for line in verdict["lines"] if not verdict["ok"] else filter(None, [result["problem"]]):
         print(f"gate: {line}", file=sys.stderr, flush=True)

@@ -1,7 +1,9 @@
-"""The gate inside the processes that will train: torch is loaded once, the network is proved, then training begins.
+"""The gate inside the processes that will train: torch is loaded once, the network is proved, then
+training begins.
 
-TRAINER_GATE names the file for the result, TRAINER_GATE_PORT where the ranks meet for it, and TRAINER_GO a file that says that
-whoever launched the run has read the result and lets it go on. Without TRAINER_GO the ranks judge for themselves (gate_pod.py).
+TRAINER_GATE names the file for the result, TRAINER_GATE_PORT where the ranks meet for it, and
+TRAINER_GO a file that says that whoever launched the run has read the result and lets it go on.
+Without TRAINER_GO the ranks judge for themselves (gate_pod.py).
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-GO_SECONDS = 120.0  # whoever launched it reads the result within a second; without a word the run does not begin
+# Whoever launched it reads the result within a second; without a word the run does not begin
+GO_SECONDS = 120.0
 
 
 def prove_network() -> int:
@@ -30,7 +33,18 @@ def prove_network() -> int:
     os.environ["MASTER_PORT"] = os.environ["TRAINER_GATE_PORT"]
     try:
         # Patient where nothing is gained by haste: a node that is gone is noticed by the keepers.
-        code = gate.main(["--output", str(result), "--seconds", "2", "--join-seconds", "90", "--answer-seconds", "20"])
+        code = gate.main(
+            [
+                "--output",
+                str(result),
+                "--seconds",
+                "2",
+                "--join-seconds",
+                "90",
+                "--answer-seconds",
+                "20",
+            ]
+        )
     finally:
         os.environ.clear()
         os.environ.update(before)
@@ -42,8 +56,13 @@ def prove_network() -> int:
 
 
 def _await_first_rank() -> int:
-    """Rank 0 listens once it was let go; asked earlier, torch would wait a second before it asks again."""
-    return 0 if os.environ.get("RANK", "0") == "0" else _await(_first_rank_listens, "rank 0 did not begin")
+    """Rank 0 listens once it was let go; asked earlier, torch would wait a second before it asks
+    again."""
+    return (
+        0
+        if os.environ.get("RANK", "0") == "0"
+        else _await(_first_rank_listens, "rank 0 did not begin")
+    )
 
 
 def _await(holds: Callable[[], bool], otherwise: str) -> int:
@@ -58,7 +77,9 @@ def _await(holds: Callable[[], bool], otherwise: str) -> int:
 
 def _first_rank_listens() -> bool:
     try:
-        with socket.create_connection((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), 2):
+        with socket.create_connection(
+            (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), 2
+        ):
             return True
     except OSError:
         return False

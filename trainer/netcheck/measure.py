@@ -1,8 +1,8 @@
 """The gate's measuring: all-reduces over every rank, and ping-pong between two, on gloo or NCCL.
 
-Every pair gets a process group of its own, so that a peer that does not answer spoils one pair's group and no other:
-gloo closes all connections of a group in which one operation timed out, and NCCL waits without end for a peer that is
-gone before the first one.
+Every pair gets a process group of its own, so that a peer that does not answer spoils one pair's
+group and no other: gloo closes all connections of a group in which one operation timed out, and
+NCCL waits without end for a peer that is gone before the first one.
 """
 
 from __future__ import annotations
@@ -28,11 +28,27 @@ _REPEATS = 10  # all-reduces of one size; few, since eight processes may share t
 class Traffic:
     """What this rank sends and receives; each operation fails after `patience` seconds."""
 
-    def __init__(self, connect: Callable[[float], Any], rank: int, size: int, backend: str, local_rank: int,
-                 patience: float) -> None:
-        """`connect` gives a new connection to where the ranks meet, which waits for an answer as long as it is told."""
-        self._connect, self._rank, self._size, self._backend, self._patience = connect, rank, size, backend, patience
-        self._device = torch.device("cuda", local_rank) if backend == "nccl" else torch.device("cpu")
+    def __init__(
+        self,
+        connect: Callable[[float], Any],
+        rank: int,
+        size: int,
+        backend: str,
+        local_rank: int,
+        patience: float,
+    ) -> None:
+        """`connect` gives a new connection to where the ranks meet, which waits for an answer as
+        long as it is told."""
+        self._connect, self._rank, self._size, self._backend, self._patience = (
+            connect,
+            rank,
+            size,
+            backend,
+            patience,
+        )
+        self._device = (
+            torch.device("cuda", local_rank) if backend == "nccl" else torch.device("cpu")
+        )
         self._store: Any = None
 
     def all_reduce(self, label: str, sizes: Sequence[int], seconds: float) -> list[dict[str, Any]]:
@@ -54,7 +70,12 @@ class Traffic:
         found: dict[str, Any] = {}
 
         def work() -> None:
-            link = _Link(self._group(label, 0 if calling else 1, 2), 1 if calling else 0, self._device, self._settle)
+            link = _Link(
+                self._group(label, 0 if calling else 1, 2),
+                1 if calling else 0,
+                self._device,
+                self._settle,
+            )
             if calling:
                 found.update(link.measure(seconds))
             else:
@@ -77,9 +98,13 @@ class Traffic:
 
         thread = threading.Thread(target=guarded, daemon=True)
         thread.start()
-        thread.join(2 * self._patience + seconds)  # one wait to connect, one for a message, and the work
+        thread.join(
+            2 * self._patience + seconds
+        )  # one wait to connect, one for a message, and the work
         if thread.is_alive():
-            self._store = None  # it may be waiting there, and nobody else can use a connection meanwhile
+            self._store = (
+                None  # it may be waiting there, and nobody else can use a connection meanwhile
+            )
             return self._silence()
         return told[0] if told else None
 
@@ -98,7 +123,9 @@ class Traffic:
 
         once()  # connections and buffers are made on first use
         wrong = int((buffer != expected).sum())
-        count = torch.tensor([max(1, min(_REPEATS, int(seconds / max(once(), 1e-6))))], device=self._device)
+        count = torch.tensor(
+            [max(1, min(_REPEATS, int(seconds / max(once(), 1e-6))))], device=self._device
+        )
         group.broadcast(count, 0).wait()  # all must repeat as often as rank 0 finds right
         taken = [once() for _ in range(int(count))]
         wrong = max(wrong, int((buffer != expected).sum()))
@@ -115,11 +142,14 @@ class Traffic:
 
     def _settle(self) -> None:
         if self._backend == "nccl":
-            torch.cuda.current_stream().synchronize()  # not the device: another group may be stuck on it
+            # Not the device: another group may be stuck on it
+            torch.cuda.current_stream().synchronize()
 
     def _told(self, error: RuntimeError) -> str:
         """The library's message without its source paths."""
-        text = re.sub(r"\[[^\]\s]*\.(cc|cpp|h|hpp):\d+\]\s*", "", (str(error).splitlines() or [""])[0]).strip()
+        text = re.sub(
+            r"\[[^\]\s]*\.(cc|cpp|h|hpp):\d+\]\s*", "", (str(error).splitlines() or [""])[0]
+        ).strip()
         if re.search(r"time(d)? ?out", text, re.IGNORECASE):
             return self._silence()
         if re.search(r"closed by peer|reset by peer|pair closure|broken pipe", text, re.IGNORECASE):
@@ -131,9 +161,12 @@ class Traffic:
 
 
 class _Link:
-    """Two ranks' ping-pong. The caller says what comes next, so that it alone decides when time is over."""
+    """Two ranks' ping-pong. The caller says what comes next, so that it alone decides when time is
+    over."""
 
-    def __init__(self, group: Any, other: int, device: torch.device, settle: Callable[[], None]) -> None:
+    def __init__(
+        self, group: Any, other: int, device: torch.device, settle: Callable[[], None]
+    ) -> None:
         self._group, self._other, self._device, self._settle = group, other, device, settle
 
     def measure(self, seconds: float) -> dict[str, Any]:
@@ -145,7 +178,11 @@ class _Link:
             size, loads = _LARGE, self._ping(1, _LARGE)
             loads += self._ping(_fitting(ends - time.perf_counter(), loads[0], _LOADS - 1), _LARGE)
         self._tell(0, 0)
-        return {"latency_us": median(pings) / 2 * 1e6, "gbps": size * 8 / (min(loads) / 2) / 1e9, "bytes": size}
+        return {
+            "latency_us": median(pings) / 2 * 1e6,
+            "gbps": size * 8 / (min(loads) / 2) / 1e9,
+            "bytes": size,
+        }
 
     def echo(self) -> None:
         while True:

@@ -1,4 +1,5 @@
-"""Which of the expected processes this one is, from the launcher's variables; known before torch is imported."""
+"""Which of the expected processes this one is, from the launcher's variables; known before torch is
+imported."""
 
 from __future__ import annotations
 
@@ -37,12 +38,24 @@ def seat_from(environment: Mapping[str, str]) -> Seat:
     for name in ("MASTER_ADDR", "MASTER_PORT"):
         if size > 1 and not environment.get(name):
             raise BadInput(f"WORLD_SIZE is {size} but {name} is not set")
-    expected = tuple(each.strip() for each in environment.get("GATE_NODES", "").split(",") if each.strip())
+    expected = tuple(
+        each.strip() for each in environment.get("GATE_NODES", "").split(",") if each.strip()
+    )
     if expected and len(expected) != size:
-        raise BadInput(f"GATE_NODES names {len(expected)} nodes but WORLD_SIZE is {size}; it needs one name per rank")
+        raise BadInput(
+            f"GATE_NODES names {len(expected)} nodes but WORLD_SIZE is {size}; it needs one name"
+            " per rank"
+        )
     node = environment.get("NODE_NAME") or (expected[rank] if expected else socket.gethostname())
-    return Seat(rank, size, _number(environment, "LOCAL_RANK", 0), node, expected,
-                environment.get("MASTER_ADDR") or "127.0.0.1", _number(environment, "MASTER_PORT", 0))
+    return Seat(
+        rank,
+        size,
+        _number(environment, "LOCAL_RANK", 0),
+        node,
+        expected,
+        environment.get("MASTER_ADDR") or "127.0.0.1",
+        _number(environment, "MASTER_PORT", 0),
+    )
 
 
 def _number(environment: Mapping[str, str], name: str, otherwise: int) -> int:

@@ -1,7 +1,8 @@
-"""Where the gate's processes find each other: a store inside rank 0, in which it leaves tasks and the others answers.
+"""Where the gate's processes find each other: a store inside rank 0, in which it leaves tasks and
+the others answers.
 
-The store carries only these words. What is measured goes over connections of its own, so that a link that fails
-cannot keep anybody from telling so.
+The store carries only these words. What is measured goes over connections of its own, so that a
+link that fails cannot keep anybody from telling so.
 """
 
 from __future__ import annotations
@@ -36,18 +37,34 @@ class Meeting:
         self._master = seat.master
         self._address = seat.address
         try:
-            self._store = store_at(seat.address, seat.port, seat.size, seat.rank == 0, timedelta(seconds=seconds),
-                                   wait_for_workers=False)
+            self._store = store_at(
+                seat.address,
+                seat.port,
+                seat.size,
+                seat.rank == 0,
+                timedelta(seconds=seconds),
+                wait_for_workers=False,
+            )
         except RuntimeError as error:
             if seat.rank == 0:
-                raise Unreachable(f"rank 0 on {seat.node} cannot listen at {seat.master}: {_first_line(error)}") from None
-            raise Unreachable(f"{seat.node} (rank {seat.rank}) cannot reach the master {seat.node_of(0)} at {seat.master} "
-                              f"within {seconds:g} s") from None
+                raise Unreachable(
+                    f"rank 0 on {seat.node} cannot listen at {seat.master}: {_first_line(error)}"
+                ) from None
+            raise Unreachable(
+                f"{seat.node} (rank {seat.rank}) cannot reach the master {seat.node_of(0)} at"
+                f" {seat.master} within {seconds:g} s"
+            ) from None
 
     def connect(self, seconds: float) -> TCPStore:
-        """A further connection to the place, for whoever may have to wait on it: words must still pass on this one."""
-        return TCPStore(self._address, self._store.port, is_master=False, wait_for_workers=False,
-                        timeout=timedelta(seconds=seconds))
+        """A further connection to the place, for whoever may have to wait on it: words must still
+        pass on this one."""
+        return TCPStore(
+            self._address,
+            self._store.port,
+            is_master=False,
+            wait_for_workers=False,
+            timeout=timedelta(seconds=seconds),
+        )
 
     def announce(self, step: int, task: Mapping[str, Any]) -> None:
         self._put(f"task/{step}", task)
@@ -58,16 +75,22 @@ class Meeting:
             self._store.wait([key], timedelta(seconds=seconds))
             task = self._got(key)
         except RuntimeError:
-            raise Unreachable(f"the master at {self._master} stopped answering during the gate") from None
+            raise Unreachable(
+                f"the master at {self._master} stopped answering during the gate"
+            ) from None
         if not isinstance(task, dict):
-            raise Unreachable(f"what came from the master at {self._master} is no task of this gate")
+            raise Unreachable(
+                f"what came from the master at {self._master} is no task of this gate"
+            )
         return task
 
     def answer(self, step: int | str, value: Any) -> None:
         try:
             self._put(f"answer/{step}/{self._rank}", value)
         except RuntimeError:
-            raise Unreachable(f"the master at {self._master} stopped answering during the gate") from None
+            raise Unreachable(
+                f"the master at {self._master} stopped answering during the gate"
+            ) from None
 
     def answers(self, step: int | str, ranks: Iterable[int], seconds: float) -> dict[int, Any]:
         """What those ranks answered by then; who is not in it did not."""

@@ -1,7 +1,9 @@
-"""The gate's search for a bad node: which pairs to measure next, so that few rounds name it however many nodes there are.
+"""The gate's search for a bad node: which pairs to measure next, so that few rounds name it however
+many nodes there are.
 
-In a first round every node speaks to one other. Whoever is in a pair that stands out is doubtful, and next speaks to somebody who
-is known to be well: a good figure clears it, a second bad one names it. Without anybody in doubt further pairs are measured.
+In a first round every node speaks to one other. Whoever is in a pair that stands out is doubtful,
+and next speaks to somebody who is known to be well: a good figure clears it, a second bad one names
+it. Without anybody in doubt further pairs are measured.
 """
 
 from __future__ import annotations

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 
 def rate_text(gbps: float) -> str:
-    return f"{gbps:.1f} Gbit/s" if gbps >= 10 else f"{gbps:.2f} Gbit/s" if gbps >= 0.1 else f"{gbps * 1000:.1f} Mbit/s"
+    return (
+        f"{gbps:.1f} Gbit/s"
+        if gbps >= 10
+        else f"{gbps:.2f} Gbit/s"
+        if gbps >= 0.1
+        else f"{gbps * 1000:.1f} Mbit/s"
+    )
 
 
 def time_text(microseconds: float) -> str:

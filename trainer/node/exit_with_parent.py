@@ -1,4 +1,5 @@
-"""A program that ends with whoever started it: `python -m trainer.node.exit_with_parent MODULE ARGUMENTS`.
+"""A program that ends with whoever started it: `python -m trainer.node.exit_with_parent MODULE
+ARGUMENTS`.
 
 Over SSH a program outlives its connection; this one reads its input, and an end of that is its own.
 """

@@ -1,4 +1,5 @@
-"""Failures of a run's processes, and which of several is the cause: when one rank dies, the others fail over its silence."""
+"""Failures of a run's processes, and which of several is the cause: when one rank dies, the others
+fail over its silence."""
 
 from __future__ import annotations
 
@@ -8,8 +9,19 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-_ECHOES = ("connection closed by peer", "connection reset by peer", "broken pipe", "timed out waiting", "connectionreset",
-           "gloo", "nccl", "distbackenderror", "rendezvous", "sigterm", "childfailederror")
+_ECHOES = (
+    "connection closed by peer",
+    "connection reset by peer",
+    "broken pipe",
+    "timed out waiting",
+    "connectionreset",
+    "gloo",
+    "nccl",
+    "distbackenderror",
+    "rendezvous",
+    "sigterm",
+    "childfailederror",
+)
 _KILLED_HINT = {
     signal.SIGKILL: "killed from outside: out of memory (see the kernel's log), or by hand",
     signal.SIGSEGV: "crashed in native code",
@@ -17,7 +29,9 @@ _KILLED_HINT = {
 }
 
 
-TAIL_CHARACTERS = 1000  # of each of its last lines, so that they fit into a message to the other nodes
+TAIL_CHARACTERS = (
+    1000  # of each of its last lines, so that they fit into a message to the other nodes
+)
 
 
 @dataclass(frozen=True)
@@ -43,13 +57,24 @@ def failure_from(said: Any) -> Failure:
     if not isinstance(said, dict) or not isinstance(said.get("tail", ()), list | tuple):
         raise ValueError("a failure that has no parts")
     when, now = float(said.get("time", 0)), time.time()
-    return Failure(str(said.get("node")), str(said.get("what")), when if when <= now else now, int(said.get("code", 0)),
-                   tuple(map(str, said.get("tail", ()))))
+    return Failure(
+        str(said.get("node")),
+        str(said.get("what")),
+        when if when <= now else now,
+        int(said.get("code", 0)),
+        tuple(map(str, said.get("tail", ()))),
+    )
 
 
 def ending(label: str, code: int) -> str:
     """A wait status in words."""
-    name = "the launcher" if label == "node" else f"rank {label}" if label.isdigit() else f"ranks {label}"
+    name = (
+        "the launcher"
+        if label == "node"
+        else f"rank {label}"
+        if label.isdigit()
+        else f"ranks {label}"
+    )
     if code >= 0:
         return f"{name} ended with code {code}"
     try:

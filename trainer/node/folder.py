@@ -43,7 +43,8 @@ class NodeFolder:
             pass  # a full disk: they save what they can and are taken for interrupted
 
     def _write_over(self, facts: dict[str, Any]) -> None:
-        """On a full disk, in the place of what was said before; nobody may read half of it, so it is short."""
+        """On a full disk, in the place of what was said before; nobody may read half of it, so it
+        is short."""
         if facts.get("cause"):
             facts["cause"] = {**facts["cause"], "tail": []}
         try:
@@ -51,7 +52,8 @@ class NodeFolder:
                 out.write(json.dumps({"time": time.time(), **facts}))
                 out.truncate()
         except OSError:
-            pass  # then its silence has to speak: a keeper that is gone without a word is taken for lost
+            # Then its silence has to speak: a keeper that is gone without a word is taken for lost
+            pass
 
 
 def is_keeper(said: dict[str, Any]) -> bool:

@@ -1,8 +1,9 @@
-"""Following a run on one node: `python -m trainer.node.follow RUN-FOLDER HOST OFFSET [METRICS-OFFSET]`.
+"""Following a run on one node: `python -m trainer.node.follow RUN-FOLDER HOST OFFSET
+[METRICS-OFFSET]`.
 
-Writes one JSON line per thing seen (log text, metrics, the gate's result, what the keeper says) and renews the run's lease
-for every line it reads; the line `go` lets a run begin whose network was proved.
-It ends when the run has ended on this node, or when whoever follows is gone.
+Writes one JSON line per thing seen (log text, metrics, the gate's result, what the keeper says) and
+renews the run's lease for every line it reads; the line `go` lets a run begin whose network was
+proved. It ends when the run has ended on this node, or when whoever follows is gone.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def main() -> int:
     with selectors.DefaultSelector() as selector:
         selector.register(stdin, selectors.EVENT_READ)
         while True:
-            if selector.select(SOON_SECONDS if time.monotonic() - begun < SOON_FOR_SECONDS else LOOK_SECONDS):
+            if selector.select(
+                SOON_SECONDS if time.monotonic() - begun < SOON_FOR_SECONDS else LOOK_SECONDS
+            ):
                 data = os.read(stdin, 4096)
                 if not data:
                     return 0
@@ -43,7 +46,9 @@ def main() -> int:
             if time.monotonic() - spoken >= BEAT_SECONDS:
                 spoken = time.monotonic()
                 _say({"beat": 1})
-            keeper = folder.read_keeper()  # before the log: what it wrote last is then certainly read
+            keeper = (
+                folder.read_keeper()
+            )  # before the log: what it wrote last is then certainly read
             log = _pass_on("log", folder.log, log)
             if metrics >= 0:
                 metrics = _pass_on("metrics", folder.output / "metrics.jsonl", metrics)

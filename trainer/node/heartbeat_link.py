@@ -1,12 +1,15 @@
-"""The link between nodes: each node beats to the first one and hears back; silence means that the other is gone.
+"""The link between nodes: each node beats to the first one and hears back; silence means that the
+other is gone.
 
-The first node listens, the others call. Both prove that they hold the run's token before anything is parsed:
+The first node listens, the others call. Both prove that they hold the run's token before anything
+is parsed:
 
     first node   NONCE
     other node   NONCE MAC NAME
     first node   a sealed {"welcome": 1}
 
-After that every line is sealed: a MAC, a space, a JSON object. The first line that is not ends the connection, never the run.
+After that every line is sealed: a MAC, a space, a JSON object. The first line that is not ends the
+connection, never the run.
 """
 
 from __future__ import annotations
@@ -100,8 +103,15 @@ class Peer:
 class Centre:
     """The first node's side: who has called, what they said, who fell silent."""
 
-    def __init__(self, address: str, port: int, token: str, names: Collection[str], selector: selectors.BaseSelector,
-                 note: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        address: str,
+        port: int,
+        token: str,
+        names: Collection[str],
+        selector: selectors.BaseSelector,
+        note: Callable[[str], None],
+    ) -> None:
         self.token, self.names, self.selector, self.note = token, frozenset(names), selector, note
         self.listener = socket.create_server((address, port), backlog=256)
         self.listener.setblocking(False)
@@ -151,7 +161,9 @@ class Centre:
 
     def drop_the_silent(self) -> None:
         """Callers that have not said in time who they are."""
-        for peer in [each for each in self.strangers if time.monotonic() - each.heard > GREETING_SECONDS]:
+        for peer in [
+            each for each in self.strangers if time.monotonic() - each.heard > GREETING_SECONDS
+        ]:
             self._refuse(peer, f"it did not say who it is within {GREETING_SECONDS:g} s")
 
     def _greet(self, peer: Peer) -> None:
@@ -175,14 +187,21 @@ class Centre:
         if known not in self.names:
             return ""
         nonces = (peer.nonce, nonce)
-        peer.know(known, Seal(self.token, nonces, "from the first"), Seal(self.token, nonces, "to the first"))
+        peer.know(
+            known,
+            Seal(self.token, nonces, "from the first"),
+            Seal(self.token, nonces, "to the first"),
+        )
         return known
 
     def _refuse(self, peer: Peer, why: str) -> None:
         self.drop(peer)
         if peer.address not in self._noted and len(self._noted) < MOST_NOTES:
             self._noted.add(peer.address)
-            self.note(f"a connection from {peer.address} to the link port was refused: {why}; further ones are not listed")
+            self.note(
+                f"a connection from {peer.address} to the link port was refused: {why}; further"
+                " ones are not listed"
+            )
 
 
 def call(address: str, port: int, token: str, name: str) -> Peer | None:
@@ -194,7 +213,9 @@ def call(address: str, port: int, token: str, name: str) -> Peer | None:
         return None
     try:
         theirs, mine = _read_line(line, deadline), _nonce()
-        line.sendall(b"%b %b %b\n" % (mine, mac(token, b"node", theirs, mine, name.encode()), name.encode()))
+        line.sendall(
+            b"%b %b %b\n" % (mine, mac(token, b"node", theirs, mine, name.encode()), name.encode())
+        )
         nonces = (theirs, mine)
         hears = Seal(token, nonces, "from the first")
         if hears.opened(_read_line(line, deadline)) is None:

@@ -1,4 +1,5 @@
-"""What a node's processes print: read as it comes, each line marked with whose it is, kept in the node's log."""
+"""What a node's processes print: read as it comes, each line marked with whose it is, kept in the
+node's log."""
 
 from __future__ import annotations
 
@@ -19,10 +20,17 @@ _RANKED = re.compile(rb"^\[\d+\] ")  # a launcher may have marked its ranks' lin
 class Output:
     """The pipes of all processes, and the one log they go to."""
 
-    def __init__(self, log: Path, selector: selectors.BaseSelector, refused: Callable[[OSError], None]) -> None:
-        self.selector, self.refused = selector, refused  # called once, when the log cannot be written any more
+    def __init__(
+        self, log: Path, selector: selectors.BaseSelector, refused: Callable[[OSError], None]
+    ) -> None:
+        self.selector, self.refused = (
+            selector,
+            refused,
+        )  # called once, when the log cannot be written any more
         self.log: IO[bytes] = open(log, "ab", buffering=0)  # noqa: SIM115 (held as long as the process lives)
-        self.pipes: dict[int, tuple[str, bytearray]] = {}  # whose, and what came without its line's end
+        self.pipes: dict[
+            int, tuple[str, bytearray]
+        ] = {}  # whose, and what came without its line's end
         self.tail: collections.deque[str] = collections.deque(maxlen=TAIL_LINES)
         self.mute = False
 
@@ -71,6 +79,8 @@ class Output:
         try:
             self.log.write(line)
         except OSError as error:
-            if not self.mute:  # told once; what cannot be written down still goes to the other nodes
+            if (
+                not self.mute
+            ):  # told once; what cannot be written down still goes to the other nodes
                 self.mute = True
                 self.refused(error)

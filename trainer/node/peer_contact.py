@@ -1,6 +1,8 @@
-"""A node's contact with the others of its run: the first node hears all of them, the others hear the first one.
+"""A node's contact with the others of its run: the first node hears all of them, the others hear
+the first one.
 
-Whoever falls silent is lost: the first node says so of another, and another of the first one once its lease is over.
+Whoever falls silent is lost: the first node says so of another, and another of the first one once
+its lease is over.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ class Concerns:
 
 
 class Contact:
-    def __init__(self, told: dict[str, Any], token: str, selector: selectors.BaseSelector, concerns: Concerns) -> None:
+    def __init__(
+        self, told: dict[str, Any], token: str, selector: selectors.BaseSelector, concerns: Concerns
+    ) -> None:
         self.told, self.token, self.selector, self.concerns = told, token, selector, concerns
         self.host: str = told["host"]
         self.first: bool = told["node_rank"] == 0
@@ -43,8 +47,14 @@ class Contact:
 
     def open(self) -> None:
         if self.others:
-            self.centre = Centre(self.told["link"]["address"], self.told["link"]["port"], self.token, self.others, self.selector,
-                                 self.concerns.note)
+            self.centre = Centre(
+                self.told["link"]["address"],
+                self.told["link"]["port"],
+                self.token,
+                self.others,
+                self.selector,
+                self.concerns.note,
+            )
 
     @property
     def awaited(self) -> set[str]:
@@ -52,13 +62,16 @@ class Contact:
         return self.others - self.lost - self.ended
 
     def keep_up(self, busy: bool, running: bool) -> None:
-        """Called again and again; busy: our processes live, running: nothing went wrong and nobody asked to stop."""
+        """Called again and again; busy: our processes live, running: nothing went wrong and nobody
+        asked to stop."""
         if not self.first and not self.first_is_done and busy:
             self._reach_centre()
         if time.monotonic() - self.beaten >= BEAT_SECONDS:
             self.beaten = time.monotonic()
             if self.centre:
-                self.centre.tell({"beat": 1, **({"finished": True} if running and not busy else {})})
+                self.centre.tell(
+                    {"beat": 1, **({"finished": True} if running and not busy else {})}
+                )
             if self.line:
                 self.line.send({"beat": 1})
         if self.centre:
@@ -72,7 +85,9 @@ class Contact:
                 self._take(peer, message)
         except (ValueError, TypeError, OverflowError) as error:
             peer.open = False
-            self.concerns.note(f"{peer.name} said what is no message of a run ({error}): its connection is closed")
+            self.concerns.note(
+                f"{peer.name} said what is no message of a run ({error}): its connection is closed"
+            )
             if self.centre:
                 self.centre.drop(peer)
         if peer is self.line and not peer.open:
@@ -110,7 +125,9 @@ class Contact:
         if self.line and not self.line.open:
             self._hang_up()
         if self.line is None:
-            self.line = call(self.told["link"]["address"], self.told["link"]["port"], self.token, self.host)
+            self.line = call(
+                self.told["link"]["address"], self.told["link"]["port"], self.token, self.host
+            )
             if self.line:
                 self.selector.register(self.line.line, selectors.EVENT_READ, self.line)
                 self.renewed = time.monotonic()
@@ -156,7 +173,9 @@ class Contact:
         if not self.told["elastic_min"] or left < self.told["elastic_min"]:
             self.concerns.fail(Failure(name, how, time.time(), -signal.SIGKILL))
             return
-        self.concerns.note(f"{name} {how}; the run goes on with {left} of {1 + len(self.others)} nodes")
+        self.concerns.note(
+            f"{name} {how}; the run goes on with {left} of {1 + len(self.others)} nodes"
+        )
         self.concerns.changed()
         peer = self.centre.peers.get(name) if self.centre else None
         if self.centre and peer:

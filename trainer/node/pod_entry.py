@@ -1,5 +1,6 @@
-"""A pod's start: its code is unpacked, the pod at which all meet is awaited, then torchrun takes over with the words given here.
-After --alone, Python takes over instead, for what one pod does by itself; after --over-ssh, one whose ranks are started over SSH.
+"""A pod's start: its code is unpacked, the pod at which all meet is awaited, then torchrun takes
+over with the words given here. After --alone, Python takes over instead, for what one pod does by
+itself; after --over-ssh, one whose ranks are started over SSH.
 
 It travels as a file of its own and runs before anything else is there: standard library only.
 
@@ -24,7 +25,9 @@ _INTERFACES = ("GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "
 
 def main(words: list[str]) -> int:
     folder = tempfile.mkdtemp(prefix="playrunner-")
-    environment = _with_interfaces({**os.environ, **_code(folder), "TRAINER_NODE": os.path.join(folder, "node")})
+    environment = _with_interfaces(
+        {**os.environ, **_code(folder), "TRAINER_NODE": os.path.join(folder, "node")}
+    )
     os.makedirs(environment["TRAINER_NODE"])
     if words[:1] == ["--over-ssh"]:
         words = ["--alone", "-m", "trainer.node.pod_ssh_entry", *words[1:]]
@@ -36,11 +39,19 @@ def main(words: list[str]) -> int:
     if endpoint and not first and not reached(endpoint):
         return 69
     if backend == "c10d":
-        # Torch would compare names and addresses to find out whether it is the host; here it is known.
+        # Torch would compare names and addresses to find out whether it is the host; here it is
+        # known.
         words = _added(words, "rdzv_conf", f"is_host={int(first)}")
     if os.environ.get("POD_IP"):
         words = [f"--local_addr={os.environ['POD_IP']}", *words]
-    program = [*os.environ.get("TRAINER_WITHIN", "").split(), sys.executable, "-u", "-m", "trainer.torchrun", *words]
+    program = [
+        *os.environ.get("TRAINER_WITHIN", "").split(),
+        sys.executable,
+        "-u",
+        "-m",
+        "trainer.torchrun",
+        *words,
+    ]
     sys.stdout.flush()
     os.execvpe(program[0], program, environment)
 
@@ -55,7 +66,8 @@ def _code(folder: str) -> dict[str, str]:
 
 
 def _with_interfaces(environment: dict[str, str]) -> dict[str, str]:
-    """Interfaces that this pod does not have are left to torch, which then takes that of the pod's address."""
+    """Interfaces that this pod does not have are left to torch, which then takes that of the pod's
+    address."""
     there = {name for _, name in socket.if_nameindex()}
     found = dict(environment)
     for variable in _INTERFACES:
@@ -65,13 +77,17 @@ def _with_interfaces(environment: dict[str, str]) -> dict[str, str]:
         if found.get("POD_IP", "").startswith("127."):
             found[variable] = found[variable].replace(interface, "lo")
             continue
-        print(f"pod: {variable}={found.pop(variable)}, and there is no such interface here ({', '.join(sorted(there))});"
-              " it is not used", flush=True)
+        print(
+            f"pod: {variable}={found.pop(variable)}, and there is no such interface here"
+            f" ({', '.join(sorted(there))}); it is not used",
+            flush=True,
+        )
     return found
 
 
 def reached(endpoint: str) -> bool:
-    """Until the pod at which all meet answers: its name comes with it, and it listens only once it runs."""
+    """Until the pod at which all meet answers: its name comes with it, and it listens only once it
+    runs."""
     host, _, port = endpoint.rpartition(":")
     started = said = time.monotonic()
     while True:
@@ -92,7 +108,11 @@ def reached(endpoint: str) -> bool:
 
 def _last(words: list[str], flag: str) -> str:
     """Of two flags the later one counts: an operator may have put its own before ours."""
-    found = [word.partition("=")[2] for word in words if word.lstrip("-").replace("-", "_").startswith(f"{flag}=")]
+    found = [
+        word.partition("=")[2]
+        for word in words
+        if word.lstrip("-").replace("-", "_").startswith(f"{flag}=")
+    ]
     return found[-1] if found else ""
 
 

@@ -1,8 +1,10 @@
-"""A pod of a run whose ranks are started over SSH, as DeepSpeed does: `python -m trainer.node.pod_ssh_entry --name RUN ... -m trainer ...`.
+"""A pod of a run whose ranks are started over SSH, as DeepSpeed does: `python -m
+trainer.node.pod_ssh_entry --name RUN ... -m trainer ...`.
 
-Every pod runs an sshd (node/daemon.py) by which the run's key starts this pod's ranks (node/ranks.py) and does nothing else. The
-first pod writes the hostfile, waits until all pods answer, starts the ranks everywhere, itself included, and ends all when one
-fails; its log has every rank's lines. When all are done it tells the others to go. Standard library only.
+Every pod runs an sshd (node/daemon.py) by which the run's key starts this pod's ranks
+(node/ranks.py) and does nothing else. The first pod writes the hostfile, waits until all pods
+answer, starts the ranks everywhere, itself included, and ends all when one fails; its log has every
+rank's lines. When all are done it tells the others to go. Standard library only.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from trainer.node.ranks import OVER, START, TICK_SECONDS, pump
 
 ASKED_TO_GO = 143
 NOT_THERE = 69
-LAST_SECONDS = 30.0  # for ranks elsewhere to end once one has failed; a connection that is cut is noticed as soon
+# For ranks elsewhere to end once one has failed; a connection that is cut is noticed as soon
+LAST_SECONDS = 30.0
 
 PARTING_SECONDS = 1.0  # sshd tells how a session ended after that has ended
 
@@ -37,15 +40,24 @@ def main(words: list[str]) -> int:
     options = _parser().parse_args(words[:at])
     folder = Path(tempfile.mkdtemp(prefix="playrunner-ssh-"))
     node = int(os.environ.get("JOB_COMPLETION_INDEX") or 0)
-    told = {"node": node, "nodes": options.nodes, "slots": options.slots, "port": options.port, "words": words[at:],
-            "mark": f"{options.name}/{node}", "folder": os.getcwd(),
-            "environment": dict(os.environ)}
+    told = {
+        "node": node,
+        "nodes": options.nodes,
+        "slots": options.slots,
+        "port": options.port,
+        "words": words[at:],
+        "mark": f"{options.name}/{node}",
+        "folder": os.getcwd(),
+        "environment": dict(os.environ),
+    }
     daemon = Daemon(folder, options.name)
     try:
         daemon.take(Path(options.keys))
         write(folder / START, json.dumps(told))
         listening = daemon.start(os.environ["POD_IP"], _opened(folder, str(told["mark"])))
-        return Pod(daemon, listening, told).run([host(options.name, each) for each in range(options.nodes)])
+        return Pod(daemon, listening, told).run(
+            [host(options.name, each) for each in range(options.nodes)]
+        )
     except NoDaemon as error:
         print(f"over_ssh: {error}", flush=True)
         return NOT_THERE
@@ -59,7 +71,9 @@ def host(name: str, node: int) -> str:
 class Pod:
     """One pod of the run, from its sshd's start to the end of its ranks."""
 
-    def __init__(self, daemon: Daemon, listening: subprocess.Popen[bytes], told: dict[str, Any]) -> None:
+    def __init__(
+        self, daemon: Daemon, listening: subprocess.Popen[bytes], told: dict[str, Any]
+    ) -> None:
         self.daemon, self.listening, self.told = daemon, listening, told
         self.asked = self.started = False
         signal.signal(signal.SIGTERM, self._ask)
@@ -73,7 +87,8 @@ class Pod:
             self.listening.wait()
 
     def _attend(self) -> int:
-        """Until the first pod says that it is over; that one starts the ranks, and may come back for more."""
+        """Until the first pod says that it is over; that one starts the ranks, and may come back
+        for more."""
         while not (self.daemon.folder / OVER).exists():
             if self.listening.poll() is not None:
                 print(f"over_ssh: sshd ended with code {self.listening.returncode}", flush=True)
@@ -104,9 +119,12 @@ class Pod:
         return 0 if all(heard) else NOT_THERE
 
     def _let_go(self, host: str) -> bool:
-        """Tell a pod that the run is over; one that no longer listens has heard it, whatever ssh says of its last words."""
+        """Tell a pod that the run is over; one that no longer listens has heard it, whatever ssh
+        says of its last words."""
         deadline = time.monotonic() + LAST_SECONDS
-        while subprocess.run(self.daemon.call(host, "end"), check=False, stdin=subprocess.DEVNULL).returncode:
+        while subprocess.run(
+            self.daemon.call(host, "end"), check=False, stdin=subprocess.DEVNULL
+        ).returncode:
             if not listens(host):
                 return True
             if time.monotonic() > deadline:
@@ -117,15 +135,22 @@ class Pod:
 
     def _called(self, host: str) -> subprocess.Popen[bytes]:
         asking = self.daemon.call(host, f"ranks {os.environ['POD_IP']}")
-        return subprocess.Popen(asking, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                start_new_session=True)
+        return subprocess.Popen(
+            asking,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
 
     def _ask(self, *_: object) -> None:
         """The trainer saves when it is asked to end, and so do the ranks it tells of it."""
         self.asked = True
         if not self.started and not self.told["node"]:
             raise SystemExit(ASKED_TO_GO)  # it only waits for the others
-        processes.signal_all(processes.ranks_among(processes.marked(self.told["mark"])), signal.SIGTERM)
+        processes.signal_all(
+            processes.ranks_among(processes.marked(self.told["mark"])), signal.SIGTERM
+        )
 
 
 def listens(host: str) -> bool:
@@ -137,7 +162,8 @@ def listens(host: str) -> bool:
 
 
 def _all_ended(calls: dict[str, subprocess.Popen[bytes]]) -> int:
-    """The code of the first that failed, once none is left; that one ends the others by letting go of them."""
+    """The code of the first that failed, once none is left; that one ends the others by letting go
+    of them."""
     failed, deadline = 0, float("inf")
     going = dict(calls)
     while going:
@@ -149,7 +175,10 @@ def _all_ended(calls: dict[str, subprocess.Popen[bytes]]) -> int:
                 continue
             del going[name]
             if code and not failed:
-                failed, deadline = (code if code > 0 else 128 - code), time.monotonic() + LAST_SECONDS
+                failed, deadline = (
+                    (code if code > 0 else 128 - code),
+                    time.monotonic() + LAST_SECONDS,
+                )
                 why = "the connection was lost" if code == 255 else f"ended with code {code}"
                 print(f"over_ssh: {name}: {why}; the ranks on all pods are ended", flush=True)
                 for other in going.values():
@@ -171,7 +200,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--name", required=True, help="of the run's Job and Service")
     parser.add_argument("--nodes", type=int, required=True, help="how many pods")
     parser.add_argument("--slots", type=int, required=True, help="ranks in each")
-    parser.add_argument("--port", type=int, required=True, help="where ranks meet, on the first pod")
+    parser.add_argument(
+        "--port", type=int, required=True, help="where ranks meet, on the first pod"
+    )
     parser.add_argument("--keys", required=True, help="the folder of the run's keys")
     return parser
 

@@ -1,7 +1,9 @@
-"""A pod's own sshd and the way to the others': the run's keys and nothing else, on the pod's address and an unprivileged port.
+"""A pod's own sshd and the way to the others': the run's keys and nothing else, on the pod's
+address and an unprivileged port.
 
-The keys are those of one run and come in a Secret: `key` opens every pod of it, `host_key` is what all of them show, and both
-halves that may be known are beside them (.pub). What the key opens is one command.
+The keys are those of one run and come in a Secret: `key` opens every pod of it, `host_key` is what
+all of them show, and both halves that may be known are beside them (.pub). What the key opens is
+one command.
 """
 
 from __future__ import annotations
@@ -44,14 +46,19 @@ class Daemon:
         """`command` is all that the key opens."""
         program, settings = _program("sshd"), self.folder / "sshd_config"
         write(settings, _settings(self.folder, address, command))
-        tried = subprocess.run([program, "-t", "-f", str(settings)], check=False, capture_output=True, text=True)
+        tried = subprocess.run(
+            [program, "-t", "-f", str(settings)], check=False, capture_output=True, text=True
+        )
         needed = _PRIVATE_FOLDER.search(tried.stderr)
         if needed and os.geteuid() == 0:
             Path(needed[1]).mkdir(parents=True, exist_ok=True, mode=0o755)
         elif tried.returncode:
             raise NoDaemon(f"sshd does not accept its settings: {tried.stderr.strip()}")
-        return subprocess.Popen([program, "-D", "-e", "-f", str(settings)], stdin=subprocess.DEVNULL,
-                                preexec_fn=processes.end_with_parent)
+        return subprocess.Popen(
+            [program, "-D", "-e", "-f", str(settings)],
+            stdin=subprocess.DEVNULL,
+            preexec_fn=processes.end_with_parent,
+        )
 
     def call(self, host: str, word: str) -> list[str]:
         """The command line that asks another pod for something."""
@@ -66,34 +73,73 @@ def write(path: Path, text: str) -> None:
 
 
 def _settings(folder: Path, address: str, command: list[str]) -> str:
-    lines = [f"ListenAddress {address}:{PORT}", f"HostKey {folder}/host_key", f"AuthorizedKeysFile {folder}/key.pub",
-             f"AllowUsers {_user()}", "PermitRootLogin prohibit-password", "PubkeyAuthentication yes",
-             "PasswordAuthentication no", "KbdInteractiveAuthentication no", "UsePAM no", "UseDNS no", "PidFile none",
-             "DisableForwarding yes", "PermitTTY no", "PermitUserRC no", "ClientAliveInterval 5", "ClientAliveCountMax 6",
-             "LogLevel FATAL",  # who only looks whether it listens is an error to it
-             # The folder is ours alone; sshd would look at /tmp above it, which everybody may write to.
-             "StrictModes no", f"ForceCommand exec {shlex.join(command)}"]
+    lines = [
+        f"ListenAddress {address}:{PORT}",
+        f"HostKey {folder}/host_key",
+        f"AuthorizedKeysFile {folder}/key.pub",
+        f"AllowUsers {_user()}",
+        "PermitRootLogin prohibit-password",
+        "PubkeyAuthentication yes",
+        "PasswordAuthentication no",
+        "KbdInteractiveAuthentication no",
+        "UsePAM no",
+        "UseDNS no",
+        "PidFile none",
+        "DisableForwarding yes",
+        "PermitTTY no",
+        "PermitUserRC no",
+        "ClientAliveInterval 5",
+        "ClientAliveCountMax 6",
+        "LogLevel FATAL",  # who only looks whether it listens is an error to it
+        # The folder is ours alone; sshd would look at /tmp above it, which everybody may write to.
+        "StrictModes no",
+        f"ForceCommand exec {shlex.join(command)}",
+    ]
     return "\n".join([*lines, ""])
 
 
 def _way(folder: Path, run: str) -> str:
-    lines = ["Host *", f"User {_user()}", f"Port {PORT}", f"IdentityFile {folder}/key", "IdentitiesOnly yes", "BatchMode yes",
-             f"HostKeyAlias {run}", "StrictHostKeyChecking yes", f"UserKnownHostsFile {folder}/known_hosts",
-             "GlobalKnownHostsFile /dev/null", "ConnectTimeout 30", "ServerAliveInterval 5", "ServerAliveCountMax 6",
-             "LogLevel ERROR"]
+    lines = [
+        "Host *",
+        f"User {_user()}",
+        f"Port {PORT}",
+        f"IdentityFile {folder}/key",
+        "IdentitiesOnly yes",
+        "BatchMode yes",
+        f"HostKeyAlias {run}",
+        "StrictHostKeyChecking yes",
+        f"UserKnownHostsFile {folder}/known_hosts",
+        "GlobalKnownHostsFile /dev/null",
+        "ConnectTimeout 30",
+        "ServerAliveInterval 5",
+        "ServerAliveCountMax 6",
+        "LogLevel ERROR",
+    ]
     return "\n".join([*lines, ""])
 
 
 def _program(name: str) -> str:
-    found = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/bin", "/usr/sbin", "/usr/local/sbin"]))
+    found = shutil.which(
+        name,
+        path=os.pathsep.join(
+            [os.environ.get("PATH", ""), "/usr/bin", "/usr/sbin", "/usr/local/sbin"]
+        ),
+    )
     if not found:
-        raise NoDaemon(f"there is no {name} in this image: install openssh-server and openssh-client in it, or launch with"
-                       " --launcher job, which needs neither")
-    return os.path.abspath(found)  # sshd starts itself anew for each connection and wants to know from where
+        raise NoDaemon(
+            f"there is no {name} in this image: install openssh-server and openssh-client in it, or"
+            " launch with --launcher job, which needs neither"
+        )
+    return os.path.abspath(
+        found
+    )  # sshd starts itself anew for each connection and wants to know from where
 
 
 def _user() -> str:
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
-        raise NoDaemon(f"user {os.geteuid()} has no name in the image's /etc/passwd, and sshd lets in named users only") from None
+        raise NoDaemon(
+            f"user {os.geteuid()} has no name in the image's /etc/passwd, and sshd lets in named"
+            " users only"
+        ) from None

@@ -1,4 +1,5 @@
-"""The processes of a run on this node: told from strangers by a mark in their environment, found wherever they went."""
+"""The processes of a run on this node: told from strangers by a mark in their environment, found
+wherever they went."""
 
 from __future__ import annotations
 
@@ -15,12 +16,14 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def adopt_orphans() -> None:
-    """Processes whose parent ended become ours, so that they can be found and their end is seen (Linux)."""
+    """Processes whose parent ended become ours, so that they can be found and their end is seen
+    (Linux)."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def end_with_parent() -> None:
-    """Called in a child: should the keeper be killed outright, its processes are asked to end too (Linux)."""
+    """Called in a child: should the keeper be killed outright, its processes are asked to end too
+    (Linux)."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
@@ -35,7 +38,11 @@ def marked(mark: str) -> set[int]:
 
 def ranks_among(pids: Iterable[int]) -> set[int]:
     """Those that train: a launcher has no RANK of its own, what it starts has."""
-    return {pid for pid in pids if any(entry.startswith(b"RANK=") for entry in _environment(_PROC / str(pid)))}
+    return {
+        pid
+        for pid in pids
+        if any(entry.startswith(b"RANK=") for entry in _environment(_PROC / str(pid)))
+    }
 
 
 def signal_all(pids: Iterable[int], how: signal.Signals) -> None:
@@ -60,7 +67,8 @@ def end_all(mark: str, patience: float) -> int:
 
 
 def start_time(pid: int) -> str:
-    """When a process started, in the kernel's ticks: a pid with another start time is another process."""
+    """When a process started, in the kernel's ticks: a pid with another start time is another
+    process."""
     try:
         text = (_PROC / str(pid) / "stat").read_text(errors="replace")
     except OSError:

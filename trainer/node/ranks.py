@@ -1,8 +1,9 @@
-"""`python -m trainer.node.ranks FOLDER`: the one command that a pod's sshd runs for the run's key, whatever is asked for.
+"""`python -m trainer.node.ranks FOLDER`: the one command that a pod's sshd runs for the run's key,
+whatever is asked for.
 
-`ranks ADDRESS` starts this pod's ranks, which meet there, and stays until they have ended; when whoever asked is gone, so are
-they. `end` tells the pod that the run is over. FOLDER/start.json says what to run and as whom, since an SSH session has no
-environment of its own.
+`ranks ADDRESS` starts this pod's ranks, which meet there, and stays until they have ended; when
+whoever asked is gone, so are they. `end` tells the pod that the run is over. FOLDER/start.json says
+what to run and as whom, since an SSH session has no environment of its own.
 """
 
 from __future__ import annotations
@@ -45,7 +46,11 @@ def run(told: Mapping[str, Any]) -> int:
     let_go = threading.Event()
     threading.Thread(target=_listen, args=(let_go,), daemon=True).start()
     ranks = [_started(told, local) for local in range(told["slots"])]
-    pumps = [pump(rank.stdout, f"[{told['node'] * told['slots'] + local}] ") for local, rank in enumerate(ranks) if rank.stdout]
+    pumps = [
+        pump(rank.stdout, f"[{told['node'] * told['slots'] + local}] ")
+        for local, rank in enumerate(ranks)
+        if rank.stdout
+    ]
     while True:
         codes = [rank.poll() for rank in ranks]
         bad = [code for code in codes if code]
@@ -61,14 +66,24 @@ def run(told: Mapping[str, Any]) -> int:
 def place(told: Mapping[str, Any], local: int) -> dict[str, str]:
     """Who a rank is among all, in the words of DeepSpeed's launcher and of torch."""
     slots, node, nodes = told["slots"], told["node"], told["nodes"]
-    said = {"RANK": node * slots + local, "LOCAL_RANK": local, "WORLD_SIZE": nodes * slots, "LOCAL_WORLD_SIZE": slots,
-            "LOCAL_SIZE": slots, "GROUP_RANK": node, "CROSS_RANK": node, "CROSS_SIZE": nodes,
-            "MASTER_ADDR": told["master"], "MASTER_PORT": told["port"]}
+    said = {
+        "RANK": node * slots + local,
+        "LOCAL_RANK": local,
+        "WORLD_SIZE": nodes * slots,
+        "LOCAL_WORLD_SIZE": slots,
+        "LOCAL_SIZE": slots,
+        "GROUP_RANK": node,
+        "CROSS_RANK": node,
+        "CROSS_SIZE": nodes,
+        "MASTER_ADDR": told["master"],
+        "MASTER_PORT": told["port"],
+    }
     return {name: str(value) for name, value in said.items()}
 
 
 def pump(pipe: IO[bytes], prefix: str = "") -> threading.Thread:
     """Its lines to our own output, each whole."""
+
     def pour() -> None:
         for line in pipe:
             try:
@@ -76,7 +91,8 @@ def pump(pipe: IO[bytes], prefix: str = "") -> threading.Thread:
                     sys.stdout.buffer.write(prefix.encode() + line.rstrip(b"\n") + b"\n")
                     sys.stdout.buffer.flush()
             except OSError:
-                pass  # nobody hears it any more; it is read on, so that whoever speaks does not wait
+                # Nobody hears it any more; it is read on, so that whoever speaks does not wait
+                pass
 
     thread = threading.Thread(target=pour, daemon=True)
     thread.start()
@@ -85,9 +101,16 @@ def pump(pipe: IO[bytes], prefix: str = "") -> threading.Thread:
 
 def _started(told: Mapping[str, Any], local: int) -> subprocess.Popen[bytes]:
     environment = {**told["environment"], **place(told, local), processes.MARK: told["mark"]}
-    return subprocess.Popen([sys.executable, "-u", *told["words"]], env=environment, cwd=told["folder"], stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-                            preexec_fn=processes.end_with_parent)
+    return subprocess.Popen(
+        [sys.executable, "-u", *told["words"]],
+        env=environment,
+        cwd=told["folder"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        preexec_fn=processes.end_with_parent,
+    )
 
 
 def _listen(let_go: threading.Event) -> None:

@@ -1,4 +1,5 @@
-"""Lines that prove who wrote them: each carries a MAC made with the run's token, and is checked before it is parsed."""
+"""Lines that prove who wrote them: each carries a MAC made with the run's token, and is checked
+before it is parsed."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ MAC_BYTES = 64  # of a MAC, in hexadecimal
 
 
 class Seal:
-    """One direction of one connection. Lines are numbered, so that none can be changed, repeated or left out unnoticed."""
+    """One direction of one connection. Lines are numbered, so that none can be changed, repeated or
+    left out unnoticed."""
 
     def __init__(self, token: str, nonces: tuple[bytes, bytes], direction: str) -> None:
         self._key = hashlib.sha256(mac(token, *nonces, direction.encode())).digest()
@@ -21,12 +23,16 @@ class Seal:
 
     def opened(self, line: bytes) -> bytes | None:
         """What the next line says; None when it is not from the other end of this connection."""
-        text = line[MAC_BYTES + 1:]
-        return text if same(line[:MAC_BYTES + 1], self._next(text) + b" ") else None
+        text = line[MAC_BYTES + 1 :]
+        return text if same(line[: MAC_BYTES + 1], self._next(text) + b" ") else None
 
     def _next(self, text: bytes) -> bytes:
         self._number += 1
-        return hmac.new(self._key, b"%d %b" % (self._number, text), hashlib.sha256).hexdigest().encode()
+        return (
+            hmac.new(self._key, b"%d %b" % (self._number, text), hashlib.sha256)
+            .hexdigest()
+            .encode()
+        )
 
 
 def mac(token: str, *parts: bytes) -> bytes:

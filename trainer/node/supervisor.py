@@ -1,7 +1,9 @@
-"""The keeper of a run on one node: starts its processes, writes down what they say, and sees to it that none outlives the run.
+"""The keeper of a run on one node: starts its processes, writes down what they say, and sees to it
+that none outlives the run.
 
-`python -m trainer.node.supervisor RUN-FOLDER HOST`. A run goes on only as long as somebody renews its lease: the nodes hear from the
-first node, the first node from the controller (or from nobody, when the run was detached). The first failure ends all nodes.
+`python -m trainer.node.supervisor RUN-FOLDER HOST`. A run goes on only as long as somebody renews
+its lease: the nodes hear from the first node, the first node from the controller (or from nobody,
+when the run was detached). The first failure ends all nodes.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ from trainer.node.output import Output
 from trainer.node.peer_contact import Concerns, Contact
 
 TICK_SECONDS = 0.2
-SETTLE_SECONDS = 1.0  # failures come in bursts; the one that explains the others may be told a little later
+SETTLE_SECONDS = (
+    1.0  # failures come in bursts; the one that explains the others may be told a little later
+)
 FAILED_GRACE_SECONDS = 3.0  # ranks that wait for a dead one cannot save anything
 
 
@@ -36,16 +40,30 @@ class Keeper:
         self.mark = f"{told['run_id']}/{self.host}"
         self.selector = selectors.DefaultSelector()
         self.output = Output(folder.log, self.selector, self._log_refused)
-        self.contact = Contact(told, Path(told["token"]).read_text().strip(), self.selector, Concerns(
-            note=self.output.note, fail=self._fail, stop=self._stop_as_told, changed=self._say, shake_off=self._shake_off))
+        self.contact = Contact(
+            told,
+            Path(told["token"]).read_text().strip(),
+            self.selector,
+            Concerns(
+                note=self.output.note,
+                fail=self._fail,
+                stop=self._stop_as_told,
+                changed=self._say,
+                shake_off=self._shake_off,
+            ),
+        )
         self.running: dict[int, str] = {}  # pid to label
-        self.children: list[subprocess.Popen[bytes]] = []  # held: one that is let go reaps its process before we see the end
+        self.children: list[
+            subprocess.Popen[bytes]
+        ] = []  # held: one that is let go reaps its process before we see the end
         self.failures: list[Failure] = []
         self.state, self.reason, self.asked = "running", "", False
         self.deadline = 0.0
         self.lease, self.renewed = 0, time.monotonic()
         sees = set(told.get("sees") or ())
-        self.apart = bool(sees) and sees != set(told["nodes"])  # not all nodes share the run's folder
+        self.apart = bool(sees) and sees != set(
+            told["nodes"]
+        )  # not all nodes share the run's folder
         self.kills = False  # what is left here is being killed, which is no failure of its own
 
     def keep(self) -> int:
@@ -79,21 +97,41 @@ class Keeper:
         if state == "stopping":
             self.folder.say_stop()
         everything = processes.marked(self.mark)
-        # The trainer saves when it is asked to end; its launcher, asked too, would not give it the time. The ranks of a node that
-        # leaves an elastic run are not asked: all the others would save and end with them.
-        self.kills = bool(state == "failing" and self.told["elastic_min"] and not self.contact.first)
-        processes.signal_all(processes.ranks_among(everything) or everything, signal.SIGKILL if self.kills else signal.SIGTERM)
+        # The trainer saves when it is asked to end; its launcher, asked too, would not give it the
+        # time. The ranks of a node that leaves an elastic run are not asked: all the others would
+        # save and end with them.
+        self.kills = bool(
+            state == "failing" and self.told["elastic_min"] and not self.contact.first
+        )
+        processes.signal_all(
+            processes.ranks_among(everything) or everything,
+            signal.SIGKILL if self.kills else signal.SIGTERM,
+        )
         self._say()
 
     # --- processes
 
     def _start(self, command: dict[str, Any]) -> None:
         given = read_json(Path(self.told["environment"]))
-        environment = {**os.environ, **given, **command["environment"], processes.MARK: self.mark,
-                       "TRAINER_NODE": str(self.folder.path), "TRAINER_TOKEN": self.told["token"], **self._folder_words()}
-        process = subprocess.Popen(command["argv"], cwd=self.folder.run, env=environment, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-                                   preexec_fn=processes.end_with_parent)
+        environment = {
+            **os.environ,
+            **given,
+            **command["environment"],
+            processes.MARK: self.mark,
+            "TRAINER_NODE": str(self.folder.path),
+            "TRAINER_TOKEN": self.told["token"],
+            **self._folder_words(),
+        }
+        process = subprocess.Popen(
+            command["argv"],
+            cwd=self.folder.run,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=processes.end_with_parent,
+        )
         self.children.append(process)
         self.running[process.pid] = command["label"]
         self.output.add(process.stdout, command["label"])
@@ -107,7 +145,9 @@ class Keeper:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                for gone, name in list(self.running.items()):  # nobody may reap them but us; should it happen, it is an end too
+                for gone, name in list(
+                    self.running.items()
+                ):  # nobody may reap them but us; should it happen, it is an end too
                     del self.running[gone]
                     self._ended(name, -signal.SIGKILL)
                 return
@@ -120,7 +160,9 @@ class Keeper:
 
     def _ended(self, label: str, code: int) -> None:
         if code and not (self.kills and code == -signal.SIGKILL):
-            self._fail(Failure(self.host, ending(label, code), time.time(), code, tuple(self.output.tail)))
+            self._fail(
+                Failure(self.host, ending(label, code), time.time(), code, tuple(self.output.tail))
+            )
         if not self.running and self.state == "running":
             self.output.note("this node is done")
 
@@ -154,8 +196,8 @@ class Keeper:
             self.stop(reason, self.told["grace_seconds"])
 
     def _shake_off(self) -> None:
-        """Ranks in the middle of a sum wait for a lost one's share for as long as the network lets them; the launcher starts
-        new ones in their place, which find each other anew."""
+        """Ranks in the middle of a sum wait for a lost one's share for as long as the network lets
+        them; the launcher starts new ones in their place, which find each other anew."""
         ranks = processes.ranks_among(processes.marked(self.mark)) - set(self.running)
         processes.signal_all(ranks, signal.SIGKILL)
 
@@ -168,12 +210,22 @@ class Keeper:
             self.lease, self.renewed = touched, time.monotonic()
         patience = self.told["lease_seconds"]
         if time.monotonic() - self.renewed > patience:
-            self._fail(Failure(self.host, f"the controller has not been heard from for {patience:g} s", time.time()))
+            self._fail(
+                Failure(
+                    self.host,
+                    f"the controller has not been heard from for {patience:g} s",
+                    time.time(),
+                )
+            )
 
     # --- the end
 
     def _enforce(self) -> None:
-        if self.deadline and time.monotonic() > self.deadline and (self.running or processes.marked(self.mark)):
+        if (
+            self.deadline
+            and time.monotonic() > self.deadline
+            and (self.running or processes.marked(self.mark))
+        ):
             self.output.note("not all ended in time: killing them")
             self.kills = True
             processes.end_all(self.mark, 0)
@@ -203,9 +255,20 @@ class Keeper:
         found = cause(self.failures)
         state = {"failing": "stopping"}.get(self.state, self.state)
         self.folder.write_keeper(
-            run_id=self.told["run_id"], host=self.host, state=state, reason=self.reason, pid=pid, boot=processes.boot_id(),
-            started=processes.start_time(pid), machine=socket.gethostname(), processes=self.running, mark=self.mark,
-            apart=self.apart, lost=sorted(self.contact.lost), cause=found.plain() if found else None)
+            run_id=self.told["run_id"],
+            host=self.host,
+            state=state,
+            reason=self.reason,
+            pid=pid,
+            boot=processes.boot_id(),
+            started=processes.start_time(pid),
+            machine=socket.gethostname(),
+            processes=self.running,
+            mark=self.mark,
+            apart=self.apart,
+            lost=sorted(self.contact.lost),
+            cause=found.plain() if found else None,
+        )
 
     def _listen_for_signals(self) -> None:
         reader, writer = os.pipe()
@@ -227,7 +290,11 @@ def main() -> int:
     try:
         return keeper.keep()
     finally:
-        if keeper.state not in ("finished", "stopped", "failed"):  # the keeper itself broke: nothing that it started is left
+        if keeper.state not in (
+            "finished",
+            "stopped",
+            "failed",
+        ):  # the keeper itself broke: nothing that it started is left
             processes.end_all(keeper.mark, 0)
 
 

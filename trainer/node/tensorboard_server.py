@@ -1,8 +1,9 @@
 """TensorBoard of one run, on the node: `python -m trainer.node.tensorboard_server OUTPUT-FOLDER`.
 
-Says `{"port": N}` once it serves on loopback, and ends when its input does. A run that wrote no event files is shown all the
-same: they are made from its metrics, in a folder that is gone afterwards. Unlike its neighbours it needs more than the standard
-library: tensorboard, which this interpreter must have.
+Says `{"port": N}` once it serves on loopback, and ends when its input does. A run that wrote no
+event files is shown all the same: they are made from its metrics, in a folder that is gone
+afterwards. Unlike its neighbours it needs more than the standard library: tensorboard, which this
+interpreter must have.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ def main() -> int:
     try:
         from tensorboard import program
     except ImportError as error:
-        return _refuse(f"no tensorboard there ({error}); install it with: {sys.executable} -m pip install tensorboard")
+        return _refuse(
+            f"no tensorboard there ({error}); install it with: {sys.executable} -m pip install"
+            " tensorboard"
+        )
     written = any(output.glob("tensorboard/**/*tfevents*"))
     if not written and not (output / "metrics.jsonl").exists():
         return _refuse(f"{output} has no metrics yet; has the run taken a step?")
@@ -32,8 +36,21 @@ def main() -> int:
         events = None if written else Events(output / "metrics.jsonl", Path(scratch))
         board = program.TensorBoard()
         folder = output / "tensorboard" if written else Path(scratch)
-        board.configure(argv=["tensorboard", "--logdir", str(folder), "--host", "127.0.0.1", "--port", "0",
-                              "--load_fast", "false", "--reload_interval", "5"])
+        board.configure(
+            argv=[
+                "tensorboard",
+                "--logdir",
+                str(folder),
+                "--host",
+                "127.0.0.1",
+                "--port",
+                "0",
+                "--load_fast",
+                "false",
+                "--reload_interval",
+                "5",
+            ]
+        )
         port = int(board.launch().rstrip("/").rpartition(":")[2])
         _say({"port": port, "folder": str(folder), "made": not written})
         _until_let_go(events)
@@ -67,9 +84,20 @@ class Events:
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.compat.proto.summary_pb2 import Summary
 
-        numbers = {key: value for key, value in record.items() if isinstance(value, float | int) and key not in ("step", "time")}
-        values = [Summary.Value(tag=key if "/" in key else f"train/{key}", simple_value=value) for key, value in numbers.items()]
-        self.writer.add_event(Event(wall_time=record.get("time", 0), step=record["step"], summary=Summary(value=values)))
+        numbers = {
+            key: value
+            for key, value in record.items()
+            if isinstance(value, float | int) and key not in ("step", "time")
+        }
+        values = [
+            Summary.Value(tag=key if "/" in key else f"train/{key}", simple_value=value)
+            for key, value in numbers.items()
+        ]
+        self.writer.add_event(
+            Event(
+                wall_time=record.get("time", 0), step=record["step"], summary=Summary(value=values)
+            )
+        )
 
 
 def _until_let_go(events: Events | None) -> None:

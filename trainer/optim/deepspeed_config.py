@@ -1,4 +1,5 @@
-"""DeepSpeed's JSON, rendered from the profile so that nothing is said twice; a launcher writes the same beside the run."""
+"""DeepSpeed's JSON, rendered from the profile so that nothing is said twice; a launcher writes the
+same beside the run."""
 
 from __future__ import annotations
 
@@ -9,15 +10,24 @@ from trainer.validate import accumulation
 
 
 def rendered(train: Train, world_size: int, on_cpu: bool, own_kernel: bool) -> dict[str, Any]:
-    """The JSON DeepSpeed reads. The learning rate is not in it: the loop sets it from the profile's schedule."""
+    """The JSON DeepSpeed reads. The learning rate is not in it: the loop sets it from the profile's
+    schedule."""
     optimizer, strategy = train.optimizer, train.strategy
-    parameters: dict[str, Any] = {"lr": optimizer.lr, "betas": list(optimizer.betas), "eps": optimizer.eps,
-                                  "weight_decay": optimizer.weight_decay}
+    parameters: dict[str, Any] = {
+        "lr": optimizer.lr,
+        "betas": list(optimizer.betas),
+        "eps": optimizer.eps,
+        "weight_decay": optimizer.weight_decay,
+    }
     if not own_kernel:
         parameters["torch_adam"] = True
     zero: dict[str, Any] = {
-        "stage": strategy.zero_stage, "allgather_partitions": True, "allgather_bucket_size": strategy.bucket_size,
-        "reduce_scatter": True, "reduce_bucket_size": strategy.bucket_size, "overlap_comm": not on_cpu,
+        "stage": strategy.zero_stage,
+        "allgather_partitions": True,
+        "allgather_bucket_size": strategy.bucket_size,
+        "reduce_scatter": True,
+        "reduce_bucket_size": strategy.bucket_size,
+        "overlap_comm": not on_cpu,
         "contiguous_gradients": True,
     }
     if strategy.zero_offload != "none":

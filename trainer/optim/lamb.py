@@ -1,4 +1,5 @@
-"""LAMB: Adam's step for each tensor, stretched to that tensor's own size, which keeps very large batches steady."""
+"""LAMB: Adam's step for each tensor, stretched to that tensor's own size, which keeps very large
+batches steady."""
 
 from __future__ import annotations
 
@@ -11,14 +12,19 @@ from torch import Tensor
 
 
 class Lamb(torch.optim.Optimizer):
-    """A group with `adapted` false (biases and norms, whose size says little) takes plain Adam steps.
+    """A group with `adapted` false (biases and norms, whose size says little) takes plain Adam
+    steps.
 
-    Tensors may be in pieces over ranks (fsdp): everything but the two norms works on a rank's own piece, and the norms
-    of all tensors travel in one sum.
+    Tensors may be in pieces over ranks (fsdp): everything but the two norms works on a rank's own
+    piece, and the norms of all tensors travel in one sum.
     """
 
-    def __init__(self, groups: list[dict[str, Any]], lr: float, betas: tuple[float, float], eps: float) -> None:
-        super().__init__(groups, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": 0.0, "adapted": True})
+    def __init__(
+        self, groups: list[dict[str, Any]], lr: float, betas: tuple[float, float], eps: float
+    ) -> None:
+        super().__init__(
+            groups, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": 0.0, "adapted": True}
+        )
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
@@ -30,7 +36,11 @@ class Lamb(torch.optim.Optimizer):
 
     def room(self, parameter: Any) -> dict[str, Any]:
         """A parameter's state before its first step."""
-        return {"step": torch.zeros(()), "exp_avg": torch.zeros_like(parameter), "exp_avg_sq": torch.zeros_like(parameter)}
+        return {
+            "step": torch.zeros(()),
+            "exp_avg": torch.zeros_like(parameter),
+            "exp_avg_sq": torch.zeros_like(parameter),
+        }
 
     def _move(self, group: dict[str, Any], given: list[Any]) -> None:
         for each in given:
@@ -44,9 +54,13 @@ class Lamb(torch.optim.Optimizer):
             torch._foreach_mul_(updates, _trust(given[0], parameters, updates))
         torch._foreach_add_(parameters, updates, alpha=-group["lr"])
 
-    def _adam(self, group: dict[str, Any], given: list[Any], gradients: list[Tensor]) -> list[Tensor]:
+    def _adam(
+        self, group: dict[str, Any], given: list[Any], gradients: list[Tensor]
+    ) -> list[Tensor]:
         states = [self.state[each] for each in given]
-        means, squares = ([_local(state[name]) for state in states] for name in ("exp_avg", "exp_avg_sq"))
+        means, squares = (
+            [_local(state[name]) for state in states] for name in ("exp_avg", "exp_avg_sq")
+        )
         first, second = group["betas"]
         torch._foreach_lerp_(means, gradients, 1 - first)
         torch._foreach_mul_(squares, second)
@@ -63,7 +77,9 @@ class Lamb(torch.optim.Optimizer):
 
 def _trust(one: Any, parameters: list[Tensor], updates: list[Tensor]) -> list[Tensor]:
     """Each tensor's norm over its update's; 1 where either is nothing."""
-    squares = torch.stack([*torch._foreach_norm(parameters), *torch._foreach_norm(updates)]).square()
+    squares = torch.stack(
+        [*torch._foreach_norm(parameters), *torch._foreach_norm(updates)]
+    ).square()
     for dimension, placement in enumerate(getattr(one, "placements", ())):
         if placement.is_shard():
             torch.distributed.all_reduce(squares, group=one.device_mesh.get_group(dimension))

@@ -14,7 +14,9 @@ class Weights:
     """What the optimizer moves, by name: the trainable parameters, or fp32 masters of them."""
 
     def __init__(self, model: Any, train: Train, world_size: int = 1) -> None:
-        self.parameters = {name: each for name, each in model.named_parameters() if each.requires_grad}
+        self.parameters = {
+            name: each for name, each in model.named_parameters() if each.requires_grad
+        }
         self.masters: dict[str, Any] = dict(self.parameters)
         self.mastered = train.precision == "bf16-master"
         # One micro-batch on one rank: its bf16 gradients are all there is, and need no wider sum.
@@ -71,17 +73,25 @@ def make_optimizer(weights: Weights, train: Train, device: torch.device) -> torc
         return Lamb(adapted, settings.lr, settings.betas, settings.eps)
     if weights.mastered:
         return MasterAdamW(weights, groups, train)
-    # On CPUs the fused kernel is quick too, but sharded tensors do not have it there, where offloaded ones are as well.
-    on_gpu = device.type == "cuda" and not (train.strategy.name == "fsdp" and train.strategy.cpu_offload)
+    # On CPUs the fused kernel is quick too, but sharded tensors do not have it there, where
+    # offloaded ones are as well.
+    on_gpu = device.type == "cuda" and not (
+        train.strategy.name == "fsdp" and train.strategy.cpu_offload
+    )
     fused = train.fast.fused_optimizer and (on_gpu or train.strategy.name == "ddp")
-    return torch.optim.AdamW(groups, lr=settings.lr, betas=settings.betas, eps=settings.eps, fused=fused)
+    return torch.optim.AdamW(
+        groups, lr=settings.lr, betas=settings.betas, eps=settings.eps, fused=fused
+    )
 
 
 class MasterAdamW(torch.optim.AdamW):
-    """AdamW on fp32 masters that reads the gradients as they are, clips them on the way and writes the bf16 weights too."""
+    """AdamW on fp32 masters that reads the gradients as they are, clips them on the way and writes
+    the bf16 weights too."""
 
     def __init__(self, weights: Weights, groups: list[dict[str, Any]], train: Train) -> None:
-        super().__init__(groups, lr=train.optimizer.lr, betas=train.optimizer.betas, eps=train.optimizer.eps)
+        super().__init__(
+            groups, lr=train.optimizer.lr, betas=train.optimizer.betas, eps=train.optimizer.eps
+        )
         self.weights, self.fused_kernel = weights, train.fast.fused_optimizer
         self.table: Any = None
 
@@ -95,25 +105,47 @@ class MasterAdamW(torch.optim.AdamW):
             return
         for master in masters:
             if not self.state[master]:
-                self.state[master] = {"step": torch.zeros(()), "exp_avg": torch.zeros_like(master),
-                                      "exp_avg_sq": torch.zeros_like(master)}
+                self.state[master] = {
+                    "step": torch.zeros(()),
+                    "exp_avg": torch.zeros_like(master),
+                    "exp_avg_sq": torch.zeros_like(master),
+                }
         states = [self.state[master] for master in masters]
         torch._foreach_add_([state["step"] for state in states], 1)
         if self.table is None:
             from trainer.models.kernels import AdamWTable
 
-            decays = {id(each): group["weight_decay"] for group in self.param_groups for each in group["params"]}
-            self.table = AdamWTable(list(self.weights.parameters.values()), masters, [state["exp_avg"] for state in states],
-                                    [state["exp_avg_sq"] for state in states], [decays[id(master)] for master in masters])
+            decays = {
+                id(each): group["weight_decay"]
+                for group in self.param_groups
+                for each in group["params"]
+            }
+            self.table = AdamWTable(
+                list(self.weights.parameters.values()),
+                masters,
+                [state["exp_avg"] for state in states],
+                [state["exp_avg_sq"] for state in states],
+                [decays[id(master)] for master in masters],
+            )
         group = self.param_groups[0]
-        self.table.step(self.weights.gradients(), shrink, group["lr"], group["betas"], group["eps"], int(states[0]["step"]))
+        self.table.step(
+            self.weights.gradients(),
+            shrink,
+            group["lr"],
+            group["betas"],
+            group["eps"],
+            int(states[0]["step"]),
+        )
 
 
 def decay_groups(named: dict[str, Any], weight_decay: float) -> list[dict[str, Any]]:
     """Decay pulls weights to zero, which is wrong for biases and for norms, whose rest is one."""
     decayed = [each for name, each in named.items() if not _is_exempt(name)]
     exempt = [each for name, each in named.items() if _is_exempt(name)]
-    groups = [{"params": decayed, "weight_decay": weight_decay}, {"params": exempt, "weight_decay": 0.0}]
+    groups = [
+        {"params": decayed, "weight_decay": weight_decay},
+        {"params": exempt, "weight_decay": 0.0},
+    ]
     return [group for group in groups if group["params"]]
 
 

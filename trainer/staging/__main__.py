@@ -1,4 +1,5 @@
-"""`python -m trainer.staging --source s3://BUCKET/FOLDER --target DIR`: bring data to a folder, once; again changes nothing."""
+"""`python -m trainer.staging --source s3://BUCKET/FOLDER --target DIR`: bring data to a folder,
+once; again changes nothing."""
 
 from __future__ import annotations
 
@@ -17,8 +18,16 @@ INTERRUPTED = 75
 
 def main(arguments: list[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
-    wish = Wish(asked.source, Path(asked.target), asked.unpack, asked.files, asked.least, asked.bytes, asked.anonymous,
-                asked.region)
+    wish = Wish(
+        asked.source,
+        Path(asked.target),
+        asked.unpack,
+        asked.files,
+        asked.least,
+        asked.bytes,
+        asked.anonymous,
+        asked.region,
+    )
     try:
         told = stage(wish, lambda text: print(text, flush=True))
     except TrainerError as error:
@@ -36,14 +45,26 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("trainer.staging", description=__doc__)
-    parser.add_argument("--source", required=True, help="s3://, gs:// (a folder or a file), or https:// (a file)")
+    parser.add_argument(
+        "--source", required=True, help="s3://, gs:// (a folder or a file), or https:// (a file)"
+    )
     parser.add_argument("--target", required=True, help="the folder")
-    parser.add_argument("--unpack", action="store_true", help="unpack archives (tar, zip) instead of keeping them")
-    parser.add_argument("--files", type=int, default=0, help="how many files there must be in the end")
-    parser.add_argument("--least", type=int, default=0, help="how many files there must be at least")
+    parser.add_argument(
+        "--unpack", action="store_true", help="unpack archives (tar, zip) instead of keeping them"
+    )
+    parser.add_argument(
+        "--files", type=int, default=0, help="how many files there must be in the end"
+    )
+    parser.add_argument(
+        "--least", type=int, default=0, help="how many files there must be at least"
+    )
     parser.add_argument("--bytes", type=int, default=0, help="how large they must be together")
-    parser.add_argument("--anonymous", action="store_true", help="a public bucket: ask without credentials")
-    parser.add_argument("--region", default="", help="the bucket's, where it is another than the cluster's")
+    parser.add_argument(
+        "--anonymous", action="store_true", help="a public bucket: ask without credentials"
+    )
+    parser.add_argument(
+        "--region", default="", help="the bucket's, where it is another than the cluster's"
+    )
     return parser
 
 

@@ -39,15 +39,20 @@ def fetch(source: Source, remote: Remote, part: Path, say: Callable[[str], None]
             if tries >= TRIES:
                 raise
             say(f"{remote.name}: {trouble}; trying again")
-            time.sleep(FIRST_PAUSE_SECONDS * 2 ** tries)
+            time.sleep(FIRST_PAUSE_SECONDS * 2**tries)
     size = part.stat().st_size
     if remote.size >= 0 and size != remote.size:
         part.unlink()
-        raise BadInput(f"{remote.name}: {size} bytes came, and the source says {remote.size}; it is fetched anew next time")
+        raise BadInput(
+            f"{remote.name}: {size} bytes came, and the source says {remote.size}; it is fetched"
+            " anew next time"
+        )
     note.unlink()
 
 
-def _append(source: Source, remote: Remote, part: Path, start: int, say: Callable[[str], None]) -> None:
+def _append(
+    source: Source, remote: Remote, part: Path, start: int, say: Callable[[str], None]
+) -> None:
     said, count = time.monotonic(), start
     with part.open("ab") as file:
         for block in source.blocks(remote, start):

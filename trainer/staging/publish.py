@@ -1,4 +1,5 @@
-"""`python -m trainer.staging.publish RUN s3://BUCKET/FOLDER`: a run's model in a store, described last; again changes nothing.
+"""`python -m trainer.staging.publish RUN s3://BUCKET/FOLDER`: a run's model in a store, described
+last; again changes nothing.
 
 Credentials are those of whoever runs it: in a pod, of its service account's role.
 """
@@ -26,7 +27,9 @@ INTERRUPTED = 75
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser("trainer.staging.publish", description=__doc__)
-    parser.add_argument("source", help="a run's output folder (its newest checkpoint), or one checkpoint")
+    parser.add_argument(
+        "source", help="a run's output folder (its newest checkpoint), or one checkpoint"
+    )
     parser.add_argument("to", help="s3://BUCKET/FOLDER, gs://BUCKET/FOLDER")
     asked = parser.parse_args(arguments)
     try:
@@ -62,7 +65,9 @@ def publish(checkpoint: Path, to: str) -> dict[str, Any]:
     missing = _missing(files, base, sizes)
     if missing:
         raise BadInput(f"{to}: {missing}")
-    files.pipe_file(f"{base}/{DESCRIPTION}", json.dumps({**told, "origin": origin, "files": sizes}).encode())
+    files.pipe_file(
+        f"{base}/{DESCRIPTION}", json.dumps({**told, "origin": origin, "files": sizes}).encode()
+    )
     return {**told, "changed": True, "files": sizes}
 
 

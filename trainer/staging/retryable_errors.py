@@ -1,9 +1,19 @@
-"""Which errors of stores' libraries may pass by themselves: those of the way there; what a store says, it says again."""
+"""Which errors of stores' libraries may pass by themselves: those of the way there; what a store
+says, it says again."""
 
 from __future__ import annotations
 
-_PASSING = ("Timeout", "TimedOut", "Connect", "Disconnect", "Incomplete", "SlowDown", "ServiceUnavailable", "InternalError",
-            "ThrottlingException")
+_PASSING = (
+    "Timeout",
+    "TimedOut",
+    "Connect",
+    "Disconnect",
+    "Incomplete",
+    "SlowDown",
+    "ServiceUnavailable",
+    "InternalError",
+    "ThrottlingException",
+)
 
 
 def may_pass(error: BaseException) -> bool:

@@ -1,4 +1,5 @@
-"""Where data comes from: a web server, or anything fsspec knows (s3://, gs://, file://); listed, and read from any byte on."""
+"""Where data comes from: a web server, or anything fsspec knows (s3://, gs://, file://); listed,
+and read from any byte on."""
 
 from __future__ import annotations
 
@@ -39,7 +40,10 @@ class Source(Protocol):
 def open_source(address: str, anonymous: bool = False, region: str = "") -> Source:
     protocol, separator, rest = address.partition("://")
     if not separator or "@" in rest.partition("/")[0]:
-        raise BadInput("the source is an address without a password, as s3://BUCKET/FOLDER or https://HOST/FILE.tar")
+        raise BadInput(
+            "the source is an address without a password, as s3://BUCKET/FOLDER or"
+            " https://HOST/FILE.tar"
+        )
     if protocol in ("http", "https"):
         return Web(address)
     check_store("--source", address)
@@ -55,14 +59,19 @@ class Web:
     def files(self) -> list[Remote]:
         name = urllib.parse.unquote(urllib.parse.urlsplit(self.address).path.rpartition("/")[2])
         if not name:
-            raise BadInput(f"{self.address}: a web server's folder cannot be listed; name the file, an archive for example")
+            raise BadInput(
+                f"{self.address}: a web server's folder cannot be listed; name the file, an archive"
+                " for example"
+            )
         with self._answer("HEAD") as said:
             mark = said.headers.get("ETag") or said.headers.get("Last-Modified") or ""
             return [Remote(name, int(said.headers.get("Content-Length") or -1), mark)]
 
     def blocks(self, remote: Remote, start: int) -> Iterator[bytes]:
         with self._answer("GET", {"Range": f"bytes={start}-"} if start else {}) as said:
-            if start and said.status != 206:  # it does not know ranges: what is there already is passed over
+            if (
+                start and said.status != 206
+            ):  # it does not know ranges: what is there already is passed over
                 _skip(said, start)
             while block := said.read(BLOCK):
                 yield block
@@ -75,7 +84,9 @@ class Web:
                 yield said
         except urllib.error.HTTPError as error:
             if error.code < 500 and error.code not in (408, 429):
-                raise BadInput(f"{self.address}: the server says {error.code} {error.reason}") from None
+                raise BadInput(
+                    f"{self.address}: the server says {error.code} {error.reason}"
+                ) from None
             raise Interrupted(f"the server says {error.code} {error.reason}") from None
         except OSError as error:
             raise Interrupted(str(getattr(error, "reason", error))) from None
@@ -89,7 +100,10 @@ class Store:
 
         options: dict[str, Any] = {}
         if address.startswith("s3"):
-            options = {"anon": anonymous, **({"client_kwargs": {"region_name": region}} if region else {})}
+            options = {
+                "anon": anonymous,
+                **({"client_kwargs": {"region_name": region}} if region else {}),
+            }
         elif anonymous and address.startswith(("gs://", "gcs://")):
             options = {"token": "anon"}
         self.address = address
@@ -102,8 +116,14 @@ class Store:
         if not found:
             raise BadInput(f"{self.address}: nothing is there")
         above = self.base.rpartition("/")[0] if list(found) == [self.base] else self.base
-        return sorted((Remote(path[len(above):].lstrip("/"), int(told["size"]), _mark(told)) for path, told in found.items()
-                       if not path.endswith("/")), key=lambda one: one.name)
+        return sorted(
+            (
+                Remote(path[len(above) :].lstrip("/"), int(told["size"]), _mark(told))
+                for path, told in found.items()
+                if not path.endswith("/")
+            ),
+            key=lambda one: one.name,
+        )
 
     def blocks(self, remote: Remote, start: int) -> Iterator[bytes]:
         alone = self.base.rpartition("/")[2] == remote.name and not self.store.isdir(self.base)

@@ -1,6 +1,8 @@
-"""A folder of data as its source has it: fetched, checked by size and count, and only then marked as complete.
+"""A folder of data as its source has it: fetched, checked by size and count, and only then marked
+as complete.
 
-`.staging/` below the folder holds what is half done; `staged.json` is written last. Whoever finds it can rely on the folder.
+`.staging/` below the folder holds what is half done; `staged.json` is written last. Whoever finds
+it can rely on the folder.
 """
 
 from __future__ import annotations
@@ -43,7 +45,11 @@ def stage(wish: Wish, say: Say) -> dict[str, Any]:
         if PurePosixPath(one.name).is_absolute() or ".." in PurePosixPath(one.name).parts:
             raise BadInput(f"{wish.source}: {one.name} would land outside the folder")
     known = _marker(wish.target)
-    if known and known["source"] == _described(wish, offered) and not _damage(wish.target, known["files"]):
+    if (
+        known
+        and known["source"] == _described(wish, offered)
+        and not _damage(wish.target, known["files"])
+    ):
         say(f"{wish.target} is complete: nothing to do")
         _check(wish, known["files"])
         return _told(wish, known["files"], changed=False)
@@ -59,13 +65,18 @@ def stage(wish: Wish, say: Say) -> dict[str, Any]:
 
 
 def _bring(wish: Wish, source: Source, offered: list[Remote], say: Say) -> dict[str, int]:
-    """Every file of the source; those that were in place before an interruption are not fetched again."""
+    """Every file of the source; those that were in place before an interruption are not fetched
+    again."""
     work = wish.target / WORK
     work.mkdir(parents=True, exist_ok=True)
     done = _done(work)
     for number, one in enumerate(offered, 1):
         earlier = done.get(one.name)
-        if earlier and earlier["remote"] == asdict(one) and not _damage(wish.target, earlier["files"]):
+        if (
+            earlier
+            and earlier["remote"] == asdict(one)
+            and not _damage(wish.target, earlier["files"])
+        ):
             continue
         say(f"{one.name} ({number} of {len(offered)}, {one.size} bytes)")
         part = work / "parts" / one.name
@@ -78,7 +89,10 @@ def _bring(wish: Wish, source: Source, offered: list[Remote], say: Say) -> dict[
             (wish.target / one.name).parent.mkdir(parents=True, exist_ok=True)
             os.replace(part, wish.target / one.name)
             names = [one.name]
-        done[one.name] = {"remote": asdict(one), "files": {name: (wish.target / name).stat().st_size for name in names}}
+        done[one.name] = {
+            "remote": asdict(one),
+            "files": {name: (wish.target / name).stat().st_size for name in names},
+        }
         write_json(work / "done.new", done)
         os.replace(work / "done.new", work / "done.json")
     return {name: size for one in offered for name, size in done[one.name]["files"].items()}
@@ -89,13 +103,20 @@ def _check(wish: Wish, files: dict[str, int]) -> None:
     if wish.files and len(files) != wish.files:
         raise BadInput(f"{wish.target}: {len(files)} files came, and {wish.files} were expected")
     if len(files) < wish.least:
-        raise BadInput(f"{wish.target}: {len(files)} files came, and each of {wish.least} processes needs one of its own")
+        raise BadInput(
+            f"{wish.target}: {len(files)} files came, and each of {wish.least} processes needs one"
+            " of its own"
+        )
     if wish.size and size != wish.size:
         raise BadInput(f"{wish.target}: {size} bytes came, and {wish.size} were expected")
 
 
 def _described(wish: Wish, offered: list[Remote]) -> dict[str, Any]:
-    return {"address": wish.source, "unpack": wish.unpack, "offered": [asdict(one) for one in offered]}
+    return {
+        "address": wish.source,
+        "unpack": wish.unpack,
+        "offered": [asdict(one) for one in offered],
+    }
 
 
 def _why_again(wish: Wish, known: dict[str, Any], offered: list[Remote]) -> str:
@@ -115,7 +136,12 @@ def _damage(target: Path, files: dict[str, int]) -> str:
 
 
 def _told(wish: Wish, files: dict[str, int], changed: bool) -> dict[str, Any]:
-    return {"changed": changed, "folder": str(wish.target), "files": len(files), "bytes": sum(files.values())}
+    return {
+        "changed": changed,
+        "folder": str(wish.target),
+        "files": len(files),
+        "bytes": sum(files.values()),
+    }
 
 
 def _marker(target: Path) -> dict[str, Any] | None:

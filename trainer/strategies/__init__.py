@@ -1,9 +1,10 @@
 """How a model is spread over processes: one small file each, with the same four functions.
 
-    wrap(train, place) -> Session             the model on its device or in pieces, with its optimizer
-    step(session, batches, counts, step)      forward, backward, clip, move; answers losses without waiting for them
-    save(session, folder) -> finish           what must happen now; `finish()` does the rest, on another thread
-    load(session, folder)                     put a saved state back, also one of another number of ranks
+wrap(train, place) -> Session             the model on its device or in pieces, with its optimizer
+step(session, batches, counts, step)      forward, backward, clip, move; answers losses without
+waiting for them save(session, folder) -> finish           what must happen now; `finish()` does the
+rest, on another thread load(session, folder)                     put a saved state back, also one
+of another number of ranks
 """
 
 from __future__ import annotations

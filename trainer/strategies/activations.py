@@ -1,4 +1,5 @@
-"""Activation checkpointing: blocks keep their input only and are computed again in the backward pass."""
+"""Activation checkpointing: blocks keep their input only and are computed again in the backward
+pass."""
 
 from __future__ import annotations
 

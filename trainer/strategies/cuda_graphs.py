@@ -12,7 +12,8 @@ from trainer.data.loader import Batch
 
 
 def compiled(module: Any, train: Train) -> Any:
-    """The model with its blocks or its whole trunk compiled in place, so that names stay as they are."""
+    """The model with its blocks or its whole trunk compiled in place, so that names stay as they
+    are."""
     for part in module.modules():
         if hasattr(part, "keeps_activation"):
             import trainer.models.gelu  # noqa: F401 - registers the operator before the compiler meets it
@@ -32,7 +33,8 @@ def compiled(module: Any, train: Train) -> Any:
 
 
 class Replayed:
-    """Forward and backward recorded once, then replayed: the host launches one graph instead of hundreds of kernels."""
+    """Forward and backward recorded once, then replayed: the host launches one graph instead of
+    hundreds of kernels."""
 
     def __init__(self, session: Any) -> None:
         self.session = session
@@ -68,7 +70,10 @@ class Replayed:
         with torch.cuda.graph(self.graph):
             self.loss = self._forward_backward()
         self.gradients = [each.grad for each in self.session.weights.parameters.values()]
-        several = self.session.train.batch_size > self.session.train.device_batch_size and not self.session.weights.mastered
+        several = (
+            self.session.train.batch_size > self.session.train.device_batch_size
+            and not self.session.weights.mastered
+        )
         self.totals = [torch.empty_like(each) for each in self.gradients] if several else []
         self._forget()
 
@@ -82,14 +87,19 @@ class Replayed:
         return loss.detach()  # type: ignore[no-any-return]
 
     def _hand_over(self, first: bool) -> None:
-        """The graph overwrites its gradients each time: several micro-batches are added up outside it."""
+        """The graph overwrites its gradients each time: several micro-batches are added up outside
+        it."""
         weights = self.session.weights
         alone = weights.mastered or len(self.totals) == 0
-        for number, (parameter, source) in enumerate(zip(weights.parameters.values(), self.gradients, strict=True)):
+        for number, (parameter, source) in enumerate(
+            zip(weights.parameters.values(), self.gradients, strict=True)
+        ):
             if alone:
                 parameter.grad = source
             else:
-                parameter.grad = self.totals[number].copy_(source) if first else self.totals[number].add_(source)
+                parameter.grad = (
+                    self.totals[number].copy_(source) if first else self.totals[number].add_(source)
+                )
         weights.collect()
 
     def _forget(self) -> None:

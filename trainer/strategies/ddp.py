@@ -44,7 +44,9 @@ def _prepare_call(session: Session) -> None:
         from torch.nn.parallel import DistributedDataParallel
 
         ids = [place.local_rank] if place.device.type == "cuda" else None
-        session.extra["wrapped"] = DistributedDataParallel(session.call, device_ids=ids, gradient_as_bucket_view=True)
+        session.extra["wrapped"] = DistributedDataParallel(
+            session.call, device_ids=ids, gradient_as_bucket_view=True
+        )
         session.call = session.extra["wrapped"]
     if train.fast.cuda_graphs:
         from trainer.strategies.cuda_graphs import Replayed
@@ -52,7 +54,13 @@ def _prepare_call(session: Session) -> None:
         session.extra["replayed"] = Replayed(session)
 
 
-def step(session: Session, batches: list[Batch], counts: dict[str, float], number: int, accept: Accept | None = None) -> Outcome:
+def step(
+    session: Session,
+    batches: list[Batch],
+    counts: dict[str, float],
+    number: int,
+    accept: Accept | None = None,
+) -> Outcome:
     replayed = session.extra.get("replayed")
     if replayed:
         losses = replayed.accumulate(batches, counts)

@@ -28,8 +28,12 @@ TAG = "deepspeed"
 def wrap(train: Train, place: Place) -> Session:
     on_cpu = place.device.type == "cpu"
     deepspeed = _import(on_cpu)
-    settings = rendered(train, place.world_size, on_cpu, own_kernel=not on_cpu and _can_compile(train, place))
-    os.environ.setdefault("LOCAL_RANK", str(place.local_rank))  # it reads the environment, which one process need not have
+    settings = rendered(
+        train, place.world_size, on_cpu, own_kernel=not on_cpu and _can_compile(train, place)
+    )
+    os.environ.setdefault(
+        "LOCAL_RANK", str(place.local_rank)
+    )  # it reads the environment, which one process need not have
     deepspeed.init_distributed(dist_init_required=False)
     if train.strategy.zero_stage == 3:
         with deepspeed.zero.Init(config_dict_or_path=settings):
@@ -48,11 +52,26 @@ def wrap(train: Train, place: Place) -> Session:
     weights = Weights(module, train)
     groups = decay_groups(weights.parameters, train.optimizer.weight_decay)
     engine, optimizer, _, _ = deepspeed.initialize(
-        model=module, model_parameters=groups, config=settings, dist_init_required=False)
-    return Session(train, place, module, engine, weights, optimizer, extra={"engine": engine, "own_precision": True})
+        model=module, model_parameters=groups, config=settings, dist_init_required=False
+    )
+    return Session(
+        train,
+        place,
+        module,
+        engine,
+        weights,
+        optimizer,
+        extra={"engine": engine, "own_precision": True},
+    )
 
 
-def step(session: Session, batches: list[Batch], counts: dict[str, float], number: int, accept: Accept | None = None) -> Outcome:
+def step(
+    session: Session,
+    batches: list[Batch],
+    counts: dict[str, float],
+    number: int,
+    accept: Accept | None = None,
+) -> Outcome:
     engine = session.extra["engine"]
     rate = learning_rate(session.train, session.taken)
     for group in engine.optimizer.param_groups:
@@ -89,7 +108,10 @@ def save(session: Session, folder: Path) -> Callable[[], None]:
 
 def load(session: Session, folder: Path) -> None:
     if not (folder / TAG).is_dir():
-        raise BadInput(f"{folder}: not written by deepspeed; resume it with the strategy it was written with, or export it")
+        raise BadInput(
+            f"{folder}: not written by deepspeed; resume it with the strategy it was written with,"
+            " or export it"
+        )
     engine, place, trust = session.extra["engine"], session.place, session.train.checkpoint.trust
     place.together(lambda: check_files(_share(place, folder), trust))
     with tensors_only(trust):
@@ -121,7 +143,8 @@ def _load(engine: Any, place: Place, folder: Path, trust: bool) -> None:
 
 
 def _convert_for_all(place: Place, folder: Path, universal: Path, trust: bool) -> None:
-    """Once for every folder that is not the same; the others wait for it here, and what one refuses all refuse."""
+    """Once for every folder that is not the same; the others wait for it here, and what one refuses
+    all refuse."""
     refusal = None
     if place.keeps:
         try:
@@ -133,8 +156,8 @@ def _convert_for_all(place: Place, folder: Path, universal: Path, trust: bool) -
 
 
 def _mend(engine: Any, decays: list[float]) -> None:
-    """Stage 3 loads every group with the settings of the first, decay included, and one step counter for all of them,
-    which each group then advances."""
+    """Stage 3 loads every group with the settings of the first, decay included, and one step
+    counter for all of them, which each group then advances."""
     for group, decay in zip(engine.optimizer.param_groups, decays, strict=True):
         group["weight_decay"] = decay
     for state in engine.optimizer.optimizer.state.values():
@@ -145,10 +168,23 @@ def _mend(engine: Any, decays: list[float]) -> None:
 def _convert(folder: Path, universal: Path, trust: bool) -> None:
     """ZeRO's pieces belong to a number of ranks; the universal form to none."""
     shutil.rmtree(universal, ignore_errors=True)  # of a run that was killed in the middle of this
-    command = [sys.executable, "-m", "trainer.checkpoint.universal", "--input_folder", str(folder / TAG),
-               "--output_folder", str(universal / TAG), "--inject_missing_state"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False,
-                          env={**os.environ, "TRAINER_TRUST": str(int(trust))})
+    command = [
+        sys.executable,
+        "-m",
+        "trainer.checkpoint.universal",
+        "--input_folder",
+        str(folder / TAG),
+        "--output_folder",
+        str(universal / TAG),
+        "--inject_missing_state",
+    ]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "TRAINER_TRUST": str(int(trust))},
+    )
     if done.returncode:
         reason = next(reversed(done.stderr.strip().splitlines()), f"exit code {done.returncode}")
         raise BadInput(f"{folder}: cannot be converted for another number of processes: {reason}")
@@ -162,16 +198,20 @@ def _import(on_cpu: bool) -> Any:
         import deepspeed
         import deepspeed.ops
     except ImportError:
-        raise BadInput('strategy deepspeed needs the deepspeed library: pip install "deepspeed>=0.19"') from None
+        raise BadInput(
+            'strategy deepspeed needs the deepspeed library: pip install "deepspeed>=0.19"'
+        ) from None
     if on_cpu:
-        # Kernels would be compiled at first use, which takes minutes and a compiler; none is needed here.
+        # Kernels would be compiled at first use, which takes minutes and a compiler; none is needed
+        # here.
         deepspeed.ops.__compatible_ops__ = {}
     deepspeed.utils.logger.setLevel("ERROR")
     return deepspeed
 
 
 def _can_compile(train: Train, place: Place) -> bool:
-    """Whether DeepSpeed can make its Adam at first use; PyTorch's takes the same steps, only slower where it is offloaded."""
+    """Whether DeepSpeed can make its Adam at first use; PyTorch's takes the same steps, only slower
+    where it is offloaded."""
     if train.strategy.zero_offload != "none":
         compilers = [os.environ.get("CXX", "c++")]
     else:
@@ -186,4 +226,7 @@ def _initialise_in_pieces(deepspeed: Any, module: Any, seed: int, place: Place) 
     for name, parameter in module.named_parameters():
         with deepspeed.zero.GatheredParameters([parameter], modifier_rank=0):
             if place.first:
-                write(parameter.data, fresh_values(module, name, parameter.shape, parameter.device, seed))
+                write(
+                    parameter.data,
+                    fresh_values(module, name, parameter.shape, parameter.device, seed),
+                )

@@ -1,4 +1,5 @@
-"""fsdp: every tensor in pieces over the ranks (FSDP2), gathered block by block as the computation reaches it."""
+"""fsdp: every tensor in pieces over the ranks (FSDP2), gathered block by block as the computation
+reaches it."""
 
 from __future__ import annotations
 
@@ -43,8 +44,18 @@ def wrap(train: Train, place: Place) -> Session:
     return session
 
 
-def step(session: Session, batches: list[Batch], counts: dict[str, float], number: int, accept: Accept | None = None) -> Outcome:
-    return finish(session, accumulate(session, batches, counts, number, lambda last: _syncing(session, last)), accept)
+def step(
+    session: Session,
+    batches: list[Batch],
+    counts: dict[str, float],
+    number: int,
+    accept: Accept | None = None,
+) -> Outcome:
+    return finish(
+        session,
+        accumulate(session, batches, counts, number, lambda last: _syncing(session, last)),
+        accept,
+    )
 
 
 def save(session: Session, folder: Path) -> Callable[[], None]:
@@ -56,15 +67,24 @@ def load(session: Session, folder: Path) -> None:
 
 
 def _shard(module: Any, train: Train, place: Place) -> None:
-    from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy, fully_shard
+    from torch.distributed.fsdp import (
+        CPUOffloadPolicy,
+        MixedPrecisionPolicy,
+        OffloadPolicy,
+        fully_shard,
+    )
 
     low = torch.bfloat16 if train.precision == "bf16" else None
     how = {
         "mesh": _mesh(train, place),
         # Gradients are summed over ranks in fp32: bf16 would lose the small ones of many ranks.
-        "mp_policy": MixedPrecisionPolicy(param_dtype=low, reduce_dtype=torch.float32 if low else None),
+        "mp_policy": MixedPrecisionPolicy(
+            param_dtype=low, reduce_dtype=torch.float32 if low else None
+        ),
         # Pinned memory is for copies to a GPU; where there is none it cannot be had.
-        "offload_policy": CPUOffloadPolicy(place.device.type == "cuda") if train.strategy.cpu_offload else OffloadPolicy(),
+        "offload_policy": CPUOffloadPolicy(place.device.type == "cuda")
+        if train.strategy.cpu_offload
+        else OffloadPolicy(),
     }
     for _, _, block in module.blocks():
         fully_shard(block, **how)
@@ -85,9 +105,13 @@ def _mesh(train: Train, place: Place) -> Any:
         return init_device_mesh(place.device.type, (place.world_size,))
     nodes, left = divmod(place.world_size, place.local_world_size)
     if left:
-        raise BadInput(f"hybrid sharding needs as many processes on every node: {place.world_size} over nodes"
-                       f" of {place.local_world_size}")
-    return init_device_mesh(place.device.type, (nodes, place.local_world_size), mesh_dim_names=("replicate", "shard"))
+        raise BadInput(
+            f"hybrid sharding needs as many processes on every node: {place.world_size} over nodes"
+            f" of {place.local_world_size}"
+        )
+    return init_device_mesh(
+        place.device.type, (nodes, place.local_world_size), mesh_dim_names=("replicate", "shard")
+    )
 
 
 def _syncing(session: Session, last: bool) -> AbstractContextManager[Any]:

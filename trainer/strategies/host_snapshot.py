@@ -1,4 +1,5 @@
-"""Copies in host memory of what a checkpoint will hold, made at the step so that training can go on while they are written."""
+"""Copies in host memory of what a checkpoint will hold, made at the step so that training can go on
+while they are written."""
 
 from __future__ import annotations
 
@@ -14,10 +15,12 @@ _CONTAINERS = (dict, OrderedDict, list, tuple)
 
 
 def copied_aside(value: Any) -> Any:
-    """The value as it is now: tensors in host memory (sharded ones as pieces), everything else copied too."""
+    """The value as it is now: tensors in host memory (sharded ones as pieces), everything else
+    copied too."""
     copies = _copied(value, {})
     if torch.cuda.is_available() and torch.cuda.is_initialized():
-        torch.cuda.current_stream().synchronize()  # the copies are under way; what the next step changes must not reach them
+        # The copies are under way; what the next step changes must not reach them
+        torch.cuda.current_stream().synchronize()
     return copies
 
 
@@ -35,7 +38,14 @@ class Piece:
         """Not made at once: for hundreds of tensors it takes longer than copying them."""
         from torch.distributed.tensor import DTensor
 
-        return DTensor.from_local(self.local, self.mesh, self.placements, run_check=False, shape=self.shape, stride=self.stride)
+        return DTensor.from_local(
+            self.local,
+            self.mesh,
+            self.placements,
+            run_check=False,
+            shape=self.shape,
+            stride=self.stride,
+        )
 
 
 def _copied(value: Any, known: dict[int, Any]) -> Any:
@@ -54,12 +64,18 @@ def _copied(value: Any, known: dict[int, Any]) -> Any:
 def _tensor(value: Any) -> Any:
     if not hasattr(value, "to_local"):
         return _on_host(value.detach())
-    return Piece(_on_host(value.to_local().detach()), value.device_mesh, value.placements, value.shape, value.stride())
+    return Piece(
+        _on_host(value.to_local().detach()),
+        value.device_mesh,
+        value.placements,
+        value.shape,
+        value.stride(),
+    )
 
 
 def _on_host(value: Tensor) -> Tensor:
     if value.device.type != "cuda":
         return value.to("cpu", copy=True)
-    # Pinning takes as long as an ordinary copy (a second for 1.6 GB on an H200), but only for the first checkpoint: PyTorch keeps
-    # such memory, and into it a GPU copies thirty times as fast.
+    # Pinning takes as long as an ordinary copy (a second for 1.6 GB on an H200), but only for the
+    # first checkpoint: PyTorch keeps such memory, and into it a GPU copies thirty times as fast.
     return torch.empty_like(value, device="cpu", pin_memory=True).copy_(value, non_blocking=True)

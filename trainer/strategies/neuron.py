@@ -1,4 +1,5 @@
-"""neuron: AWS Trainium through torch-neuronx and XLA; whole model on every core, gradients summed over all."""
+"""neuron: AWS Trainium through torch-neuronx and XLA; whole model on every core, gradients summed
+over all."""
 
 from __future__ import annotations
 
@@ -15,13 +16,23 @@ from trainer.data.loader import Batch
 from trainer.distributed.process_group import Place
 from trainer.errors import BadInput
 from trainer.models import build, initialise
-from trainer.strategies.session import Accept, Outcome, Session, finish, normalised, open_session, seed_micro_batch
+from trainer.strategies.session import (
+    Accept,
+    Outcome,
+    Session,
+    finish,
+    normalised,
+    open_session,
+    seed_micro_batch,
+)
 from trainer.strategies.state import load_tensors, save_tensors
 
 
 def wrap(train: Train, place: Place) -> Session:
     if train.precision == "bf16":
-        os.environ.setdefault("XLA_USE_BF16", "1")  # the compiler casts; autocast would only add operations
+        os.environ.setdefault(
+            "XLA_USE_BF16", "1"
+        )  # the compiler casts; autocast would only add operations
     xla = _import()
     place = replace(place, device=xla.xla_device())
     module = build(train)
@@ -32,7 +43,13 @@ def wrap(train: Train, place: Place) -> Session:
     return session
 
 
-def step(session: Session, batches: list[Batch], counts: dict[str, float], number: int, accept: Accept | None = None) -> Outcome:
+def step(
+    session: Session,
+    batches: list[Batch],
+    counts: dict[str, float],
+    number: int,
+    accept: Accept | None = None,
+) -> Outcome:
     xla, losses = session.extra["xla"], []
     for turn, batch in enumerate(batches):
         seed_micro_batch(session, number, turn)
@@ -61,8 +78,9 @@ def _import() -> Any:
         import torch_xla.core.xla_model as xla
     except ImportError:
         raise BadInput(
-            "strategy neuron needs torch-neuronx, which is not installed: pip install torch-neuronx neuronx-cc"
-            " --extra-index-url https://pip.repos.neuron.amazonaws.com; elsewhere use strategy ddp, fsdp or deepspeed"
+            "strategy neuron needs torch-neuronx, which is not installed: pip install torch-neuronx"
+            " neuronx-cc --extra-index-url https://pip.repos.neuron.amazonaws.com; elsewhere use"
+            " strategy ddp, fsdp or deepspeed"
         ) from None
     torch.manual_seed(0)
     return xla

@@ -29,7 +29,9 @@ class Session:
     weights: Weights
     optimizer: Any
     scaler: Any = None
-    taken: int = 0  # optimizer steps actually taken: the schedule's clock, which skipped steps do not move
+    taken: int = (
+        0  # optimizer steps actually taken: the schedule's clock, which skipped steps do not move
+    )
     skipped: int = 0
     extra: dict[str, Any] = field(default_factory=dict)  # what one strategy keeps for itself
 
@@ -44,19 +46,29 @@ class Outcome:
     losses: tuple[Tensor, ...] = ()  # per micro-batch, to say which one went wrong
 
 
-Accept = Callable[[Tensor], bool]  # decides on the rank's share of the loss whether the step is taken
+Accept = Callable[
+    [Tensor], bool
+]  # decides on the rank's share of the loss whether the step is taken
 
 
-def open_session(train: Train, place: Place, module: nn.Module, call: Callable[[Batch], Tensor]) -> Session:
+def open_session(
+    train: Train, place: Place, module: nn.Module, call: Callable[[Batch], Tensor]
+) -> Session:
     weights = Weights(module, train, place.world_size)
     optimizer = make_optimizer(weights, train, place.device)
     scaler = torch.amp.GradScaler(place.device.type) if train.precision == "fp16" else None
     return Session(train, place, module, call, weights, optimizer, scaler)
 
 
-def accumulate(session: Session, batches: list[Batch], counts: dict[str, float], step: int,
-               syncing: Callable[[bool], AbstractContextManager[Any]]) -> list[Tensor]:
-    """Forward and backward over a step's micro-batches; `syncing(last)` says when gradients are exchanged."""
+def accumulate(
+    session: Session,
+    batches: list[Batch],
+    counts: dict[str, float],
+    step: int,
+    syncing: Callable[[bool], AbstractContextManager[Any]],
+) -> list[Tensor]:
+    """Forward and backward over a step's micro-batches; `syncing(last)` says when gradients are
+    exchanged."""
     losses = []
     for turn, batch in enumerate(batches):
         seed_micro_batch(session, step, turn)
@@ -65,7 +77,8 @@ def accumulate(session: Session, batches: list[Batch], counts: dict[str, float],
             with autocast(session):
                 sums = session.call(batch)
             loss = normalised(session, sums, counts)
-            # Ranks average their gradients; the loss is already a share of the whole, so the average is undone here.
+            # Ranks average their gradients; the loss is already a share of the whole, so the
+            # average is undone here.
             scaled = loss * session.place.world_size
             session.place.pulse.at("backward")
             (session.scaler.scale(scaled) if session.scaler else scaled).backward()
@@ -108,7 +121,8 @@ def _move(session: Session, shrink: Tensor) -> bool:
     if isinstance(session.optimizer, MasterAdamW):
         session.optimizer.move(shrink)
         return True
-    # A pass over all gradients, left out when it would change nothing; only a CPU knows that without waiting.
+    # A pass over all gradients, left out when it would change nothing; only a CPU knows that
+    # without waiting.
     if session.train.optimizer.grad_clip and (shrink.device.type != "cpu" or shrink.item() != 1.0):
         torch._foreach_mul_([_local(each) for each in session.weights.gradients()], shrink)
     if not session.scaler:
@@ -125,7 +139,9 @@ def gradient_norm(session: Session) -> Tensor:
     gradients = session.weights.gradients()
     if hasattr(gradients[0], "full_tensor"):
         return nn.utils.get_total_norm(gradients).full_tensor()  # type: ignore[no-any-return, attr-defined]
-    return torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients, 2, dtype=torch.float32)))
+    return torch.linalg.vector_norm(
+        torch.stack(torch._foreach_norm(gradients, 2, dtype=torch.float32))
+    )
 
 
 def _local(gradient: Any) -> Tensor:
@@ -140,7 +156,8 @@ def autocast(session: Session) -> AbstractContextManager[Any]:
 
 
 def seed_micro_batch(session: Session, step: int, turn: int) -> None:
-    """Dropout follows from (seed, step, micro-batch) alone: a resumed or resized run drops the same units."""
+    """Dropout follows from (seed, step, micro-batch) alone: a resumed or resized run drops the same
+    units."""
     if session.train.model.dropout:
         number = turn * session.place.world_size + session.place.rank
         torch.manual_seed(zlib.crc32(f"{session.train.seed} {step} {number}".encode()))

@@ -1,4 +1,5 @@
-"""A session's tensors as sharded files: each rank writes its part, any number of ranks can read them back.
+"""A session's tensors as sharded files: each rank writes its part, any number of ranks can read
+them back.
 
 Names are the model's own, so a state saved by ddp can be loaded by fsdp and the other way round.
 """
@@ -31,7 +32,10 @@ def save_tensors(session: Session, folder: Path) -> Callable[[], None]:
         writer = sharded.FileSystemWriter(folder, single_file_per_rank=True, sync_files=True)
         group = session.place.quiet_group
         with quietly():
-            tensors = {name: each.of_whole() if isinstance(each, Piece) else each for name, each in held.items()}
+            tensors = {
+                name: each.of_whole() if isinstance(each, Piece) else each
+                for name, each in held.items()
+            }
             sharded.save(tensors, storage_writer=writer, process_group=group, no_dist=group is None)
 
     return write
@@ -47,10 +51,18 @@ def load_tensors(session: Session, folder: Path) -> None:
     group = place.quiet_group
     try:
         with quietly():
-            sharded.load(state, storage_reader=reader(folder, trust), process_group=group, no_dist=group is None)
+            sharded.load(
+                state,
+                storage_reader=reader(folder, trust),
+                process_group=group,
+                no_dist=group is None,
+            )
     except (RuntimeError, ValueError, UnpicklingError, sharded.CheckpointException) as error:
         if "ize mismatch" in str(error) or "Missing key" in str(error):
-            raise BadInput(f"{folder}: holds another model than the profile describes: {str(error).splitlines()[0]}") from None
+            raise BadInput(
+                f"{folder}: holds another model than the profile describes:"
+                f" {str(error).splitlines()[0]}"
+            ) from None
         if refused := _refused(error):
             raise refusal(folder, refused) from None
         raise
@@ -62,7 +74,9 @@ def _refused(error: BaseException) -> BaseException | None:
     from torch.distributed.checkpoint import CheckpointException
 
     if isinstance(error, CheckpointException):
-        return next((each for each, _ in error.failures.values() if isinstance(each, UnpicklingError)), None)
+        return next(
+            (each for each, _ in error.failures.values() if isinstance(each, UnpicklingError)), None
+        )
     return error if isinstance(error, UnpicklingError) else None
 
 
@@ -95,7 +109,12 @@ def _make_room(session: Session) -> None:
             state.update(session.optimizer.room(parameter))
         elif adam:
             fused = session.optimizer.param_groups[0]["fused"]
-            state["step"] = torch.zeros((), dtype=torch.float32, device=parameter.device if fused else "cpu")
-            state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
+            state["step"] = torch.zeros(
+                (), dtype=torch.float32, device=parameter.device if fused else "cpu"
+            )
+            state["exp_avg"], state["exp_avg_sq"] = (
+                torch.zeros_like(parameter),
+                torch.zeros_like(parameter),
+            )
         elif session.train.optimizer.momentum:
             state["momentum_buffer"] = torch.zeros_like(parameter)

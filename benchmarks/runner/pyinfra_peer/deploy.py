@@ -54,9 +54,15 @@ files.put(name="Payload", src=host.data.payload, dest=f"{app}/release-1/payload.
 files.file(name="Start script is executable", path=f"{app}/release-1/start.sh", mode="750")
 
 files.line(name="Limit of workers", path=limits, line="^workers = .*$", replace="workers = 8")
-files.line(name="Limit of open files", path=limits, line="^open_files = .*$", replace="open_files = 4096")
-files.line(name="Limit of memory", path=limits, line="^memory_mib = 512$", replace="memory_mib = 512")
-files.line(name="Limit of time", path=limits, line="^timeout_seconds = 80$", replace="timeout_seconds = 80")
+files.line(
+    name="Limit of open files", path=limits, line="^open_files = .*$", replace="open_files = 4096"
+)
+files.line(
+    name="Limit of memory", path=limits, line="^memory_mib = 512$", replace="memory_mib = 512"
+)
+files.line(
+    name="Limit of time", path=limits, line="^timeout_seconds = 80$", replace="timeout_seconds = 80"
+)
 
 if not host.get_fact(File, path=f"{app}/release-1/payload.sha256"):
     server.shell(
@@ -64,5 +70,8 @@ if not host.get_fact(File, path=f"{app}/release-1/payload.sha256"):
         commands=[f"cd {app}/release-1 && sha256sum payload.bin > payload.sha256"],
     )
 if not host.get_fact(File, path=f"{app}/conf/main.conf.first"):
-    server.shell(name="First configuration is kept", commands=[f"cd {app}/conf && cp main.conf main.conf.first"])
+    server.shell(
+        name="First configuration is kept",
+        commands=[f"cd {app}/conf && cp main.conf main.conf.first"],
+    )
 files.link(name="Current release", path=f"{app}/current", target="release-1")

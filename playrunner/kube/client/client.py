@@ -1,7 +1,9 @@
-"""Kubernetes as modules use it: reads that are shared, changes that may be repeated, errors in plain words.
+"""Kubernetes as modules use it: reads that are shared, changes that may be repeated, errors in
+plain words.
 
-A `Cluster` is one API server for a whole run, a `Kube` is that server as one step sees it. The calls go over plain HTTPS
-connections that stay open: a run that applies hundreds of objects spends its time in the server, not in a client library.
+A `Cluster` is one API server for a whole run, a `Kube` is that server as one step sees it. The
+calls go over plain HTTPS connections that stay open: a run that applies hundreds of objects spends
+its time in the server, not in a client library.
 """
 
 from __future__ import annotations
@@ -27,12 +29,20 @@ from playrunner.kube.client.transport import NoAnswer, NotReached, Transport
 from playrunner.text.answers import MOST_PAGES, BadAnswer, described
 
 MANAGER = "playrunner"  # our name as the owner of fields
-RESTART_SECONDS, FIRST_SECONDS = 60.0, 10.0  # how long a server may be away; one never reached is given less
+RESTART_SECONDS, FIRST_SECONDS = (
+    60.0,
+    10.0,
+)  # how long a server may be away; one never reached is given less
 THROTTLED_SECONDS = 120.0
 INTERNAL_ATTEMPTS = 4  # a server's inner error seldom passes
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.1, 5.0
 PAGE = 500
-_REPEATABLE = ("GET", "PATCH", "PUT", "DELETE")  # what is asked twice has the same end as what is asked once
+_REPEATABLE = (
+    "GET",
+    "PATCH",
+    "PUT",
+    "DELETE",
+)  # what is asked twice has the same end as what is asked once
 
 Given = TypeVar("Given")
 Got = TypeVar("Got")
@@ -85,8 +95,13 @@ class Cluster:
 class Kube:
     """A cluster as one step sees it."""
 
-    def __init__(self, cluster: Cluster, subject: str = "", journal: Journal | None = None,
-                 sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        subject: str = "",
+        journal: Journal | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self.cluster, self.subject, self.journal, self.sleep = cluster, subject, journal, sleep
         self.not_before = time.monotonic() - SHARED_SECONDS
 
@@ -111,19 +126,27 @@ class Kube:
                     return None
                 raise
 
-        return self.cluster.shared(key, path.split("/")[-1 if "labelSelector" in query else -2], self.not_before, make)
+        return self.cluster.shared(
+            key, path.split("/")[-1 if "labelSelector" in query else -2], self.not_before, make
+        )
 
     def get(self, resource: Resource, namespace: str, name: str) -> dict[str, Any] | None:
         path = resource.path(namespace, name)
         found: dict[str, Any] | None = self.read(path)
         return None if found is None else answers.thing(found, self._source(path))
 
-    def listing(self, resource: Resource, namespace: str = "", selector: str = "", fields: str = "") -> Listing:
+    def listing(
+        self, resource: Resource, namespace: str = "", selector: str = "", fields: str = ""
+    ) -> Listing:
         """All objects of a kind, pages and all; a kind that is not served has none."""
         path = resource.path(namespace)
         query: dict[str, Any] = {"labelSelector": selector, "fieldSelector": fields}
-        listing: Listing = self.cluster.shared(f"LIST {path}?{selector}&{fields}", resource.plural, self.not_before,
-                                               lambda: self._pages(resource, path, query))
+        listing: Listing = self.cluster.shared(
+            f"LIST {path}?{selector}&{fields}",
+            resource.plural,
+            self.not_before,
+            lambda: self._pages(resource, path, query),
+        )
         return listing
 
     def resource(self, api_version: str, kind: str) -> Resource | None:
@@ -134,19 +157,30 @@ class Kube:
         found = self.resource(api_version, kind)
         if found is None:
             hint = self.cluster.discovery.suggestion(self._get_once, api_version, kind)
-            raise Failed(f'the API server has no kind "{kind}" in apiVersion "{api_version}"'
-                         + (hint or "; if another step brings it, name that step's value in after"))
+            raise Failed(
+                f'the API server has no kind "{kind}" in apiVersion "{api_version}"'
+                + (hint or "; if another step brings it, name that step's value in after")
+            )
         return found
 
     def text(self, path: str, **query: Any) -> str:
         """What is at a path and is no JSON: a log."""
         return self._repeated("GET", path, None, "", query, True)[0].decode(errors="replace")
 
-    def call(self, method: str, path: str, body: Any = None, content_type: str = "application/json", *, patient: bool = True,
-             **query: Any) -> Any:
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        content_type: str = "application/json",
+        *,
+        patient: bool = True,
+        **query: Any,
+    ) -> Any:
         """One call, repeated where that cannot do harm: a lost answer to a creation is Unanswered.
 
-        Without `patient`, "too many requests" is an answer like any other (an eviction that must not be yet).
+        Without `patient`, "too many requests" is an answer like any other (an eviction that must
+        not be yet).
         """
         changes = method != "GET" and not query.get("dryRun")
         try:
@@ -157,13 +191,22 @@ class Kube:
                 self.cluster.changed(path)
                 self.refresh()
 
-    def apply(self, resource: Resource, body: Mapping[str, Any], *, force: bool = False, dry: bool = False) -> dict[str, Any]:
+    def apply(
+        self, resource: Resource, body: Mapping[str, Any], *, force: bool = False, dry: bool = False
+    ) -> dict[str, Any]:
         """Server-side apply of what we declare: the object as it is then."""
         meta = body["metadata"]
-        query: dict[str, Any] = {"fieldManager": MANAGER, "force": "true" if force else "false", "fieldValidation": "Strict",
-                 "dryRun": "All" if dry else ""}
+        query: dict[str, Any] = {
+            "fieldManager": MANAGER,
+            "force": "true" if force else "false",
+            "fieldValidation": "Strict",
+            "dryRun": "All" if dry else "",
+        }
         path = resource.path(meta.get("namespace", ""), meta["name"])
-        return answers.thing(self.call("PATCH", path, body, "application/apply-patch+yaml", **query), self._source(path))
+        return answers.thing(
+            self.call("PATCH", path, body, "application/apply-patch+yaml", **query),
+            self._source(path),
+        )
 
     def delete(self, resource: Resource, namespace: str, name: str, uid: str = "") -> None:
         """Ask for its end; one that is gone already is no news."""
@@ -177,7 +220,8 @@ class Kube:
                 raise
 
     def together(self, do: Callable[[Given], Got], items: Iterable[Given]) -> list[Got]:
-        """Side by side, over the connections there are; what one of them raises is raised once all have ended."""
+        """Side by side, over the connections there are; what one of them raises is raised once all
+        have ended."""
         given = list(items)
         if len(given) < 2:
             return [do(item) for item in given]
@@ -229,13 +273,26 @@ class Kube:
             if not more:
                 break
         else:
-            raise BadAnswer(f"{self._source(path)} answered {MOST_PAGES} pages of a list, and does not come to its end")
+            raise BadAnswer(
+                f"{self._source(path)} answered {MOST_PAGES} pages of a list, and does not come to"
+                " its end"
+            )
         for item in items:
-            item["apiVersion"], item["kind"] = resource.api_version, resource.kind  # lists leave them out
+            item["apiVersion"], item["kind"] = (
+                resource.api_version,
+                resource.kind,
+            )  # lists leave them out
         return Listing(items, version)
 
-    def _repeated(self, method: str, path: str, body: Any, content_type: str, query: Mapping[str, Any],
-                  patient: bool) -> tuple[bytes, str]:
+    def _repeated(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        content_type: str,
+        query: Mapping[str, Any],
+        patient: bool,
+    ) -> tuple[bytes, str]:
         """What was answered, and what the server says it is."""
         transport, started, attempt, renewed = self.cluster.transport, time.monotonic(), 0, False
         while True:
@@ -253,15 +310,21 @@ class Kube:
                 if status < 300:
                     return (b"{}" if status == 204 else data), headers.get("Content-Type") or ""
                 if status == 404 and not data.startswith((b"{", b"404 page not found")):
-                    # Not the words of an API server: what another server does not have may well be there.
+                    # Not the words of an API server: what another server does not have may well be
+                    # there.
                     came = described(data, headers.get("Content-Type") or "")
-                    raise BadAnswer(f"{self._source(path)} answered 404 with {came}; does the kubeconfig name the right address?")
+                    raise BadAnswer(
+                        f"{self._source(path)} answered 404 with {came}; does the kubeconfig name"
+                        " the right address?"
+                    )
                 refusal = problem(status, data, method, _spelled(path), transport.access.user)
                 if status == 401 and not renewed:
                     renewed = True
                     if transport.access.credentials.renew():
                         continue
-                if not refusal.passing or not self._worth_it(refusal, method, attempt, time.monotonic() - started, patient):
+                if not refusal.passing or not self._worth_it(
+                    refusal, method, attempt, time.monotonic() - started, patient
+                ):
                     raise refusal
                 told = headers.get("Retry-After") or ""
                 if told.isascii() and told.isdigit():
@@ -274,11 +337,15 @@ class Kube:
         limit = RESTART_SECONDS if self.cluster.reached else FIRST_SECONDS
         if time.monotonic() - started > limit:
             server = self.cluster.transport.access.server
-            raise HostUnreachable(f"the API server {server} has not answered for {limit:g} seconds: {why};"
-                                  " is the cluster up, and does the kubeconfig name the right address? (kube_via: HOST goes"
-                                  " through a host of the inventory)") from None
+            raise HostUnreachable(
+                f"the API server {server} has not answered for {limit:g} seconds: {why}; is the"
+                " cluster up, and does the kubeconfig name the right address? (kube_via: HOST goes"
+                " through a host of the inventory)"
+            ) from None
 
-    def _worth_it(self, refusal: KubeError, method: str, attempt: int, waited: float, patient: bool) -> bool:
+    def _worth_it(
+        self, refusal: KubeError, method: str, attempt: int, waited: float, patient: bool
+    ) -> bool:
         if refusal.status == 429:
             return patient and waited < THROTTLED_SECONDS
         if refusal.status == 500:

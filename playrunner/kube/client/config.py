@@ -1,7 +1,9 @@
-"""How a cluster is reached: a kubeconfig's context, or the service account of the pod this program runs in.
+"""How a cluster is reached: a kubeconfig's context, or the service account of the pod this program
+runs in.
 
-Certificates, tokens and token commands are read here, without the `kubernetes` package: importing that takes longer than
-applying a hundred objects. Its own loader is called only for the older `auth-provider` entries, which it knows how to refresh.
+Certificates, tokens and token commands are read here, without the `kubernetes` package: importing
+that takes longer than applying a hundred objects. Its own loader is called only for the older
+`auth-provider` entries, which it knows how to refresh.
 """
 
 from __future__ import annotations
@@ -50,35 +52,60 @@ class Access:
 
 def settings_of(lookup: Callable[[str], Any]) -> KubeSettings:
     """From the variables of an inventory: kubeconfig, kube_context, kube_via."""
-    return KubeSettings(str(lookup("kubeconfig") or ""), str(lookup("kube_context") or ""), str(lookup("kube_via") or ""))
+    return KubeSettings(
+        str(lookup("kubeconfig") or ""),
+        str(lookup("kube_context") or ""),
+        str(lookup("kube_via") or ""),
+    )
 
 
 def access(settings: KubeSettings) -> Access:
     """The context that is meant; BadInput says what is missing."""
     files = _files(settings)
     if not any(file.is_file() for file in files):
-        if not settings.kubeconfig and (SERVICE_ACCOUNT / "token").is_file() and os.environ.get("KUBERNETES_SERVICE_HOST"):
+        if (
+            not settings.kubeconfig
+            and (SERVICE_ACCOUNT / "token").is_file()
+            and os.environ.get("KUBERNETES_SERVICE_HOST")
+        ):
             return _in_cluster()
-        raise BadInput(f"there is no kubeconfig {' or '.join(map(str, files))}; name one with the variable kubeconfig (or"
-                       " $KUBECONFIG), or make one with aws.kubeconfig or gcp.kubeconfig")
+        raise BadInput(
+            f"there is no kubeconfig {' or '.join(map(str, files))}; name one with the variable"
+            " kubeconfig (or $KUBECONFIG), or make one with aws.kubeconfig or gcp.kubeconfig"
+        )
     merged = _Kubeconfig.read([file for file in files if file.is_file()])
     return merged.access(settings.context)
 
 
 def _files(settings: KubeSettings) -> list[Path]:
-    listed = [part for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part] or ["~/.kube/config"]
+    listed = [part for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part] or [
+        "~/.kube/config"
+    ]
     try:
-        return [Path(part).expanduser() for part in ([settings.kubeconfig] if settings.kubeconfig else listed)]
+        return [
+            Path(part).expanduser()
+            for part in ([settings.kubeconfig] if settings.kubeconfig else listed)
+        ]
     except RuntimeError as error:
-        raise BadInput(f"the kubeconfig {settings.kubeconfig or ' '.join(listed)} cannot be found: {error}") from None
+        raise BadInput(
+            f"the kubeconfig {settings.kubeconfig or ' '.join(listed)} cannot be found: {error}"
+        ) from None
 
 
 def _in_cluster() -> Access:
-    host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+    host, port = (
+        os.environ["KUBERNETES_SERVICE_HOST"],
+        os.environ.get("KUBERNETES_SERVICE_PORT", "443"),
+    )
     namespace = SERVICE_ACCOUNT / "namespace"
-    return Access(f"https://{f'[{host}]' if ':' in host else host}:{port}", "in-cluster", "the pod's service account",
-                  namespace.read_text().strip() if namespace.is_file() else "default",
-                  (SERVICE_ACCOUNT / "ca.crt").read_bytes(), credentials=TokenFile(SERVICE_ACCOUNT / "token"))
+    return Access(
+        f"https://{f'[{host}]' if ':' in host else host}:{port}",
+        "in-cluster",
+        "the pod's service account",
+        namespace.read_text().strip() if namespace.is_file() else "default",
+        (SERVICE_ACCOUNT / "ca.crt").read_bytes(),
+        credentials=TokenFile(SERVICE_ACCOUNT / "token"),
+    )
 
 
 @dataclass(frozen=True)
@@ -93,7 +120,11 @@ class _Kubeconfig:
 
     @classmethod
     def read(cls, files: list[Path]) -> _Kubeconfig:
-        found: dict[str, dict[str, tuple[Mapping[str, Any], Path]]] = {"clusters": {}, "users": {}, "contexts": {}}
+        found: dict[str, dict[str, tuple[Mapping[str, Any], Path]]] = {
+            "clusters": {},
+            "users": {},
+            "contexts": {},
+        }
         current = ""
         for file in files:
             content = kubeconfig_shape.read(file)
@@ -108,8 +139,17 @@ class _Kubeconfig:
         place = Place(", ".join(map(str, self.files)))
         if name not in self.contexts:
             there = ", ".join(sorted(self.contexts)) or "none"
-            raise BadInput(f'there is no context "{name}"; there are: {there}' if name
-                           else f"no current-context is set; set the variable kube_context to one of: {there}", place)
+            raise BadInput(
+                (
+                    f'there is no context "{name}"; there are: {there}'
+                    if name
+                    else (
+                        "no current-context is set; set the variable kube_context to one of:"
+                        f" {there}"
+                    )
+                ),
+                place,
+            )
         context, file = self.contexts[name]
         cluster, cluster_file = self._part(self.clusters, "cluster", context, name, file)
         user, user_file = self._part(self.users, "user", context, name, file)
@@ -117,23 +157,47 @@ class _Kubeconfig:
         at = _place(cluster, "server", cluster_file)
         if not server:
             raise BadInput(f'the cluster of the context "{name}" has no server address', at)
-        proxy, named = str(cluster.get("proxy-url") or ""), str(cluster.get("tls-server-name") or "")
+        proxy, named = (
+            str(cluster.get("proxy-url") or ""),
+            str(cluster.get("tls-server-name") or ""),
+        )
         return Access(
-            kubeconfig_shape.address(server, "server", at), name, str(context.get("user", "")),
+            kubeconfig_shape.address(server, "server", at),
+            name,
+            str(context.get("user", "")),
             str(context.get("namespace") or "default"),
-            _data(cluster, "certificate-authority", cluster_file), not cluster.get("insecure-skip-tls-verify"),
+            _data(cluster, "certificate-authority", cluster_file),
+            not cluster.get("insecure-skip-tls-verify"),
             kubeconfig_shape.server_name(named, _place(cluster, "tls-server-name", cluster_file)),
-            _data(user, "client-certificate", user_file), _data(user, "client-key", user_file),
-            kubeconfig_shape.address(proxy, "proxy-url", _place(cluster, "proxy-url", cluster_file)) if proxy else "",
-            _credentials(user, user_file, name, cluster), str(cluster_file))
+            _data(user, "client-certificate", user_file),
+            _data(user, "client-key", user_file),
+            (
+                kubeconfig_shape.address(
+                    proxy, "proxy-url", _place(cluster, "proxy-url", cluster_file)
+                )
+                if proxy
+                else ""
+            ),
+            _credentials(user, user_file, name, cluster),
+            str(cluster_file),
+        )
 
-    def _part(self, entries: dict[str, tuple[Mapping[str, Any], Path]], kind: str, context: Mapping[str, Any], name: str,
-              file: Path) -> tuple[Mapping[str, Any], Path]:
+    def _part(
+        self,
+        entries: dict[str, tuple[Mapping[str, Any], Path]],
+        kind: str,
+        context: Mapping[str, Any],
+        name: str,
+        file: Path,
+    ) -> tuple[Mapping[str, Any], Path]:
         wanted = str(context.get(kind) or "")
         if wanted not in entries:
             if kind == "user" and not wanted:
                 return {}, file
-            raise BadInput(f'the context "{name}" speaks of the {kind} "{wanted}", which is not there', Place(str(file)))
+            raise BadInput(
+                f'the context "{name}" speaks of the {kind} "{wanted}", which is not there',
+                Place(str(file)),
+            )
         return entries[wanted]
 
 
@@ -148,12 +212,18 @@ def _data(entry: Mapping[str, Any], name: str, file: Path) -> bytes:
         if inline:
             return base64.b64decode("".join(str(inline).split()), validate=True)
         return (file.parent / Path(str(path)).expanduser()).read_bytes() if path else b""
-    except (OSError, ValueError, RuntimeError) as error:  # also bad base64, a path with a zero byte, a home that is not there
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+    ) as error:  # also bad base64, a path with a zero byte, a home that is not there
         given = f"{name}-data" if inline else name
         raise BadInput(f"the {given} cannot be read: {error}", _place(entry, given, file)) from None
 
 
-def _credentials(user: Mapping[str, Any], file: Path, context: str, cluster: Mapping[str, Any]) -> Credentials:
+def _credentials(
+    user: Mapping[str, Any], file: Path, context: str, cluster: Mapping[str, Any]
+) -> Credentials:
     if user.get("exec"):
         return ExecCommand(user["exec"], file, cluster)
     if user.get("auth-provider"):
@@ -161,7 +231,10 @@ def _credentials(user: Mapping[str, Any], file: Path, context: str, cluster: Map
     if user.get("tokenFile"):
         return TokenFile(file.parent / str(user["tokenFile"]))
     if user.get("token"):
-        return Credentials("Bearer " + kubeconfig_shape.header(str(user["token"]), "token", _place(user, "token", file)))
+        return Credentials(
+            "Bearer "
+            + kubeconfig_shape.header(str(user["token"]), "token", _place(user, "token", file))
+        )
     if user.get("username"):
         plain = f"{user['username']}:{user.get('password', '')}"
         return Credentials("Basic " + base64.b64encode(plain.encode()).decode())

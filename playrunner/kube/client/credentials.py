@@ -1,4 +1,5 @@
-"""Credentials for an API server: each knows how to be used, and how to be renewed when it has run out."""
+"""Credentials for an API server: each knows how to be used, and how to be renewed when it has run
+out."""
 
 from __future__ import annotations
 
@@ -18,8 +19,14 @@ from playrunner.text.documents import parse_json
 
 COMMAND_SECONDS = 60  # a token command that takes longer waits for somebody to type
 EARLY_SECONDS = 60.0  # a token is not used in its last minute
-_EXEC_CREDENTIAL: Shape = {"status!": {"token": str, "clientCertificateData": str, "clientKeyData": str,
-                                       "expirationTimestamp": str}}
+_EXEC_CREDENTIAL: Shape = {
+    "status!": {
+        "token": str,
+        "clientCertificateData": str,
+        "clientKeyData": str,
+        "expirationTimestamp": str,
+    }
+}
 FILE_SECONDS = 60.0  # a pod's token is replaced in its file from time to time
 
 
@@ -54,8 +61,10 @@ class TokenFile(Credentials):
             try:
                 text = self._file.read_text(encoding="utf-8", errors="replace").strip()
             except (OSError, ValueError) as error:
-                raise BadInput(f"the token cannot be read: {getattr(error, 'strerror', None) or error}",
-                               Place(str(self._file))) from None
+                raise BadInput(
+                    f"the token cannot be read: {getattr(error, 'strerror', None) or error}",
+                    Place(str(self._file)),
+                ) from None
             self._authorization = f"Bearer {header(text, 'the token', Place(str(self._file)))}"
             self._read = time.monotonic()
         return self._authorization
@@ -92,39 +101,71 @@ class ExecCommand(Credentials):
 
     def _ask(self) -> None:
         status = self._said().get("status") or {}
-        token = header(str(status.get("token") or ""), f"the token of {self._entry.get('command')}", self._place)
+        token = header(
+            str(status.get("token") or ""),
+            f"the token of {self._entry.get('command')}",
+            self._place,
+        )
         self._authorization = f"Bearer {token}" if token else ""
-        self._certificate = (str(status.get("clientCertificateData") or "").encode(),
-                             str(status.get("clientKeyData") or "").encode())
-        self._until = _seconds(status["expirationTimestamp"]) if status.get("expirationTimestamp") else float("inf")
+        self._certificate = (
+            str(status.get("clientCertificateData") or "").encode(),
+            str(status.get("clientKeyData") or "").encode(),
+        )
+        self._until = (
+            _seconds(status["expirationTimestamp"])
+            if status.get("expirationTimestamp")
+            else float("inf")
+        )
         if not token and not self._certificate[0]:
-            raise BadInput(f"the command {self._entry.get('command')} printed neither a token nor a certificate", self._place)
+            raise BadInput(
+                f"the command {self._entry.get('command')} printed neither a token nor a"
+                " certificate",
+                self._place,
+            )
 
     def _said(self) -> dict[str, Any]:
         entry = self._entry
         words = [str(entry.get("command", "")), *map(str, entry.get("args") or ())]
         spec: dict[str, Any] = {"interactive": False}
         if entry.get("provideClusterInfo"):
-            spec["cluster"] = {"server": self._cluster.get("server"), "certificate-authority-data":
-                               self._cluster.get("certificate-authority-data")}
+            spec["cluster"] = {
+                "server": self._cluster.get("server"),
+                "certificate-authority-data": self._cluster.get("certificate-authority-data"),
+            }
         asked = {"apiVersion": entry.get("apiVersion"), "kind": "ExecCredential", "spec": spec}
-        environment = {**os.environ, "KUBERNETES_EXEC_INFO": json.dumps(asked),
-                       **{str(one["name"]): str(one["value"]) for one in entry.get("env") or ()}}
+        environment = {
+            **os.environ,
+            "KUBERNETES_EXEC_INFO": json.dumps(asked),
+            **{str(one["name"]): str(one["value"]) for one in entry.get("env") or ()},
+        }
         try:
-            ran = subprocess.run(words, env=environment, capture_output=True, check=False, stdin=subprocess.DEVNULL,
-                                 timeout=COMMAND_SECONDS)
+            ran = subprocess.run(
+                words,
+                env=environment,
+                capture_output=True,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                timeout=COMMAND_SECONDS,
+            )
         except (OSError, ValueError, subprocess.TimeoutExpired) as error:
             hint = entry.get("installHint")
-            raise BadInput(f"the command that gives the token cannot be run: {error}" + (f"; {hint}" if hint else ""),
-                           self._place) from None
+            raise BadInput(
+                f"the command that gives the token cannot be run: {error}"
+                + (f"; {hint}" if hint else ""),
+                self._place,
+            ) from None
         complaint = " ".join((ran.stderr or ran.stdout).decode(errors="replace").split())[-500:]
         if ran.returncode:
             raise BadInput(f"no token: {' '.join(words[:3])} ... says: {complaint}", self._place)
         try:
-            said: dict[str, Any] = fitting(parse_json(ran.stdout, words[0]), _EXEC_CREDENTIAL, words[0])
+            said: dict[str, Any] = fitting(
+                parse_json(ran.stdout, words[0]), _EXEC_CREDENTIAL, words[0]
+            )
         except (BadInput, BadAnswer) as error:
-            raise BadInput(f"the command {words[0]} printed no ExecCredential ({error}); it says: {complaint}",
-                           self._place) from None
+            raise BadInput(
+                f"the command {words[0]} printed no ExecCredential ({error}); it says: {complaint}",
+                self._place,
+            ) from None
         return said
 
 
@@ -140,14 +181,19 @@ class AuthProvider(Credentials):
             try:
                 from kubernetes import client, config  # type: ignore[import-untyped]
             except ImportError:
-                raise BadInput("an auth-provider entry needs the kubernetes package;"
-                               ' install it with: pip install "playrunner[k8s]"') from None
+                raise BadInput(
+                    "an auth-provider entry needs the kubernetes package;"
+                    ' install it with: pip install "playrunner[k8s]"'
+                ) from None
             loaded = client.Configuration()
             try:
                 config.load_kube_config(str(self._file), self._context, loaded)
-            except Exception as error:  # that package lets through whatever an entry or its provider made it stumble over
-                raise BadInput(f"the auth-provider entry cannot be used: {' '.join(str(error).split())[:300]}",
-                               Place(str(self._file))) from None
+            # That package lets through whatever an entry or its provider made it stumble over
+            except Exception as error:
+                raise BadInput(
+                    f"the auth-provider entry cannot be used: {' '.join(str(error).split())[:300]}",
+                    Place(str(self._file)),
+                ) from None
             self._authorization = str(loaded.get_api_key_with_prefix("authorization") or "")
         return self._authorization
 

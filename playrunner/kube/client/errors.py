@@ -1,4 +1,5 @@
-"""What an API server refuses, in our words: who may not do what, which field is wrong, who owns it, and what to do next."""
+"""What an API server refuses, in our words: who may not do what, which field is wrong, who owns it,
+and what to do next."""
 
 from __future__ import annotations
 
@@ -9,8 +10,14 @@ from typing import Any
 from playrunner.cloud.resource import Refused
 from playrunner.text.answers import BadAnswer, document
 
-_TYPED = ("failed to create typed patch object", "failed to create typed live object", "field not declared in schema",
-          "failed to convert new object", "error decoding", "unmarshal")
+_TYPED = (
+    "failed to create typed patch object",
+    "failed to create typed live object",
+    "field not declared in schema",
+    "failed to convert new object",
+    "error decoding",
+    "unmarshal",
+)
 _MANAGER = re.compile(r'conflict with "([^"]*)"')
 MOST_CAUSES = 6  # of one refusal
 
@@ -18,12 +25,18 @@ MOST_CAUSES = 6  # of one refusal
 class KubeError(Refused):
     """A refusal by an API server."""
 
-    def __init__(self, status: int, body: Mapping[str, Any], verb: str, what: str, who: str = "") -> None:
+    def __init__(
+        self, status: int, body: Mapping[str, Any], verb: str, what: str, who: str = ""
+    ) -> None:
         self.status, self.body, self.verb, self.what = status, body, verb, what
         self.said = " ".join(str(body.get("message") or "").split())
         reason = str(body.get("reason") or "")
-        super().__init__(_words(self, reason, who), reason or str(status), not_found=status == 404,
-                         already=reason == "AlreadyExists")
+        super().__init__(
+            _words(self, reason, who),
+            reason or str(status),
+            not_found=status == 404,
+            already=reason == "AlreadyExists",
+        )
 
     @property
     def causes(self) -> list[Mapping[str, Any]]:
@@ -34,17 +47,23 @@ class KubeError(Refused):
     @property
     def conflict(self) -> bool:
         """Somebody else owns a field that we speak of."""
-        return self.status == 409 and any(cause.get("reason") == "FieldManagerConflict" for cause in self.causes)
+        return self.status == 409 and any(
+            cause.get("reason") == "FieldManagerConflict" for cause in self.causes
+        )
 
     @property
     def webhook_silent(self) -> bool:
         """An admission webhook was to be asked and did not answer: a moment later it may."""
-        return "failed calling webhook" in self.said or "failed calling admission webhook" in self.said
+        return (
+            "failed calling webhook" in self.said or "failed calling admission webhook" in self.said
+        )
 
     @property
     def invalid(self) -> bool:
         """The object itself is wrong, whenever and wherever it is applied."""
-        return self.status in (400, 422) or (self.status == 500 and any(words in self.said for words in _TYPED))
+        return self.status in (400, 422) or (
+            self.status == 500 and any(words in self.said for words in _TYPED)
+        )
 
     @property
     def terminating(self) -> bool:
@@ -72,8 +91,11 @@ def problem(status: int, data: bytes, verb: str, what: str, who: str = "") -> Ku
 def _words(error: KubeError, reason: str, who: str) -> str:
     status, said, what = error.status, error.said, f"{error.verb} {error.what}"
     if status == 401:
-        return (f"{what}: the API server does not accept {who or 'these credentials'} (401);"
-                ' log in again, or choose another context with kube_context; "kubectl auth can-i --list" shows what it sees')
+        return (
+            f"{what}: the API server does not accept {who or 'these credentials'} (401); log in"
+            ' again, or choose another context with kube_context; "kubectl auth can-i --list"'
+            " shows what it sees"
+        )
     if error.conflict:
         return _conflict(error)
     if error.webhook_silent:
@@ -81,7 +103,10 @@ def _words(error: KubeError, reason: str, who: str) -> str:
     if error.invalid:
         return f"{what}: {_fields(error)}"
     if status == 403 and "cannot" in said:
-        return f"{what}: {said}; give it the right (a Role or ClusterRole with this verb), or use another kube_context"
+        return (
+            f"{what}: {said}; give it the right (a Role or ClusterRole with this verb), or use"
+            " another kube_context"
+        )
     if status == 404 and not said:
         return f"{what}: not found"
     return f"{what}: {said or reason or status}"
@@ -91,13 +116,24 @@ def _conflict(error: KubeError) -> str:
     owners: dict[str, list[str]] = {}
     for cause in error.causes:
         found = _MANAGER.search(str(cause.get("message", "")))
-        owners.setdefault(found[1] if found else str(cause.get("message")), []).append(str(cause.get("field", "")))
-    told = "; ".join(f'"{owner}" owns {", ".join(fields[:MOST_CAUSES])}' for owner, fields in owners.items())
-    return (f"{error.verb} {error.what}: {told}; take these fields out of the declaration, or take them over with force: true"
-            f" (kubectl get {error.what} -o yaml --show-managed-fields shows who owns what)")
+        owners.setdefault(found[1] if found else str(cause.get("message")), []).append(
+            str(cause.get("field", ""))
+        )
+    told = "; ".join(
+        f'"{owner}" owns {", ".join(fields[:MOST_CAUSES])}' for owner, fields in owners.items()
+    )
+    return (
+        f"{error.verb} {error.what}: {told}; take these fields out of the declaration, or take them"
+        f" over with force: true (kubectl get {error.what} -o yaml --show-managed-fields shows who"
+        " owns what)"
+    )
 
 
 def _fields(error: KubeError) -> str:
-    causes = [f"{cause['field']}: {cause.get('message', '')}" for cause in error.causes if cause.get("field")]
+    causes = [
+        f"{cause['field']}: {cause.get('message', '')}"
+        for cause in error.causes
+        if cause.get("field")
+    ]
     more = f" (and {len(causes) - MOST_CAUSES} more)" if len(causes) > MOST_CAUSES else ""
     return ("; ".join(dict.fromkeys(causes[:MOST_CAUSES])) + more) if causes else error.said

@@ -1,4 +1,5 @@
-"""The shape of a kubeconfig: every field that is read has its type, or the complaint names file and line."""
+"""The shape of a kubeconfig: every field that is read has its type, or the complaint names file and
+line."""
 
 from __future__ import annotations
 
@@ -10,16 +11,45 @@ from playrunner.errors import BadInput, Place
 from playrunner.text.answers import Shape
 from playrunner.text.documents import Located, parse_yaml, read_text
 
-_EXEC: Shape = {"command!": str, "args": [str], "env": [{"name!": str, "value!": str}], "apiVersion": str, "installHint": str,
-                "provideClusterInfo": bool}
-_CLUSTER: Shape = {"server": str, "certificate-authority": str, "certificate-authority-data": str, "tls-server-name": str,
-                   "proxy-url": str, "insecure-skip-tls-verify": bool}
-_USER: Shape = {"client-certificate": str, "client-certificate-data": str, "client-key": str, "client-key-data": str,
-                "token": str, "tokenFile": str, "username": str, "password": str, "exec": _EXEC, "auth-provider": dict}
+_EXEC: Shape = {
+    "command!": str,
+    "args": [str],
+    "env": [{"name!": str, "value!": str}],
+    "apiVersion": str,
+    "installHint": str,
+    "provideClusterInfo": bool,
+}
+_CLUSTER: Shape = {
+    "server": str,
+    "certificate-authority": str,
+    "certificate-authority-data": str,
+    "tls-server-name": str,
+    "proxy-url": str,
+    "insecure-skip-tls-verify": bool,
+}
+_USER: Shape = {
+    "client-certificate": str,
+    "client-certificate-data": str,
+    "client-key": str,
+    "client-key-data": str,
+    "token": str,
+    "tokenFile": str,
+    "username": str,
+    "password": str,
+    "exec": _EXEC,
+    "auth-provider": dict,
+}
 _CONTEXT: Shape = {"cluster": str, "user": str, "namespace": str}
-KUBECONFIG: Shape = {"current-context": str, "clusters": [{"name!": str, "cluster": _CLUSTER}],
-                     "users": [{"name!": str, "user": _USER}], "contexts": [{"name!": str, "context": _CONTEXT}]}
-REMEDY = 'correct it, or have it written anew ("aws eks update-kubeconfig", "gcloud container clusters get-credentials")'
+KUBECONFIG: Shape = {
+    "current-context": str,
+    "clusters": [{"name!": str, "cluster": _CLUSTER}],
+    "users": [{"name!": str, "user": _USER}],
+    "contexts": [{"name!": str, "context": _CONTEXT}],
+}
+REMEDY = (
+    'correct it, or have it written anew ("aws eks update-kubeconfig", "gcloud container clusters'
+    ' get-credentials")'
+)
 _NAMES = {dict: "a mapping", list: "a list", str: "text", bool: "true or false"}
 
 
@@ -31,8 +61,10 @@ def read(file: Path) -> Located:
         content = Located()
         content.file, content.key_lines = str(file), {}
     if not isinstance(content, Located):
-        raise BadInput(f"is not a kubeconfig, which is a mapping with clusters, users and contexts; {REMEDY}",
-                       Place(str(file), 1))
+        raise BadInput(
+            f"is not a kubeconfig, which is a mapping with clusters, users and contexts; {REMEDY}",
+            Place(str(file), 1),
+        )
     _check(content, KUBECONFIG, "", Place(str(file), 1))
     return content
 
@@ -45,7 +77,12 @@ def _check(value: Any, shape: Shape, path: str, place: Place) -> None:
         raise BadInput(f"{path} is not {_NAMES[kind]}, as in every kubeconfig; {REMEDY}", place)
     if isinstance(shape, list):
         for index, one in enumerate(value):
-            _check(one, shape[0], f"{path}[{index}]", Place(place.file, getattr(one, "line", 0) or place.line))
+            _check(
+                one,
+                shape[0],
+                f"{path}[{index}]",
+                Place(place.file, getattr(one, "line", 0) or place.line),
+            )
     elif isinstance(shape, dict):
         _check_fields(value, shape, path, place)
 
@@ -61,15 +98,26 @@ def _check_fields(value: Any, shape: dict[str, Shape], path: str, place: Place) 
 
 
 def address(url: str, what: str, place: Place) -> str:
-    """An address that can be called: http or https, a host that can be looked up, a port that is one."""
+    """An address that can be called: http or https, a host that can be looked up, a port that is
+    one."""
     try:
         split = urlsplit(url)
         port = split.port
         (split.hostname or "").encode("idna")
     except ValueError as error:
-        raise BadInput(f'{what} "{_shown(url)}" is no address: {error}; write it as https://HOST:PORT', place) from None
-    if split.scheme not in ("http", "https") or not split.hostname or port == 0 or not url.isprintable() or " " in url:
-        raise BadInput(f'{what} "{_shown(url)}" is no address; write it as https://HOST:PORT', place)
+        raise BadInput(
+            f'{what} "{_shown(url)}" is no address: {error}; write it as https://HOST:PORT', place
+        ) from None
+    if (
+        split.scheme not in ("http", "https")
+        or not split.hostname
+        or port == 0
+        or not url.isprintable()
+        or " " in url
+    ):
+        raise BadInput(
+            f'{what} "{_shown(url)}" is no address; write it as https://HOST:PORT', place
+        )
     return url.rstrip("/")
 
 
@@ -87,8 +135,11 @@ def server_name(name: str, place: Place) -> str:
 def header(value: str, what: str, place: Place) -> str:
     """A token or password, which travels in a header: no character ends that early."""
     if not (value.isascii() and value.isprintable()):
-        raise BadInput(f"{what} holds characters that no token has (a line end, a control character, a letter beyond ASCII)",
-                       place)
+        raise BadInput(
+            f"{what} holds characters that no token has (a line end, a control character, a letter"
+            " beyond ASCII)",
+            place,
+        )
     return value
 
 

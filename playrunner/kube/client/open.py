@@ -22,5 +22,7 @@ def open_transport(settings: KubeSettings, scope: Scope) -> Transport:
         raise BadInput(f'kube_via names the host "{settings.via}", which is not in the inventory')
     split = urlsplit(found.server)
     port = split.port or (443 if split.scheme == "https" else 80)
-    tunnel = Tunnel(connect(target_of(Scope(scope.world, settings.via))), split.hostname or "", port)
+    tunnel = Tunnel(
+        connect(target_of(Scope(scope.world, settings.via))), split.hostname or "", port
+    )
     return Transport(found, tunnel.end)

@@ -1,4 +1,5 @@
-"""What kinds of objects an API server has, and under which paths; asked once a run, and again when a kind is missing."""
+"""What kinds of objects an API server has, and under which paths; asked once a run, and again when
+a kind is missing."""
 
 from __future__ import annotations
 
@@ -47,8 +48,16 @@ def defined_by(crd: Mapping[str, Any]) -> list[Resource]:
     """The kinds that a CustomResourceDefinition brings."""
     spec = crd.get("spec") or {}
     names = spec.get("names") or {}
-    return [Resource(f"{spec.get('group')}/{version.get('name')}", str(names.get("kind")), str(names.get("plural")),
-                     spec.get("scope") == "Namespaced") for version in spec.get("versions") or () if version.get("served", True)]
+    return [
+        Resource(
+            f"{spec.get('group')}/{version.get('name')}",
+            str(names.get("kind")),
+            str(names.get("plural")),
+            spec.get("scope") == "Namespaced",
+        )
+        for version in spec.get("versions") or ()
+        if version.get("served", True)
+    ]
 
 
 class Discovery:
@@ -75,7 +84,11 @@ class Discovery:
         close = get_close_matches(kind, here, 1, 0.6)
         if close:
             return f'; did you mean kind "{close[0]}"?'
-        elsewhere = [version for version in _all_versions(get) if kind in self._version(get, version, float("-inf"))]
+        elsewhere = [
+            version
+            for version in _all_versions(get)
+            if kind in self._version(get, version, float("-inf"))
+        ]
         return f'; the server has it as apiVersion "{elsewhere[0]}"' if elsewhere else ""
 
     def _version(self, get: Get, api_version: str, not_before: float) -> dict[str, Resource]:
@@ -92,11 +105,22 @@ class Discovery:
 
 def _served(get: Get, api_version: str) -> dict[str, Resource]:
     listed = get("/api/v1" if api_version == "v1" else f"/apis/{quote(api_version)}") or {}
-    return {one["kind"]: Resource(api_version, one["kind"], one["name"], bool(one.get("namespaced")),
-                                  frozenset(one.get("verbs") or ()))
-            for one in listed.get("resources") or () if "/" not in one["name"]}
+    return {
+        one["kind"]: Resource(
+            api_version,
+            one["kind"],
+            one["name"],
+            bool(one.get("namespaced")),
+            frozenset(one.get("verbs") or ()),
+        )
+        for one in listed.get("resources") or ()
+        if "/" not in one["name"]
+    }
 
 
 def _all_versions(get: Get) -> list[str]:
     groups = (get("/apis") or {}).get("groups") or ()
-    return ["v1", *(version["groupVersion"] for group in groups for version in group.get("versions") or ())]
+    return [
+        "v1",
+        *(version["groupVersion"] for group in groups for version in group.get("versions") or ()),
+    ]

@@ -1,6 +1,8 @@
-"""Requests to one API server over connections that stay open; what goes wrong on the way is told apart from what it refuses.
+"""Requests to one API server over connections that stay open; what goes wrong on the way is told
+apart from what it refuses.
 
-Written over http.client: the libraries people use instead take longer to import than a run takes that has nothing to do.
+Written over http.client: the libraries people use instead take longer to import than a run takes
+that has nothing to do.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ class Transport:
     """Connections to one API server."""
 
     def __init__(self, access: Access, address: str = "") -> None:
-        """`address` is where it is really reached (a tunnel's end), when that is not what the kubeconfig says."""
+        """`address` is where it is really reached (a tunnel's end), when that is not what the
+        kubeconfig says."""
         split = urlsplit(access.server)
         self.access, self.context = access, _tls(access) if split.scheme == "https" else None
         self.host, self.port = split.hostname or "", split.port or (443 if self.context else 80)
@@ -56,10 +59,20 @@ class Transport:
         self._idle: list[http.client.HTTPConnection] = []
         self._lock, self._room = threading.Lock(), threading.Semaphore(self.most)
 
-    def send(self, method: str, path: str, query: Mapping[str, Any], body: Any = None,
-             content_type: str = "application/json") -> tuple[int, http.client.HTTPMessage, bytes]:
+    def send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any],
+        body: Any = None,
+        content_type: str = "application/json",
+    ) -> tuple[int, http.client.HTTPMessage, bytes]:
         """One request, one answer: status, headers and body."""
-        data = body if body is None or isinstance(body, bytes) else json.dumps(body, separators=(",", ":")).encode()
+        data = (
+            body
+            if body is None or isinstance(body, bytes)
+            else json.dumps(body, separators=(",", ":")).encode()
+        )
         headers = self.headers({"Content-Type": content_type} if data is not None else {})
         source = self.source(path)
         with self._room:
@@ -88,9 +101,12 @@ class Transport:
         return answers.shown(f"{self.access.server}{path}")
 
     def stream(self, path: str, query: Mapping[str, Any], silence: float) -> Stream:
-        """An answer that goes on: it is read as it comes, and ends when nothing came for `silence` seconds."""
+        """An answer that goes on: it is read as it comes, and ends when nothing came for `silence`
+        seconds."""
         connection = self.connection(silence)
-        headers = {key: value for key, value in self.headers({}).items() if key != "Accept-Encoding"}
+        headers = {
+            key: value for key, value in self.headers({}).items() if key != "Accept-Encoding"
+        }
         try:
             answer = self._asked(connection, "GET", self._target(path, query), None, headers)
             return Stream(connection, answer.endless() if answer.status == 200 else answer)
@@ -99,7 +115,12 @@ class Transport:
             raise NoAnswer(_reason(error)) from None
 
     def headers(self, more: Mapping[str, str]) -> dict[str, str]:
-        found = {"Host": self._authority, "Accept": "application/json", "User-Agent": "playrunner", **more}
+        found = {
+            "Host": self._authority,
+            "Accept": "application/json",
+            "User-Agent": "playrunner",
+            **more,
+        }
         if self._packed:
             found["Accept-Encoding"] = "gzip"
         authorization = self.access.credentials.authorization()
@@ -111,9 +132,11 @@ class Transport:
         try:
             made.connect()
         except ssl.SSLCertVerificationError as error:
-            raise HostUnreachable(f"{self.access.server}: its certificate is not the one the kubeconfig expects:"
-                                  f" {error.verify_message}; make the kubeconfig anew, or check that this is the right cluster"
-                                  ) from None
+            raise HostUnreachable(
+                f"{self.access.server}: its certificate is not the one the kubeconfig expects:"
+                f" {error.verify_message}; make the kubeconfig anew, or check that this is the"
+                " right cluster"
+            ) from None
         except (http.client.HTTPException, OSError) as error:
             raise NotReached(_reason(error)) from None
         assert made.sock
@@ -137,8 +160,14 @@ class Transport:
                 return one
             one.close()
 
-    def _asked(self, connection: http.client.HTTPConnection, method: str, target: str, data: bytes | None,
-               headers: Mapping[str, str]) -> Response:
+    def _asked(
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        target: str,
+        data: bytes | None,
+        headers: Mapping[str, str],
+    ) -> Response:
         connection.request(method, target, data, dict(headers))
         answer = connection.getresponse()
         assert isinstance(answer, Response)
@@ -152,9 +181,15 @@ class Transport:
 class Stream:
     """Lines of an answer that goes on, until it ends or is closed."""
 
-    def __init__(self, connection: http.client.HTTPConnection, answer: http.client.HTTPResponse) -> None:
+    def __init__(
+        self, connection: http.client.HTTPConnection, answer: http.client.HTTPResponse
+    ) -> None:
         # An answer after which the server closes takes the socket with it.
-        self._connection, self._answer, self._socket = connection, answer, _socket_of(connection, answer)
+        self._connection, self._answer, self._socket = (
+            connection,
+            answer,
+            _socket_of(connection, answer),
+        )
         self.status = answer.status
 
     def all(self) -> bytes:
@@ -164,7 +199,8 @@ class Stream:
             return b""
 
     def lines(self, whole: bool = False) -> Iterator[bytes]:
-        """With `whole`, only those that came to their end: a connection may break in the middle of one."""
+        """With `whole`, only those that came to their end: a connection may break in the middle of
+        one."""
         rest = bytearray()
         try:
             while piece := self._answer.read1(65536):
@@ -173,7 +209,9 @@ class Stream:
                     ended[0], rest = bytes(rest + ended[0]), bytearray()
                 rest += last
                 if len(rest) > answers.MOST_BYTES:
-                    raise BadAnswer(f"the API server sent a line of more than {answers.MOST_BYTES >> 20} MiB")
+                    raise BadAnswer(
+                        f"the API server sent a line of more than {answers.MOST_BYTES >> 20} MiB"
+                    )
                 yield from (line for line in ended if line)
             if rest and not whole:
                 yield bytes(rest)
@@ -228,13 +266,17 @@ def _tls(access: Access) -> ssl.SSLContext:
         if not certificate:
             certificate, key = access.credentials.certificate()
         if certificate:
-            with tempfile.TemporaryDirectory(prefix="playrunner-") as folder:  # for its owner's eyes only
+            with tempfile.TemporaryDirectory(
+                prefix="playrunner-"
+            ) as folder:  # for its owner's eyes only
                 file = Path(folder) / "client.pem"
                 file.write_bytes(certificate + b"\n" + key)
                 context.load_cert_chain(file, password="")  # one is never asked for at the terminal
     except (ssl.SSLError, ValueError) as error:
-        raise BadInput(f"the certificates of the context {access.name} cannot be used: {error}",
-                       Place(access.file) if access.file else None) from None
+        raise BadInput(
+            f"the certificates of the context {access.name} cannot be used: {error}",
+            Place(access.file) if access.file else None,
+        ) from None
     return context
 
 

@@ -1,4 +1,5 @@
-"""A WebSocket to an API server, for programs in pods and forwarded ports: bounded in size, and never led to another host."""
+"""A WebSocket to an API server, for programs in pods and forwarded ports: bounded in size, and
+never led to another host."""
 
 from __future__ import annotations
 
@@ -19,21 +20,35 @@ def library(what: str) -> Any:
     try:
         import websocket
     except ImportError:
-        raise BadInput(f'{what} needs websocket-client; install it with: pip install "playrunner[k8s]"') from None
+        raise BadInput(
+            f'{what} needs websocket-client; install it with: pip install "playrunner[k8s]"'
+        ) from None
     return websocket
 
 
 def opened(websocket: Any, transport: Transport, path: str, seconds: float, timeout: float) -> Any:
     """An open one; the library's own errors are for the caller."""
-    headers = {key: value for key, value in transport.headers({}).items() if key in ("Authorization", "User-Agent")}
+    headers = {
+        key: value
+        for key, value in transport.headers({}).items()
+        if key in ("Authorization", "User-Agent")
+    }
     metered = _Metered(transport.connection(seconds).sock, websocket.WebSocketProtocolException)
     found = websocket.create_connection(
-        f"wss://{transport.server_name}{path}", header=headers, socket=metered, subprotocols=[PROTOCOL], suppress_origin=True,
-        timeout=timeout, redirect_limit=0)  # with redirects, the authorization would go along to wherever the server says
+        f"wss://{transport.server_name}{path}",
+        header=headers,
+        socket=metered,
+        subprotocols=[PROTOCOL],
+        suppress_origin=True,
+        timeout=timeout,
+        redirect_limit=0,
+    )  # with redirects, the authorization would go along to wherever the server says
     if found.getstatus() != 101:
         found.shutdown()
-        raise BadAnswer(f"{transport.source(path.partition('?')[0])} answered {found.getstatus()} and leads elsewhere,"
-                        " which no API server does")
+        raise BadAnswer(
+            f"{transport.source(path.partition('?')[0])} answered {found.getstatus()} and leads"
+            " elsewhere, which no API server does"
+        )
     metered.deadline = float("inf")  # from here on, who reads says how long
     strict = found.frame_buffer.recv_strict
 

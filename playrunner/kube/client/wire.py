@@ -1,4 +1,5 @@
-"""One HTTP connection to an API server: whom it must lead to, and how long an answer may take to come to its end."""
+"""One HTTP connection to an API server: whom it must lead to, and how long an answer may take to
+come to its end."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ CONNECT_SECONDS = 10.0
 
 
 class _Timed(io.RawIOBase):
-    """What comes over a socket, until a deadline: a server that sends a byte a minute does not hold anyone for ever."""
+    """What comes over a socket, until a deadline: a server that sends a byte a minute does not hold
+    anyone for ever."""
 
     def __init__(self, raw: Any, sock: socket.socket) -> None:
         self._raw, self._sock = raw, sock
@@ -61,10 +63,15 @@ class Connection(http.client.HTTPConnection):
 
     response_class = Response
 
-    def __init__(self, host: str, port: int, context: ssl.SSLContext | None, name: str, proxy: str) -> None:
+    def __init__(
+        self, host: str, port: int, context: ssl.SSLContext | None, name: str, proxy: str
+    ) -> None:
         split = urlsplit(proxy if "://" in proxy else f"http://{proxy}") if proxy else None
-        super().__init__(split.hostname or host if split else host, (split.port or 80) if split else port,
-                         timeout=CONNECT_SECONDS)
+        super().__init__(
+            split.hostname or host if split else host,
+            (split.port or 80) if split else port,
+            timeout=CONNECT_SECONDS,
+        )
         if split:
             self.set_tunnel(host, port)
         self._context, self._name = context, name

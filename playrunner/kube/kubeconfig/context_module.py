@@ -1,4 +1,5 @@
-"""KubeContext: a context for kubectl whose tokens are made by a command of ours, fresh for every call and never stored."""
+"""KubeContext: a context for kubectl whose tokens are made by a command of ours, fresh for every
+call and never stored."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ _PARTS = ("cluster", "user", "context")
 
 
 class KubeContext(CloudModule):
-    """A context in kubectl's file. It becomes the current one when it is made; others are left alone."""
+    """A context in kubectl's file. It becomes the current one when it is made; others are left
+    alone."""
 
     identity: ClassVar[tuple[str, ...]] = ("name", "path")
     settle_seconds: ClassVar[float] = 30
@@ -26,18 +28,35 @@ class KubeContext(CloudModule):
     def observe(self, ctx: Any) -> State | None:
         content = file.read(file.place(self.path))
         found = {kind: file.entry(content, kind, self.name) for kind in _PARTS}
-        return {**found, "path": str(file.place(self.path)), "name": self.name} if any(found.values()) else None
+        return (
+            {**found, "path": str(file.place(self.path)), "name": self.name}
+            if any(found.values())
+            else None
+        )
 
     def declared(self, server: str, authority: str, words: list[str], namespace: str = "") -> State:
         """The three parts of a context; `words` are for the token command."""
-        # Whoever calls kubectl may stand anywhere, so the token command must be found from anywhere.
+        # Whoever calls kubectl may stand anywhere, so the token command must be found from
+        # anywhere.
         home = [{"name": "PYTHONPATH", "value": str(Path(__file__).resolve().parents[3])}]
-        command = {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": sys.executable,
-                   "args": ["-m", self.token_command, *words], "env": home, "interactiveMode": "Never",
-                   "provideClusterInfo": False}
-        context = {"cluster": self.name, "user": self.name, **({"namespace": namespace} if namespace else {})}
-        return {"cluster": {"server": server, "certificate-authority-data": authority}, "user": {"exec": command},
-                "context": context}
+        command = {
+            "apiVersion": "client.authentication.k8s.io/v1beta1",
+            "command": sys.executable,
+            "args": ["-m", self.token_command, *words],
+            "env": home,
+            "interactiveMode": "Never",
+            "provideClusterInfo": False,
+        }
+        context = {
+            "cluster": self.name,
+            "user": self.name,
+            **({"namespace": namespace} if namespace else {}),
+        }
+        return {
+            "cluster": {"server": server, "certificate-authority-data": authority},
+            "user": {"exec": command},
+            "context": context,
+        }
 
     def apply(self, ctx: Any, change: Change) -> None:
         wanted = change.after or {}

@@ -42,13 +42,14 @@ def put(content: dict[str, Any], kind: str, name: str, value: Any) -> None:
     """Add, replace or (with None) take out one entry; the others keep their places."""
     listed = list(content.get(f"{kind}s") or ())
     at = next((index for index, one in enumerate(listed) if one.get("name") == name), len(listed))
-    listed[at:at + 1] = [] if value is None else [{"name": name, kind: value}]
+    listed[at : at + 1] = [] if value is None else [{"name": name, kind: value}]
     content[f"{kind}s"] = listed
 
 
 @contextmanager
 def editing(file: Path) -> Iterator[dict[str, Any]]:
-    """The file's content, written back when the block ends: whole or not at all, for its owner's eyes only."""
+    """The file's content, written back when the block ends: whole or not at all, for its owner's
+    eyes only."""
     from filelock import SoftFileLock, Timeout
 
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -62,11 +63,15 @@ def editing(file: Path) -> Iterator[dict[str, Any]]:
             else:
                 _write(file, content)
     except Timeout:
-        raise Failed(f"{lock} is there, so another program writes the file; if none does, delete {lock}") from None
+        raise Failed(
+            f"{lock} is there, so another program writes the file; if none does, delete {lock}"
+        ) from None
 
 
 def _write(file: Path, content: dict[str, Any]) -> None:
-    descriptor, scrap = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # made readable by the owner alone
+    descriptor, scrap = tempfile.mkstemp(
+        dir=file.parent, prefix=f".{file.name}."
+    )  # made readable by the owner alone
     try:
         with os.fdopen(descriptor, "w") as stream:
             yaml.safe_dump(content, stream, sort_keys=False)

@@ -1,4 +1,5 @@
-"""What the nodes of a group must offer, and what one lacks: from the group's declaration and the table of instance types."""
+"""What the nodes of a group must offer, and what one lacks: from the group's declaration and the
+table of instance types."""
 
 from __future__ import annotations
 
@@ -22,8 +23,12 @@ class Group:
     """Nodes of which the same is expected."""
 
     name: str = ""
-    selector: Mapping[str, str] = field(default_factory=dict)  # their labels; by default those of a cloud's group of this name
-    devices: Mapping[str, int] = field(default_factory=dict)  # what each must offer, beside or instead of what the table says
+    selector: Mapping[str, str] = field(
+        default_factory=dict
+    )  # their labels; by default those of a cloud's group of this name
+    devices: Mapping[str, int] = field(
+        default_factory=dict
+    )  # what each must offer, beside or instead of what the table says
     efa: bool | int = False  # whether they have EFA cards: as many as the table says, or so many
     hugepages_mib: int | None = None
     modules: tuple[str, ...] = ()  # kernel modules
@@ -39,18 +44,34 @@ class Group:
         known = instance(type_of(node))
         wanted = {known.device: known.accelerators} if known and known.device else {}
         if self.efa:
-            wanted[EFA] = int(self.efa) if not isinstance(self.efa, bool) else known.efa if known else 1
-        pages = self.hugepages_mib if self.hugepages_mib is not None else known.huge_pages_mib if known and self.efa else 0
+            wanted[EFA] = (
+                int(self.efa) if not isinstance(self.efa, bool) else known.efa if known else 1
+            )
+        pages = (
+            self.hugepages_mib
+            if self.hugepages_mib is not None
+            else known.huge_pages_mib
+            if known and self.efa
+            else 0
+        )
         wanted |= {HUGE_PAGES: pages * MEBIBYTE} if pages else {}
         return {**wanted, **{name: int(count) for name, count in self.devices.items()}}
 
 
 def groups_of(declared: Iterable[Mapping[str, Any]]) -> list[Group]:
-    """The declared groups; what else a declaration of a node group says is passed over. A node of none of them is held to the
-    table alone."""
-    found = [Group(str(one.get("name") or ""), one.get("selector") or {}, one.get("devices") or {}, one.get("efa") or False,
-                   None if one.get("hugepages_mib") is None else int(one["hugepages_mib"]), tuple(one.get("modules") or ()))
-             for one in declared]
+    """The declared groups; what else a declaration of a node group says is passed over. A node of
+    none of them is held to the table alone."""
+    found = [
+        Group(
+            str(one.get("name") or ""),
+            one.get("selector") or {},
+            one.get("devices") or {},
+            one.get("efa") or False,
+            None if one.get("hugepages_mib") is None else int(one["hugepages_mib"]),
+            tuple(one.get("modules") or ()),
+        )
+        for one in declared
+    ]
     return [*found, Group()]
 
 

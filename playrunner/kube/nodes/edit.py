@@ -1,4 +1,5 @@
-"""Changing nodes: labels, annotations, taints and cordons, beside all those who write to nodes, too."""
+"""Changing nodes: labels, annotations, taints and cordons, beside all those who write to nodes,
+too."""
 
 from __future__ import annotations
 
@@ -15,21 +16,35 @@ ATTEMPTS = 8  # the kubelet and controllers write to nodes, too
 
 def taints_of(node: Mapping[str, Any]) -> dict[str, str]:
     """The value of each taint, by key:effect."""
-    return {f"{taint['key']}:{taint['effect']}": str(taint.get("value") or "")
-            for taint in node.get("spec", {}).get("taints") or ()}
+    return {
+        f"{taint['key']}:{taint['effect']}": str(taint.get("value") or "")
+        for taint in node.get("spec", {}).get("taints") or ()
+    }
 
 
-def mend(kube: Kube, name: str, taints: Mapping[str, str | None], labels: Mapping[str, Any] | None = None,
-         annotations: Mapping[str, Any] | None = None, cordoned: bool | None = None) -> None:
+def mend(
+    kube: Kube,
+    name: str,
+    taints: Mapping[str, str | None],
+    labels: Mapping[str, Any] | None = None,
+    annotations: Mapping[str, Any] | None = None,
+    cordoned: bool | None = None,
+) -> None:
     """Set what is named, take off what is None, and leave everything else as it is."""
     for attempt in range(ATTEMPTS):
         node = kube.call("GET", NODES.path(name=name))
-        there = {f"{taint['key']}:{taint['effect']}": taint for taint in node.get("spec", {}).get("taints") or ()}
+        there = {
+            f"{taint['key']}:{taint['effect']}": taint
+            for taint in node.get("spec", {}).get("taints") or ()
+        }
         for key, value in taints.items():
             there.pop(key, None)
             if value is not None:
-                there[key] = {"key": key.rpartition(":")[0], "effect": key.rpartition(":")[2],
-                              **({"value": value} if value else {})}
+                there[key] = {
+                    "key": key.rpartition(":")[0],
+                    "effect": key.rpartition(":")[2],
+                    **({"value": value} if value else {}),
+                }
         spec: dict[str, Any] = {"taints": list(there.values()) or None} if taints else {}
         if cordoned is not None:
             spec["unschedulable"] = True if cordoned else None
@@ -37,8 +52,13 @@ def mend(kube: Kube, name: str, taints: Mapping[str, str | None], labels: Mappin
         meta |= {"labels": dict(labels)} if labels else {}
         meta |= {"annotations": dict(annotations)} if annotations else {}
         try:
-            kube.call("PATCH", NODES.path(name=name), {"metadata": meta, "spec": spec}, "application/merge-patch+json",
-                      fieldManager="playrunner")
+            kube.call(
+                "PATCH",
+                NODES.path(name=name),
+                {"metadata": meta, "spec": spec},
+                "application/merge-patch+json",
+                fieldManager="playrunner",
+            )
             return
         except KubeError as error:
             if error.status != 409 or attempt == ATTEMPTS - 1:

@@ -1,4 +1,5 @@
-"""Quarantine of a cluster's nodes: a taint and a cordon with our mark, the reason and the expiry beside it on the node itself."""
+"""Quarantine of a cluster's nodes: a taint and a cordon with our mark, the reason and the expiry
+beside it on the node itself."""
 
 from __future__ import annotations
 
@@ -38,10 +39,16 @@ def put(kube: Kube, name: str, reason: str, seconds: float) -> Entry:
     entry = Entry(name, reason, time.time(), time.time() + seconds, who())
 
     def marked(node: dict[str, Any]) -> dict[str, Any]:
-        cordoned = _said(node).get("cordoned", bool(node["spec"].get("unschedulable")))  # by somebody else, and stays so
+        cordoned = _said(node).get(
+            "cordoned", bool(node["spec"].get("unschedulable"))
+        )  # by somebody else, and stays so
         taints = [*_other_taints(node), {"key": MARK, "value": "bad-node", "effect": "NoSchedule"}]
-        return {"metadata": {"annotations": {MARK: json.dumps({**asdict(entry), "cordoned": cordoned})}},
-                "spec": {"taints": taints, "unschedulable": True}}
+        return {
+            "metadata": {
+                "annotations": {MARK: json.dumps({**asdict(entry), "cordoned": cordoned})}
+            },
+            "spec": {"taints": taints, "unschedulable": True},
+        }
 
     _write(kube, name, marked)
     return entry
@@ -55,8 +62,13 @@ def release(kube: Kube, name: str) -> bool:
 
     def cleared(node: dict[str, Any]) -> dict[str, Any]:
         cordoned = _said(node).get("cordoned", False)
-        return {"metadata": {"annotations": {MARK: None}},
-                "spec": {"taints": _other_taints(node) or None, "unschedulable": True if cordoned else None}}
+        return {
+            "metadata": {"annotations": {MARK: None}},
+            "spec": {
+                "taints": _other_taints(node) or None,
+                "unschedulable": True if cordoned else None,
+            },
+        }
 
     _write(kube, name, cleared)
     return True
@@ -68,11 +80,20 @@ def _write(kube: Kube, name: str, change: Callable[[dict[str, Any]], dict[str, A
             node = kube.call("GET", NODES.path(name=name))
             body = change(node)
             body["metadata"]["resourceVersion"] = node["metadata"]["resourceVersion"]
-            kube.call("PATCH", NODES.path(name=name), body, "application/merge-patch+json", fieldManager="playrunner")
+            kube.call(
+                "PATCH",
+                NODES.path(name=name),
+                body,
+                "application/merge-patch+json",
+                fieldManager="playrunner",
+            )
             return
         except KubeError as error:
             if error.not_found:
-                raise BadInput(f'there is no node "{name}" in the inventory or the cluster; see: invoke nodes.list') from None
+                raise BadInput(
+                    f'there is no node "{name}" in the inventory or the cluster; see: invoke'
+                    " nodes.list"
+                ) from None
             if error.status != 409 or attempt == ATTEMPTS - 1:
                 raise
             kube.sleep(0.05 * (attempt + 1))  # somebody else wrote in between
@@ -80,14 +101,29 @@ def _write(kube: Kube, name: str, change: Callable[[dict[str, Any]], dict[str, A
 
 def _entry(node: dict[str, Any]) -> Entry | None:
     said = _said(node)
-    return Entry(node["metadata"]["name"], *(said[field] for field in ("reason", "since", "until", "who"))) if said else None
+    return (
+        Entry(
+            node["metadata"]["name"],
+            *(said[field] for field in ("reason", "since", "until", "who")),
+        )
+        if said
+        else None
+    )
 
 
 def _said(node: dict[str, Any]) -> dict[str, Any]:
     """What our mark on a node says; one that was not written here says nothing."""
     text = _annotation(node)
     try:
-        return dict(fitting(document(text.encode(), "a node's annotation"), _MARKED, "a node's annotation")) if text else {}
+        return (
+            dict(
+                fitting(
+                    document(text.encode(), "a node's annotation"), _MARKED, "a node's annotation"
+                )
+            )
+            if text
+            else {}
+        )
     except BadAnswer:
         return {}
 

@@ -1,8 +1,9 @@
-"""A set: objects that are declared together, known again by a label, and listed in a record of their own.
+"""A set: objects that are declared together, known again by a label, and listed in a record of
+their own.
 
-The record (a ConfigMap) says of which kinds and namespaces the set consists. It is written before anything is made and shortened
-after things were taken away, so that what an earlier declaration made is found again, and a set can be removed without its
-template.
+The record (a ConfigMap) says of which kinds and namespaces the set consists. It is written before
+anything is made and shortened after things were taken away, so that what an earlier declaration
+made is found again, and a set can be removed without its template.
 """
 
 from __future__ import annotations
@@ -103,7 +104,8 @@ class Live:
 
 
 def key_of(ident: Ident) -> str:
-    """How an object is called in states and diffs: Deployment kube-system/x, Job.batch.volcano.sh default/y."""
+    """How an object is called in states and diffs: Deployment kube-system/x, Job.batch.volcano.sh
+    default/y."""
     group, kind, namespace, name = ident
     own = "." in group and not group.endswith(".k8s.io")
     return f"{kind}{f'.{group}' if own else ''} {f'{namespace}/' if namespace else ''}{name}"
@@ -130,26 +132,48 @@ class Seen:
 class ObjectSet:
     """One set in one cluster."""
 
-    def __init__(self, kube: Kube, owner: Owner, name: str, record_namespace: str = "default") -> None:
+    def __init__(
+        self, kube: Kube, owner: Owner, name: str, record_namespace: str = "default"
+    ) -> None:
         if not _NAME.fullmatch(name):
-            raise BadInput(f'a set cannot be called "{name}"; its name is made of small letters, digits, dashes and dots')
-        self.kube, self.owner, self.name, self.record_namespace = kube, owner, name, record_namespace
+            raise BadInput(
+                f'a set cannot be called "{name}"; its name is made of small letters, digits,'
+                " dashes and dots"
+            )
+        self.kube, self.owner, self.name, self.record_namespace = (
+            kube,
+            owner,
+            name,
+            record_namespace,
+        )
         self.labels = {CLUSTER: owner.cluster, SET: name}
         self.selector = ",".join(f"{key}={value}" for key, value in self.labels.items())
         self._record_name = f"playrunner-{owner.cluster.lower()}-{name}"
 
     def look(self, manifests: Sequence[Manifest], namespace: str) -> Seen:
-        """What there is of the set, with one LIST per kind and namespace where the set is there already."""
+        """What there is of the set, with one LIST per kind and namespace where the set is there
+        already."""
         record = self._configmaps.path(self.record_namespace, self._record_name)
         versions = sorted({one.api_version for one in manifests})
-        first = self.kube.together(lambda ask: ask(), [
-            lambda: self.kube.read(record), *(lambda version=version: self.kube.resource(version, "") for version in versions)])
+        first = self.kube.together(
+            lambda ask: ask(),
+            [
+                lambda: self.kube.read(record),
+                *(lambda version=version: self.kube.resource(version, "") for version in versions),
+            ],
+        )
         homes = _homes(first[0]) if first[0] else None
         wanted = {one.ident: one for one in self._wanted(manifests, namespace)}
         found = self._labelled(wanted.values(), homes) if homes is not None else {}
-        found.update(self._unlabelled([one for ident, one in wanted.items() if ident not in found and one.served]))
+        found.update(
+            self._unlabelled(
+                [one for ident, one in wanted.items() if ident not in found and one.served]
+            )
+        )
         ours = {ident: live for ident, live in found.items() if self._is_ours(live)}
-        foreign = {ident: live for ident, live in found.items() if ident in wanted and ident not in ours}
+        foreign = {
+            ident: live for ident, live in found.items() if ident in wanted and ident not in ours
+        }
         return Seen(wanted, ours, foreign, homes)
 
     def remember(self, homes: Iterable[Home], known: frozenset[Home] | None) -> None:
@@ -158,8 +182,17 @@ class ObjectSet:
         if wanted == known:
             return
         data = {"objects": json.dumps(sorted(wanted), separators=(",", ":"))}
-        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": self._record_name}, "data": data}
-        self.kube.apply(self._configmaps, marked(body, self.labels, self.owner.run, self.record_namespace), force=True)
+        body = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": self._record_name},
+            "data": data,
+        }
+        self.kube.apply(
+            self._configmaps,
+            marked(body, self.labels, self.owner.run, self.record_namespace),
+            force=True,
+        )
 
     def forget(self) -> None:
         self.kube.delete(self._configmaps, self.record_namespace, self._record_name)
@@ -169,16 +202,32 @@ class ObjectSet:
         return Resource("v1", "ConfigMap", "configmaps", True)
 
     def _wanted(self, manifests: Sequence[Manifest], namespace: str) -> list[Wanted]:
-        coming = {(one.api_version, one.kind): one for manifest in manifests
-                  if manifest.kind == "CustomResourceDefinition" for one in defined_by(manifest.body)}
+        coming = {
+            (one.api_version, one.kind): one
+            for manifest in manifests
+            if manifest.kind == "CustomResourceDefinition"
+            for one in defined_by(manifest.body)
+        }
         found = []
         for one in manifests:
             served = self.kube.resource(one.api_version, one.kind)
             resource = served or coming.get((one.api_version, one.kind)) or self._unknown(one)
             if one.namespace and not resource.namespaced:
-                raise BadInput(f"metadata.namespace: {one.kind} objects belong to no namespace", one.place("metadata.namespace"))
-            home = (one.namespace or namespace or self.kube.namespace) if resource.namespaced else ""
-            found.append(Wanted(one, resource, marked(one.body, self.labels, self.owner.run, home), served is not None))
+                raise BadInput(
+                    f"metadata.namespace: {one.kind} objects belong to no namespace",
+                    one.place("metadata.namespace"),
+                )
+            home = (
+                (one.namespace or namespace or self.kube.namespace) if resource.namespaced else ""
+            )
+            found.append(
+                Wanted(
+                    one,
+                    resource,
+                    marked(one.body, self.labels, self.owner.run, home),
+                    served is not None,
+                )
+            )
         return found
 
     def _unknown(self, one: Manifest) -> Resource:
@@ -190,32 +239,51 @@ class ObjectSet:
     def _labelled(self, wanted: Iterable[Wanted], homes: frozenset[Home]) -> dict[Ident, Live]:
         """Everything that carries the set's label, where the set is known to have objects."""
         all_homes = {(one.resource, one.namespace) for one in wanted if one.served}
-        known = {(resource.api_version, resource.kind, namespace) for resource, namespace in all_homes}
+        known = {
+            (resource.api_version, resource.kind, namespace) for resource, namespace in all_homes
+        }
         for version, kind, namespace in homes - known:
             resource = self.kube.resource(version, kind)
             if resource:
                 all_homes.add((resource, namespace))
-        lists = self.kube.together(lambda home: (home[0], self.kube.listing(home[0], home[1], self.selector)), all_homes)
+        lists = self.kube.together(
+            lambda home: (home[0], self.kube.listing(home[0], home[1], self.selector)), all_homes
+        )
         found = {}
         for resource, listing in lists:
             for thing in listing.items:
                 live = Live(resource, thing)
-                if (live.kind, live.name, live.namespace) != ("ConfigMap", self._record_name, self.record_namespace):
+                if (live.kind, live.name, live.namespace) != (
+                    "ConfigMap",
+                    self._record_name,
+                    self.record_namespace,
+                ):
                     found[live.ident] = live
         return found
 
     def _unlabelled(self, missing: Sequence[Wanted]) -> dict[Ident, Live]:
-        """What there is of these whether it is ours or not: few are asked for by name, many are listed."""
+        """What there is of these whether it is ours or not: few are asked for by name, many are
+        listed."""
         by_home: dict[tuple[Resource, str], list[Wanted]] = {}
         for one in missing:
             by_home.setdefault((one.resource, one.namespace), []).append(one)
         many = [home for home, group in by_home.items() if len(group) > FEW]
         few = [one for group in by_home.values() if len(group) <= FEW for one in group]
         wanted = {one.ident for one in missing}
-        found = [Live(resource, thing) for resource, listing in self.kube.together(
-            lambda home: (home[0], self.kube.listing(home[0], home[1])), many) for thing in listing.items]
-        for one, thing in zip(few, self.kube.together(
-                lambda one: self.kube.get(one.resource, one.namespace, one.name), few), strict=True):
+        found = [
+            Live(resource, thing)
+            for resource, listing in self.kube.together(
+                lambda home: (home[0], self.kube.listing(home[0], home[1])), many
+            )
+            for thing in listing.items
+        ]
+        for one, thing in zip(
+            few,
+            self.kube.together(
+                lambda one: self.kube.get(one.resource, one.namespace, one.name), few
+            ),
+            strict=True,
+        ):
             if thing is not None:
                 found.append(Live(one.resource, thing))
         return {live.ident: live for live in found if live.ident in wanted}
@@ -230,7 +298,11 @@ def homes_of(things: Iterable[Wanted | Live]) -> frozenset[Home]:
 
 def _homes(record: Mapping[str, Any]) -> frozenset[Home]:
     try:
-        return frozenset((str(version), str(kind), str(namespace)) for version, kind, namespace
-                         in json.loads((record.get("data") or {}).get("objects", "[]")))
+        return frozenset(
+            (str(version), str(kind), str(namespace))
+            for version, kind, namespace in json.loads(
+                (record.get("data") or {}).get("objects", "[]")
+            )
+        )
     except (ValueError, TypeError):
         return frozenset()

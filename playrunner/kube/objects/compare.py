@@ -1,4 +1,5 @@
-"""Whether an object is as declared. Looking at the declared fields settles most cases; a dry run by the server the others."""
+"""Whether an object is as declared. Looking at the declared fields settles most cases; a dry run by
+the server the others."""
 
 from __future__ import annotations
 
@@ -12,22 +13,46 @@ from typing import Any
 
 from playrunner.text.answers import plain
 
-DECLARED, RUN = "playrunner.io/declared", "playrunner.io/run"  # annotations: what was declared, and by which run
+DECLARED, RUN = (
+    "playrunner.io/declared",
+    "playrunner.io/run",
+)  # annotations: what was declared, and by which run
 CLUSTER, SET = "playrunner.io/cluster", "playrunner.io/set"  # labels: whose it is
 
-_KEY = os.urandom(16)  # hashes of secrets are good for this process only, so that nobody can try out values against them
-_BOOKKEEPING = ("managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink", "deletionTimestamp",
-                "deletionGracePeriodSeconds")
+_KEY = os.urandom(
+    16
+    # Hashes of secrets are good for this process only, so that nobody can try out values against them
+)
+_BOOKKEEPING = (
+    "managedFields",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "uid",
+    "selfLink",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
 
 
-def marked(body: Mapping[str, Any], labels: Mapping[str, str], run: str, namespace: str = "") -> dict[str, Any]:
-    """A declaration as it is applied: with its namespace, our labels, and a note by which it is known again."""
-    found = _plain_secret(body) if body.get("kind") == "Secret" and body.get("stringData") else dict(body)
+def marked(
+    body: Mapping[str, Any], labels: Mapping[str, str], run: str, namespace: str = ""
+) -> dict[str, Any]:
+    """A declaration as it is applied: with its namespace, our labels, and a note by which it is
+    known again."""
+    found = (
+        _plain_secret(body)
+        if body.get("kind") == "Secret" and body.get("stringData")
+        else dict(body)
+    )
     # Generators write `creationTimestamp: null`, which says nothing.
     meta = {key: value for key, value in body["metadata"].items() if value is not None}
     meta |= {"namespace": namespace} if namespace else {}
-    found["metadata"] = {**meta, "labels": {**(meta.get("labels") or {}), **labels},
-                         "annotations": {**(meta.get("annotations") or {}), DECLARED: _known_by(found), RUN: run}}
+    found["metadata"] = {
+        **meta,
+        "labels": {**(meta.get("labels") or {}), **labels},
+        "annotations": {**(meta.get("annotations") or {}), DECLARED: _known_by(found), RUN: run},
+    }
     found.pop("status", None)  # not ours to declare
     return found
 
@@ -42,14 +67,20 @@ def matches(live: Any, declared: Any) -> bool:
     if isinstance(declared, dict):
         return isinstance(live, dict) and all(
             (key in live and matches(live[key], value)) or (value is None and live.get(key) is None)
-            for key, value in declared.items())
+            for key, value in declared.items()
+        )
     if isinstance(declared, list):
-        return isinstance(live, list) and len(live) == len(declared) and all(map(matches, live, declared))
+        return (
+            isinstance(live, list)
+            and len(live) == len(declared)
+            and all(map(matches, live, declared))
+        )
     return type(live) is type(declared) and bool(live == declared)
 
 
 def as_declared(live: Mapping[str, Any], declared: Mapping[str, Any]) -> bool:
-    """True when nothing is to be done; False when only the server can tell (a quantity in other words, a field taken out)."""
+    """True when nothing is to be done; False when only the server can tell (a quantity in other
+    words, a field taken out)."""
     marks = (live.get("metadata") or {}).get("annotations") or {}
     wanted = declared["metadata"].get("annotations") or {}
     return marks.get(DECLARED) == wanted.get(DECLARED) and matches(live, _without_run(declared))
@@ -61,17 +92,32 @@ def same(live: Mapping[str, Any], foreseen: Mapping[str, Any]) -> bool:
 
 
 def essence(thing: Mapping[str, Any]) -> dict[str, Any]:
-    """An object without its status and the server's and our bookkeeping; what a secret holds only as hashes."""
-    meta = {key: value for key, value in (thing.get("metadata") or {}).items() if key not in _BOOKKEEPING}
-    notes = {key: value for key, value in (meta.pop("annotations", None) or {}).items() if key not in (RUN, DECLARED)}
+    """An object without its status and the server's and our bookkeeping; what a secret holds only
+    as hashes."""
+    meta = {
+        key: value
+        for key, value in (thing.get("metadata") or {}).items()
+        if key not in _BOOKKEEPING
+    }
+    notes = {
+        key: value
+        for key, value in (meta.pop("annotations", None) or {}).items()
+        if key not in (RUN, DECLARED)
+    }
     found = {key: value for key, value in thing.items() if key not in ("status", "metadata")}
     found["metadata"] = {**meta, **({"annotations": notes} if notes else {})}
     return masked(found) if thing.get("kind") == "Secret" else found
 
 
 def masked(secret: Mapping[str, Any]) -> dict[str, Any]:
-    return {**secret, **{part: {key: hidden(value) for key, value in secret[part].items()}
-                         for part in ("data", "stringData") if isinstance(secret.get(part), dict)}}
+    return {
+        **secret,
+        **{
+            part: {key: hidden(value) for key, value in secret[part].items()}
+            for part in ("data", "stringData")
+            if isinstance(secret.get(part), dict)
+        },
+    }
 
 
 def hidden(value: Any) -> str:
@@ -85,7 +131,13 @@ def shown(thing: Mapping[str, Any], as_text: bool) -> str:
         return fingerprint(essence(thing))
     import yaml
 
-    return str(yaml.dump(plain(essence(thing)), Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=True))
+    return str(
+        yaml.dump(
+            plain(essence(thing)),
+            Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
+            sort_keys=True,
+        )
+    )
 
 
 def _without_run(declared: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,7 +147,8 @@ def _without_run(declared: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _known_by(body: Mapping[str, Any]) -> str:
-    """A declaration's fingerprint; of a secret only the names count, since a hash on display would let values be guessed."""
+    """A declaration's fingerprint; of a secret only the names count, since a hash on display would
+    let values be guessed."""
     if body.get("kind") != "Secret":
         return fingerprint(body)
     return fingerprint({**body, "data": sorted(body.get("data") or ()), "stringData": None})
@@ -103,5 +156,11 @@ def _known_by(body: Mapping[str, Any]) -> str:
 
 def _plain_secret(body: Mapping[str, Any]) -> dict[str, Any]:
     """stringData as data, since the server never shows the former."""
-    texts = {key: base64.b64encode(str(value).encode()).decode() for key, value in body["stringData"].items()}
-    return {**{key: value for key, value in body.items() if key != "stringData"}, "data": {**(body.get("data") or {}), **texts}}
+    texts = {
+        key: base64.b64encode(str(value).encode()).decode()
+        for key, value in body["stringData"].items()
+    }
+    return {
+        **{key: value for key, value in body.items() if key != "stringData"},
+        "data": {**(body.get("data") or {}), **texts},
+    }

@@ -1,4 +1,5 @@
-"""What applying a set would come to, object by object: nothing where it is as declared, otherwise what the server foresees."""
+"""What applying a set would come to, object by object: nothing where it is as declared, otherwise
+what the server foresees."""
 
 from __future__ import annotations
 
@@ -16,8 +17,14 @@ class Outlook:
     def __init__(self) -> None:
         self._known: dict[tuple[Ident, str], str] = {}
 
-    def texts(self, bringing: Bringing, seen: Seen, wanted: Sequence[Wanted], there: Mapping[str, str],
-              in_full: bool) -> dict[str, str]:
+    def texts(
+        self,
+        bringing: Bringing,
+        seen: Seen,
+        wanted: Sequence[Wanted],
+        there: Mapping[str, str],
+        in_full: bool,
+    ) -> dict[str, str]:
         """Each object's state as it should be; the same as in `there` where nothing is to be done."""
         found, unsure = {}, []
         for one in wanted:
@@ -29,8 +36,12 @@ class Outlook:
             else:
                 unsure.append(one)
         unsure = self._samples(unsure, seen, found, in_full)
-        coming = [one.name for one in wanted if one.kind == "Namespace" and seen.live(one.ident) is None]
-        answers = bringing.kube.together(lambda one: bringing.foresee(one, seen.live(one.ident) is not None, coming), unsure)
+        coming = [
+            one.name for one in wanted if one.kind == "Namespace" and seen.live(one.ident) is None
+        ]
+        answers = bringing.kube.together(
+            lambda one: bringing.foresee(one, seen.live(one.ident) is not None, coming), unsure
+        )
         for one, foreseen in zip(unsure, answers, strict=True):
             live = seen.live(one.ident)
             if live and foreseen and same(live.thing, foreseen):
@@ -40,8 +51,11 @@ class Outlook:
             found[one.key] = self._known[one.ident, _version(live)] = text
         return found
 
-    def _samples(self, unsure: Sequence[Wanted], seen: Seen, found: dict[str, str], in_full: bool) -> list[Wanted]:
-        """Those that the server is asked about: every one that is there, and of the new ones one for each shape."""
+    def _samples(
+        self, unsure: Sequence[Wanted], seen: Seen, found: dict[str, str], in_full: bool
+    ) -> list[Wanted]:
+        """Those that the server is asked about: every one that is there, and of the new ones one
+        for each shape."""
         samples: list[Wanted] = []
         shapes: set[object] = set()
         for one in unsure:

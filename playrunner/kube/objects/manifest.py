@@ -1,4 +1,5 @@
-"""Manifests: from text to objects, each with its place, so that what is wrong with one is said with file, line and field."""
+"""Manifests: from text to objects, each with its place, so that what is wrong with one is said with
+file, line and field."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ class Source:
 
     def place(self, line: int) -> Place:
         """Where a line of the text was written."""
-        return Place(self.file, _line_in_template(self.template, self.text, line) if self.template else line)
+        return Place(
+            self.file, _line_in_template(self.template, self.text, line) if self.template else line
+        )
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,11 @@ class Manifest:
         return title(self.body)
 
     def place(self, field: str = "") -> Place | None:
-        """Where a field such as spec.containers[0].image was written, or the nearest of those around it."""
-        return self.source.place(_line_of(self.source.text, self.line, field)) if self.source else None
+        """Where a field such as spec.containers[0].image was written, or the nearest of those
+        around it."""
+        return (
+            self.source.place(_line_of(self.source.text, self.line, field)) if self.source else None
+        )
 
 
 def title(body: Mapping[str, Any]) -> str:
@@ -91,11 +97,18 @@ def inline(definition: Any) -> list[Manifest]:
 
 
 def _objects(value: Any, source: Source | None, line: int) -> list[Manifest]:
-    if isinstance(value, dict) and str(value.get("kind", "")).endswith("List") and isinstance(value.get("items"), list):
+    if (
+        isinstance(value, dict)
+        and str(value.get("kind", "")).endswith("List")
+        and isinstance(value.get("items"), list)
+    ):
         return [one for item in value["items"] for one in _objects(item, source, line)]
     if not isinstance(value, dict):
-        raise BadInput(f"an object is a mapping with apiVersion, kind and metadata, not {type(value).__name__}",
-                       source.place(_line_of(source.text, line, "")) if source else None)
+        raise BadInput(
+            "an object is a mapping with apiVersion, kind and metadata, not"
+            f" {type(value).__name__}",
+            source.place(_line_of(source.text, line, "")) if source else None,
+        )
     return [Manifest(value, source, line)]
 
 
@@ -107,8 +120,11 @@ def _checked(found: list[Manifest]) -> list[Manifest]:
             raise BadInput(f"{wrong[0]}: {wrong[1]}", one.place(wrong[0]))
         key = one.api_version.rpartition("/")[0], one.kind, one.namespace, one.name
         if key in seen:
-            raise BadInput(f"metadata.name: {one.title} is declared twice (also at {seen[key].place('metadata.name')})",
-                           one.place("metadata.name"))
+            raise BadInput(
+                f"metadata.name: {one.title} is declared twice (also at"
+                f" {seen[key].place('metadata.name')})",
+                one.place("metadata.name"),
+            )
         seen[key] = one
     return found
 
@@ -120,14 +136,28 @@ def _complaint(body: Mapping[str, Any]) -> tuple[str, str] | None:
         return odd
     for name in ("apiVersion", "kind"):
         if not isinstance(body.get(name), str) or not body[name]:
-            return name, "is missing; every object needs apiVersion, kind and metadata.name" if not body.get(name) else \
-                f"must be text, not {body[name]!r}"
+            return (
+                name,
+                (
+                    "is missing; every object needs apiVersion, kind and metadata.name"
+                    if not body.get(name)
+                    else f"must be text, not {body[name]!r}"
+                ),
+            )
     meta = body.get("metadata")
     if not isinstance(meta, dict):
         return "metadata", "is missing; an object is found again by metadata.name"
     if not isinstance(meta.get("name"), str) or not meta["name"]:
-        hint = " (generateName makes a new object each time, so it cannot be declared)" if meta.get("generateName") else ""
-        return "metadata.name", f"must be text, not {meta['name']!r}; quote it" if meta.get("name") else f"is missing{hint}"
+        hint = (
+            " (generateName makes a new object each time, so it cannot be declared)"
+            if meta.get("generateName")
+            else ""
+        )
+        return "metadata.name", (
+            f"must be text, not {meta['name']!r}; quote it"
+            if meta.get("name")
+            else f"is missing{hint}"
+        )
     for name in ("labels", "annotations"):
         given = meta.get(name)
         if given is not None and not isinstance(given, dict):
@@ -148,7 +178,14 @@ def _odd(value: Any, path: str) -> tuple[str, str] | None:
             if found:
                 return found
     elif isinstance(value, list):
-        return next((found for number, inner in enumerate(value) if (found := _odd(inner, f"{path}[{number}]"))), None)
+        return next(
+            (
+                found
+                for number, inner in enumerate(value)
+                if (found := _odd(inner, f"{path}[{number}]"))
+            ),
+            None,
+        )
     elif value is not None and not isinstance(value, (str, int, float)):
         return path, f"must be text, a number or true/false, not {value!r}; quote it"
     return None
@@ -164,7 +201,8 @@ def _documents(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _line_of(text: str, line: int, path: str) -> int:
-    """The line of a field inside the document that starts after `line`; only worked out to tell of an error."""
+    """The line of a field inside the document that starts after `line`; only worked out to tell of
+    an error."""
     document = next((piece for number, piece in _documents(text) if number == line), "")
     try:
         node = yaml.compose(document, Loader=_Loader)
@@ -192,7 +230,9 @@ def _words(path: str) -> Sequence[str]:
 
 def _line_in_template(template: str, rendered: str, line: int) -> int:
     """The template's line from which a rendered line came, by what the two texts have in common."""
-    matcher = difflib.SequenceMatcher(None, template.splitlines(), rendered.splitlines(), autojunk=False)
+    matcher = difflib.SequenceMatcher(
+        None, template.splitlines(), rendered.splitlines(), autojunk=False
+    )
     for _, first, last, begin, end in matcher.get_opcodes():
         if begin < line <= end:
             return min(first + (line - begin), max(last, first + 1))

@@ -11,15 +11,41 @@ _RANKS = (
     ("CustomResourceDefinition",),
     ("ServiceAccount", "Role", "ClusterRole"),
     ("RoleBinding", "ClusterRoleBinding"),
-    ("ConfigMap", "Secret", "StorageClass", "CSIDriver", "PersistentVolume", "PersistentVolumeClaim", "PriorityClass",
-     "RuntimeClass", "ResourceQuota", "LimitRange", "NetworkPolicy", "PodDisruptionBudget"),
+    (
+        "ConfigMap",
+        "Secret",
+        "StorageClass",
+        "CSIDriver",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "PriorityClass",
+        "RuntimeClass",
+        "ResourceQuota",
+        "LimitRange",
+        "NetworkPolicy",
+        "PodDisruptionBudget",
+    ),
     ("Service", "Endpoints", "EndpointSlice", "Ingress", "IngressClass"),
-    ("Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "Job", "CronJob", "Pod", "HorizontalPodAutoscaler"),
+    (
+        "Deployment",
+        "DaemonSet",
+        "StatefulSet",
+        "ReplicaSet",
+        "Job",
+        "CronJob",
+        "Pod",
+        "HorizontalPodAutoscaler",
+    ),
 )
 _BY_KIND = {kind: rank for rank, kinds in enumerate(_RANKS) for kind in kinds}
 CUSTOM = len(_RANKS)  # whatever else there is: objects of kinds that a definition brought
-_LAST = {"MutatingWebhookConfiguration": CUSTOM + 1, "ValidatingWebhookConfiguration": CUSTOM + 1, "APIService": CUSTOM + 1,
-         "ValidatingAdmissionPolicy": CUSTOM + 1, "ValidatingAdmissionPolicyBinding": CUSTOM + 1}
+_LAST = {
+    "MutatingWebhookConfiguration": CUSTOM + 1,
+    "ValidatingWebhookConfiguration": CUSTOM + 1,
+    "APIService": CUSTOM + 1,
+    "ValidatingAdmissionPolicy": CUSTOM + 1,
+    "ValidatingAdmissionPolicyBinding": CUSTOM + 1,
+}
 _CORE_GROUPS = ("", "apps", "batch", "autoscaling", "policy")
 
 

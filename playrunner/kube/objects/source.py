@@ -39,20 +39,29 @@ def from_file(ctx: Any, name: str) -> list[Manifest]:
 
 
 def from_playbook(definition: Any) -> list[Manifest]:
-    return parse(Source(str(definition), "definition")) if isinstance(definition, str) else inline(definition)
+    return (
+        parse(Source(str(definition), "definition"))
+        if isinstance(definition, str)
+        else inline(definition)
+    )
 
 
 def from_address(url: str, sha256: str) -> list[Manifest]:
     """A text that was fetched once and is known by its hash; another text than that is refused."""
     wanted = sha256.lower().removeprefix("sha256:")
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "playrunner" / FOLDER
+    folder = (
+        Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "playrunner" / FOLDER
+    )
     kept = folder / wanted
     if kept.is_file() and hashlib.sha256(kept.read_bytes()).hexdigest() == wanted:
         return parse(Source(kept.read_text(), url))
     data = _fetched(url)
     found = hashlib.sha256(data).hexdigest()
     if found != wanted:
-        raise Failed(f"{url} is not what was pinned: its sha256 is {found}, not {wanted}; read what changed before you pin it")
+        raise Failed(
+            f"{url} is not what was pinned: its sha256 is {found}, not {wanted}; read what changed"
+            " before you pin it"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     scrap = folder / f".{wanted}.{os.getpid()}"
     scrap.write_bytes(data)
@@ -65,7 +74,9 @@ def _fetched(url: str) -> bytes:
 
     try:
         again = urllib3.Retry(3, redirect=5)
-        answer = urllib3.PoolManager().request("GET", url, timeout=60, retries=again, preload_content=False)
+        answer = urllib3.PoolManager().request(
+            "GET", url, timeout=60, retries=again, preload_content=False
+        )
         data = bytes(answer.read(MOST_BYTES + 1))
     except urllib3.exceptions.HTTPError as error:
         raise Failed(f"{url} cannot be fetched: {error}") from None
@@ -93,6 +104,9 @@ def _line_of(template: str, message: str) -> int:
     if not found:
         return 0
     word = re.compile(rf"\b{re.escape(found[1])}\b")
-    inside = [number for number, line in enumerate(template.splitlines(), 1)
-              if word.search(line) and ("{{" in line or "{%" in line)]
+    inside = [
+        number
+        for number, line in enumerate(template.splitlines(), 1)
+        if word.search(line) and ("{{" in line or "{%" in line)
+    ]
     return inside[0] if inside else 0

@@ -29,11 +29,17 @@ def unready(kube: Kube, things: Sequence[Live]) -> list[Live]:
     return found
 
 
-def wait_ready(kube: Kube, things: Sequence[Live], seconds: float, progress: Callable[[str], None],
-               hopeless: Sequence[str] = ()) -> list[str]:
+def wait_ready(
+    kube: Kube,
+    things: Sequence[Live],
+    seconds: float,
+    progress: Callable[[str], None],
+    hopeless: Sequence[str] = (),
+) -> list[str]:
     """Until all of them are ready; a failure tells what the cluster says about those that are not.
 
-    With `hopeless`, reasons for which a pod may be held up, it ends as soon as one is, and says whose pods those are.
+    With `hopeless`, reasons for which a pod may be held up, it ends as soon as one is, and says
+    whose pods those are.
     """
     waiting = unready(kube, things)
     if not waiting:
@@ -46,13 +52,20 @@ def wait_ready(kube: Kube, things: Sequence[Live], seconds: float, progress: Cal
         fields = f"metadata.name={one.name}" if alone[one.resource, one.namespace] == 1 else ""
         homes.setdefault(Collection(one.resource, one.namespace, fields=fields), []).append(one)
     left: list[dict[str, Any]] = []
-    pods = {Collection(PODS, one.namespace, chosen): one for one in waiting
-            if hopeless and (chosen := selector_of(one.thing))}
+    pods = {
+        Collection(PODS, one.namespace, chosen): one
+        for one in waiting
+        if hopeless and (chosen := selector_of(one.thing))
+    }
     held: list[str] = []
 
     def judge(seen: dict[Collection, Objects]) -> str:
         left.clear()
-        held[:] = [one.key for home, one in pods.items() if any(_held(pod, one, hopeless) for pod in seen[home].values())]
+        held[:] = [
+            one.key
+            for home, one in pods.items()
+            if any(_held(pod, one, hopeless) for pod in seen[home].values())
+        ]
         if held:
             return ""
         texts = []
@@ -85,16 +98,29 @@ def explained(kube: Kube, message: str, things: Sequence[dict[str, Any]]) -> str
         return f"{message}. {reasons}"
     see = title(things[0]).partition(" ")[2].rpartition("/") if things else ("", "", "")
     where = f" -n {see[0]}" if see[0] else ""
-    return f"{message}; see: kubectl describe {str(things[0].get('kind')).lower()} {see[2]}{where}" if things else message
+    return (
+        f"{message}; see: kubectl describe {str(things[0].get('kind')).lower()} {see[2]}{where}"
+        if things
+        else message
+    )
 
 
 def _held(pod: dict[str, Any], workload: Live, reasons: Sequence[str]) -> bool:
     meta, status = pod.get("metadata") or {}, pod.get("status") or {}
-    owners = [owner.get("uid") for owner in meta.get("ownerReferences") or () if owner.get("kind") == workload.kind]
-    if meta.get("deletionTimestamp") or (owners and workload.thing["metadata"].get("uid") not in owners):
+    owners = [
+        owner.get("uid")
+        for owner in meta.get("ownerReferences") or ()
+        if owner.get("kind") == workload.kind
+    ]
+    if meta.get("deletionTimestamp") or (
+        owners and workload.thing["metadata"].get("uid") not in owners
+    ):
         return False  # on its way out, or left by the workload that was there before
-    return any(((container.get("state") or {}).get("waiting") or {}).get("reason") in reasons
-               for kind in ("initContainerStatuses", "containerStatuses") for container in status.get(kind) or ())
+    return any(
+        ((container.get("state") or {}).get("waiting") or {}).get("reason") in reasons
+        for kind in ("initContainerStatuses", "containerStatuses")
+        for container in status.get(kind) or ()
+    )
 
 
 def _listed(texts: Sequence[str]) -> str:
@@ -103,7 +129,10 @@ def _listed(texts: Sequence[str]) -> str:
 
 def _waits_for_a_pod(kube: Kube, thing: dict[str, Any]) -> bool:
     """A claim of a class that binds with the first pod is as ready as it can be without one."""
-    if thing.get("kind") != "PersistentVolumeClaim" or (thing.get("status") or {}).get("phase", "Pending") != "Pending":
+    if (
+        thing.get("kind") != "PersistentVolumeClaim"
+        or (thing.get("status") or {}).get("phase", "Pending") != "Pending"
+    ):
         return False
     name = (thing.get("spec") or {}).get("storageClassName")
     chosen = kube.get(CLASSES, "", name) if name else None

@@ -1,4 +1,5 @@
-"""A connection to a port of a pod, over a WebSocket to the API server; it reads and writes like a socket."""
+"""A connection to a port of a pod, over a WebSocket to the API server; it reads and writes like a
+socket."""
 
 from __future__ import annotations
 
@@ -23,13 +24,20 @@ class PodStream:
     def __init__(self, kube: Kube, namespace: str, pod: str, port: int) -> None:
         websocket = kube_socket.library("a forwarded port")
         # Closed meanwhile by another thread, it may also be found without its socket.
-        self._broken: tuple[type[Exception], ...] = (websocket.WebSocketException, OSError, ValueError, AttributeError,
-                                                       LookupError)
+        self._broken: tuple[type[Exception], ...] = (
+            websocket.WebSocketException,
+            OSError,
+            ValueError,
+            AttributeError,
+            LookupError,
+        )
         self._what, self._sending = f"port {port} of pod {namespace}/{pod}", threading.Lock()
         transport = kube.cluster.transport
         path = f"{PODS.path(namespace, pod)}/portforward?{urlencode({'ports': port})}"
         try:
-            self._socket: Any = kube_socket.opened(websocket, transport, path, CONNECT_SECONDS, CONNECT_SECONDS)
+            self._socket: Any = kube_socket.opened(
+                websocket, transport, path, CONNECT_SECONDS, CONNECT_SECONDS
+            )
         except (NotReached, *self._broken) as error:
             raise HostUnreachable(f"{self._what} cannot be reached: {error}") from None
         self._socket.settimeout(None)
@@ -65,12 +73,14 @@ class PodStream:
                 raise OSError(f"{self._what}: {error}") from None
 
     def shutdown(self, how: int) -> None:
-        """This way has no half-closed connections: the end of one side is told with the end of both."""
+        """This way has no half-closed connections: the end of one side is told with the end of
+        both."""
         if how == socket.SHUT_RDWR:
             self.close()
 
     def close(self) -> None:
-        """Without a farewell, for which it would wait: it also wakes whoever waits for the next piece."""
+        """Without a farewell, for which it would wait: it also wakes whoever waits for the next
+        piece."""
         try:
             self._socket.sock.shutdown(socket.SHUT_RDWR)
             self._socket.shutdown()

@@ -1,4 +1,5 @@
-"""Why objects are not ready: their pods, the events about them, and the last line of what crashed, read from the cluster."""
+"""Why objects are not ready: their pods, the events about them, and the last line of what crashed,
+read from the cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ def why(kube: Kube, things: Sequence[Mapping[str, Any]]) -> str:
         try:
             found += _of(kube, thing)
         except KubeError:
-            continue  # without the right to read pods or events the error stands without its reasons
+            # Without the right to read pods or events the error stands without its reasons
+            continue
         if len(found) >= MOST_REASONS:
             break
     return "; ".join(list(dict.fromkeys(found))[:MOST_REASONS])
@@ -33,7 +35,9 @@ def why(kube: Kube, things: Sequence[Mapping[str, Any]]) -> str:
 def last_line(kube: Kube, namespace: str, pod: str, container: str, previous: bool = False) -> str:
     query = {"container": container, "tailLines": 1, "previous": "true" if previous else ""}
     try:
-        status, _, data = kube.cluster.transport.send("GET", f"{PODS.path(namespace, pod)}/log", query)
+        status, _, data = kube.cluster.transport.send(
+            "GET", f"{PODS.path(namespace, pod)}/log", query
+        )
     except (NotReached, NoAnswer):
         return ""
     return data.decode(errors="replace").strip()[-300:] if status == 200 else ""
@@ -50,11 +54,20 @@ def _of(kube: Kube, thing: Mapping[str, Any]) -> list[str]:
     namespace = str(meta.get("namespace") or "")
     told = _events(kube, thing)
     selector = selector_of(thing)
-    pods = [thing] if thing.get("kind") == "Pod" else kube.listing(PODS, namespace, selector).items if selector else []
+    pods = (
+        [thing]
+        if thing.get("kind") == "Pod"
+        else kube.listing(PODS, namespace, selector).items
+        if selector
+        else []
+    )
     found = []
     for pod in pods[:20]:
         found += reasons.pod(pod, _crash_line(kube, pod)) or (
-            reasons.events(_events(kube, pod), 1) if (pod.get("status") or {}).get("phase") == "Pending" else [])
+            reasons.events(_events(kube, pod), 1)
+            if (pod.get("status") or {}).get("phase") == "Pending"
+            else []
+        )
         if len(found) >= MOST_REASONS:
             break
     return found or reasons.events(told)
@@ -72,5 +85,7 @@ def _crash_line(kube: Kube, pod: Mapping[str, Any]) -> str:
         ended = (container.get("state") or {}).get("terminated") or {}
         if waiting.get("reason") == "CrashLoopBackOff" or ended.get("exitCode"):
             meta = pod["metadata"]
-            return last_line(kube, meta["namespace"], meta["name"], container["name"], previous=not ended)
+            return last_line(
+                kube, meta["namespace"], meta["name"], container["name"], previous=not ended
+            )
     return ""

@@ -1,4 +1,5 @@
-"""What ready means, kind by kind: from an object as the API server shows it to a verdict. Nothing is asked of anybody here."""
+"""What ready means, kind by kind: from an object as the API server shows it to a verdict. Nothing
+is asked of anybody here."""
 
 from __future__ import annotations
 
@@ -59,8 +60,11 @@ def allocatable(node: Thing, device: str) -> int:
 def addresses(thing: Thing) -> int:
     """How many ready addresses stand behind a service: of an Endpoints object or an EndpointSlice."""
     if thing.get("kind") == "EndpointSlice":
-        return sum(len(one.get("addresses") or ()) for one in thing.get("endpoints") or ()
-                   if (one.get("conditions") or {}).get("ready") is not False)
+        return sum(
+            len(one.get("addresses") or ())
+            for one in thing.get("endpoints") or ()
+            if (one.get("conditions") or {}).get("ready") is not False
+        )
     return sum(len(subset.get("addresses") or ()) for subset in thing.get("subsets") or ())
 
 
@@ -69,7 +73,10 @@ def _deployment(thing: Thing) -> Verdict:
     progressing = conditions(thing).get("Progressing") or {}
     if progressing.get("reason") == "ProgressDeadlineExceeded":
         return Verdict("makes no progress", f"made no progress in its time{_because(progressing)}")
-    updated, available = _number(status.get("updatedReplicas")), _number(status.get("availableReplicas"))
+    updated, available = (
+        _number(status.get("updatedReplicas")),
+        _number(status.get("availableReplicas")),
+    )
     if not _seen(thing) or updated < wanted:
         return Verdict(f"{updated} of {wanted} pods are of the newest kind")
     if _number(status.get("replicas")) > updated:
@@ -79,12 +86,18 @@ def _deployment(thing: Thing) -> Verdict:
 
 def _daemon_set(thing: Thing) -> Verdict:
     status = _status(thing)
-    wanted, available = _number(status.get("desiredNumberScheduled")), _number(status.get("numberAvailable"))
+    wanted, available = (
+        _number(status.get("desiredNumberScheduled")),
+        _number(status.get("numberAvailable")),
+    )
     if not _seen(thing):
         return Verdict("the cluster has not looked at it yet")
     by_itself = (_spec(thing).get("updateStrategy") or {}).get("type") != "OnDelete"
     if by_itself and _number(status.get("updatedNumberScheduled")) < wanted:
-        return Verdict(f"{_number(status.get('updatedNumberScheduled'))} of {wanted} pods are of the newest kind")
+        return Verdict(
+            f"{_number(status.get('updatedNumberScheduled'))} of {wanted} pods are of the newest"
+            " kind"
+        )
     # No node that it belongs on is no fault: a pool may be at size 0.
     return READY if available >= wanted else Verdict(f"{available} of {wanted} pods are available")
 
@@ -96,15 +109,28 @@ def _stateful_set(thing: Thing) -> Verdict:
         return Verdict("the cluster has not looked at it yet")
     strategy = spec.get("updateStrategy") or {}
     partition = _number((strategy.get("rollingUpdate") or {}).get("partition"))
-    if strategy.get("type") != "OnDelete" and _number(status.get("updatedReplicas")) < wanted - partition \
-            and status.get("currentRevision") != status.get("updateRevision"):
-        return Verdict(f"{_number(status.get('updatedReplicas'))} of {wanted - partition} pods are of the newest kind")
+    if (
+        strategy.get("type") != "OnDelete"
+        and _number(status.get("updatedReplicas")) < wanted - partition
+        and status.get("currentRevision") != status.get("updateRevision")
+    ):
+        return Verdict(
+            f"{_number(status.get('updatedReplicas'))} of {wanted - partition} pods are of the"
+            " newest kind"
+        )
     return READY if ready >= wanted else Verdict(f"{ready} of {wanted} pods are ready")
 
 
 def _replica_set(thing: Thing) -> Verdict:
-    wanted, available = _number(_spec(thing).get("replicas"), 1), _number(_status(thing).get("availableReplicas"))
-    return READY if _seen(thing) and available >= wanted else Verdict(f"{available} of {wanted} pods are available")
+    wanted, available = (
+        _number(_spec(thing).get("replicas"), 1),
+        _number(_status(thing).get("availableReplicas")),
+    )
+    return (
+        READY
+        if _seen(thing) and available >= wanted
+        else Verdict(f"{available} of {wanted} pods are available")
+    )
 
 
 def _job(thing: Thing) -> Verdict:
@@ -114,7 +140,10 @@ def _job(thing: Thing) -> Verdict:
         return Verdict("has failed", f"has failed{_because(failed)}")
     if (found.get("Complete") or {}).get("status") == "True" or _spec(thing).get("suspend"):
         return READY
-    done, wanted = _number(_status(thing).get("succeeded")), _number(_spec(thing).get("completions"), 1)
+    done, wanted = (
+        _number(_status(thing).get("succeeded")),
+        _number(_spec(thing).get("completions"), 1),
+    )
     return Verdict(f"{done} of {wanted} pods have succeeded")
 
 
@@ -123,8 +152,15 @@ def _pod(thing: Thing) -> Verdict:
     if phase == "Succeeded":
         return READY
     if phase == "Failed":
-        return Verdict("has failed", f"has failed: {_status(thing).get('message') or _status(thing).get('reason') or phase}")
-    return condition(thing, "Ready") if phase == "Running" else Verdict(f"is {phase or 'not seen yet'}")
+        return Verdict(
+            "has failed",
+            f"has failed: {_status(thing).get('message') or _status(thing).get('reason') or phase}",
+        )
+    return (
+        condition(thing, "Ready")
+        if phase == "Running"
+        else Verdict(f"is {phase or 'not seen yet'}")
+    )
 
 
 def _definition(thing: Thing) -> Verdict:
@@ -138,17 +174,25 @@ def _definition(thing: Thing) -> Verdict:
 def _claim(thing: Thing) -> Verdict:
     phase = _status(thing).get("phase")
     if phase == "Lost":
-        return Verdict("has lost its volume", "has lost its volume: the PersistentVolume behind it is gone")
+        return Verdict(
+            "has lost its volume", "has lost its volume: the PersistentVolume behind it is gone"
+        )
     return READY if phase == "Bound" else Verdict(f"is {phase or 'not seen yet'}")
 
 
 def _volume(thing: Thing) -> Verdict:
     phase = _status(thing).get("phase")
-    return Verdict("has failed", f"has failed: {_status(thing).get('message', '')}") if phase == "Failed" else READY
+    return (
+        Verdict("has failed", f"has failed: {_status(thing).get('message', '')}")
+        if phase == "Failed"
+        else READY
+    )
 
 
 def _service(thing: Thing) -> Verdict:
-    if _spec(thing).get("type") != "LoadBalancer" or (_status(thing).get("loadBalancer") or {}).get("ingress"):
+    if _spec(thing).get("type") != "LoadBalancer" or (_status(thing).get("loadBalancer") or {}).get(
+        "ingress"
+    ):
         return READY
     return Verdict("has no address outside the cluster yet")
 
@@ -171,10 +215,21 @@ def _node(thing: Thing) -> Verdict:
 
 
 _KINDS: dict[str, Callable[[Thing], Verdict]] = {
-    "Deployment": _deployment, "DaemonSet": _daemon_set, "StatefulSet": _stateful_set, "ReplicaSet": _replica_set,
-    "Job": _job, "Pod": _pod, "CustomResourceDefinition": _definition, "PersistentVolumeClaim": _claim,
-    "PersistentVolume": _volume, "Service": _service, "Endpoints": _endpoints, "EndpointSlice": _endpoints,
-    "Namespace": _namespace, "APIService": _api_service, "Node": _node,
+    "Deployment": _deployment,
+    "DaemonSet": _daemon_set,
+    "StatefulSet": _stateful_set,
+    "ReplicaSet": _replica_set,
+    "Job": _job,
+    "Pod": _pod,
+    "CustomResourceDefinition": _definition,
+    "PersistentVolumeClaim": _claim,
+    "PersistentVolume": _volume,
+    "Service": _service,
+    "Endpoints": _endpoints,
+    "EndpointSlice": _endpoints,
+    "Namespace": _namespace,
+    "APIService": _api_service,
+    "Node": _node,
 }
 
 

@@ -1,4 +1,5 @@
-"""Waiting for a cluster: told of every change by watches, which go on after a dropped connection or a restarted server."""
+"""Waiting for a cluster: told of every change by watches, which go on after a dropped connection or
+a restarted server."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ from playrunner.kube.client.resource import Resource
 from playrunner.kube.client.transport import NoAnswer, NotReached, Stream
 
 ASKED_SECONDS = 240  # after which the server ends a watch, and it is asked for anew
-SILENCE_SECONDS = 90.0  # a live watch says something (a bookmark) every minute or so; one that does not is dead
+SILENCE_SECONDS = (
+    90.0  # a live watch says something (a bookmark) every minute or so; one that does not is dead
+)
 LOOK_SECONDS = 0.5  # how soon one who waits notices that the run is being stopped
 GATHER_SECONDS = 0.02  # changes come in bursts, and one judgement does for a burst
 _LONGEST_PAUSE = 2.0
@@ -55,13 +58,24 @@ def key_of(thing: dict[str, Any]) -> Key:
     return str(meta.get("namespace") or ""), str(meta.get("name") or "")
 
 
-def watch_until(kube: Kube, collections: Sequence[Collection], judge: Callable[[dict[Collection, Objects]], str],
-                seconds: float, progress: Callable[[str], None] = lambda text: None) -> str:
-    """Wait until the judge has nothing to say about what is there; what it says when the time is over is given back."""
+def watch_until(
+    kube: Kube,
+    collections: Sequence[Collection],
+    judge: Callable[[dict[Collection, Objects]], str],
+    seconds: float,
+    progress: Callable[[str], None] = lambda text: None,
+) -> str:
+    """Wait until the judge has nothing to say about what is there; what it says when the time is
+    over is given back."""
     deadline = time.monotonic() + seconds
     kube.refresh()
-    listings = kube.together(lambda one: kube.listing(one.resource, one.namespace, one.selector, one.fields), collections)
-    seen = {one: {key_of(item): item for item in listing.items} for one, listing in zip(collections, listings, strict=True)}
+    listings = kube.together(
+        lambda one: kube.listing(one.resource, one.namespace, one.selector, one.fields), collections
+    )
+    seen = {
+        one: {key_of(item): item for item in listing.items}
+        for one, listing in zip(collections, listings, strict=True)
+    }
     missing = judge(seen)
     if not missing or seconds <= 0:
         return missing
@@ -105,7 +119,9 @@ class News:
             except (PlayrunnerError, Failed) as error:  # raised again by whoever waits
                 self._queue.put(error)
 
-        threading.Thread(target=work, name=f"watch {collection.resource.plural}", daemon=True).start()
+        threading.Thread(
+            target=work, name=f"watch {collection.resource.plural}", daemon=True
+        ).start()
 
     def wait(self, seconds: float) -> list[Event]:
         """What has happened, as soon as anything has."""
@@ -116,7 +132,11 @@ class News:
                 if not isinstance(one, Event):
                     raise one
                 found.append(one)
-                one = self._queue.get(timeout=GATHER_SECONDS) if len(found) < 1000 else self._queue.get_nowait()
+                one = (
+                    self._queue.get(timeout=GATHER_SECONDS)
+                    if len(found) < 1000
+                    else self._queue.get_nowait()
+                )
         except queue.Empty:
             return found
 
@@ -143,7 +163,9 @@ class Watch:
                 stream = self._opened()
             except (NotReached, NoAnswer) as error:
                 if time.monotonic() - silent_since > RESTART_SECONDS:
-                    raise HostUnreachable(f"the API server has not answered for {RESTART_SECONDS:g} seconds: {error}") from None
+                    raise HostUnreachable(
+                        f"the API server has not answered for {RESTART_SECONDS:g} seconds: {error}"
+                    ) from None
                 stream = None
             if stream is None:
                 self._stopped.wait(pause)
@@ -163,14 +185,22 @@ class Watch:
 
     def _opened(self) -> Stream:
         one = self._collection
-        query = {"watch": "true", "resourceVersion": self._since, "allowWatchBookmarks": "true",
-                 "timeoutSeconds": ASKED_SECONDS, "labelSelector": one.selector, "fieldSelector": one.fields}
+        query = {
+            "watch": "true",
+            "resourceVersion": self._since,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": ASKED_SECONDS,
+            "labelSelector": one.selector,
+            "fieldSelector": one.fields,
+        }
         transport = self._kube.cluster.transport
         self._stream = transport.stream(one.resource.path(one.namespace), query, SILENCE_SECONDS)
         return self._stream
 
     def _events(self, stream: Stream) -> Iterator[Event]:
-        source = self._kube.cluster.transport.source(self._collection.resource.path(self._collection.namespace))
+        source = self._kube.cluster.transport.source(
+            self._collection.resource.path(self._collection.namespace)
+        )
         for line in stream.lines(whole=True):
             resource = self._collection.resource
             said = answers.event(line, resource.kind, resource.api_version, source)
@@ -199,7 +229,8 @@ class Watch:
         self._since = listing.version
 
     def _passes(self, stream: Stream) -> bool:
-        """Whether a watch that was refused may be asked for again; otherwise it raises what was said."""
+        """Whether a watch that was refused may be asked for again; otherwise it raises what was
+        said."""
         refusal = problem(stream.status, stream.all(), "watch", self._collection.resource.spelled)
         stream.close()
         if refusal.status in (404, 410):

@@ -36,17 +36,30 @@ class Bucket(Kind):
                     yield thing_of(raw, name, name=name, tags=tags, monthly_dollars=None)
 
     def look(self, aws: Aws, leftover: Leftover) -> Thing | None:
-        found = aws.read("s3", "get_bucket_location", missing=_GONE, Bucket=leftover.id)  # a HEAD would not tell its errors
+        found = aws.read(
+            "s3", "get_bucket_location", missing=_GONE, Bucket=leftover.id
+        )  # a HEAD would not tell its errors
         return None if found is None else Thing(leftover.id)
 
     def delete(self, aws: Aws, thing: Thing) -> None:
-        for upload in listed(aws, "s3", "list_multipart_uploads", "Uploads", missing=_GONE, Bucket=thing.id):
-            aws.call("s3", "abort_multipart_upload", Bucket=thing.id, Key=upload["Key"], UploadId=upload["UploadId"])
+        for upload in listed(
+            aws, "s3", "list_multipart_uploads", "Uploads", missing=_GONE, Bucket=thing.id
+        ):
+            aws.call(
+                "s3",
+                "abort_multipart_upload",
+                Bucket=thing.id,
+                Key=upload["Key"],
+                UploadId=upload["UploadId"],
+            )
         found = aws.read("s3", "list_object_versions", missing=_GONE, Bucket=thing.id) or {}
-        every = [{"Key": one["Key"], "VersionId": one["VersionId"]}
-                 for kind in ("Versions", "DeleteMarkers") for one in found.get(kind) or ()]
+        every = [
+            {"Key": one["Key"], "VersionId": one["VersionId"]}
+            for kind in ("Versions", "DeleteMarkers")
+            for one in found.get(kind) or ()
+        ]
         for start in range(0, len(every), AT_ONCE):
-            _delete_objects(aws, thing.id, every[start:start + AT_ONCE])
+            _delete_objects(aws, thing.id, every[start : start + AT_ONCE])
         aws.call("s3", "delete_bucket", Bucket=thing.id)
 
 
@@ -57,10 +70,15 @@ def _region(aws: Aws, name: str) -> str:
 
 
 def _delete_objects(aws: Aws, bucket: str, objects: list[dict[str, Any]]) -> None:
-    answer = aws.call("s3", "delete_objects", Bucket=bucket, Delete={"Objects": objects, "Quiet": True})
+    answer = aws.call(
+        "s3", "delete_objects", Bucket=bucket, Delete={"Objects": objects, "Quiet": True}
+    )
     for refused in answer.get("Errors") or ():
-        raise Refused(f"s3.delete_objects: {refused['Code']}: {refused.get('Message', '')} ({refused.get('Key')})",
-                      str(refused["Code"]))
+        raise Refused(
+            f"s3.delete_objects: {refused['Code']}: {refused.get('Message', '')}"
+            f" ({refused.get('Key')})",
+            str(refused["Code"]),
+        )
 
 
 KINDS: tuple[type[Kind], ...] = (Bucket,)

@@ -1,4 +1,5 @@
-"""EC2 beside the network: instances, volumes, snapshots, launch templates, key pairs and placement groups."""
+"""EC2 beside the network: instances, volumes, snapshots, launch templates, key pairs and placement
+groups."""
 
 from __future__ import annotations
 
@@ -26,7 +27,12 @@ class Instance(Kind):
             for raw in reservation["Instances"]:
                 state = raw["State"]["Name"]
                 if state != "terminated":
-                    yield thing_of(raw, raw["InstanceId"], monthly_dollars=prices.instance(raw), going=state == "shutting-down")
+                    yield thing_of(
+                        raw,
+                        raw["InstanceId"],
+                        monthly_dollars=prices.instance(raw),
+                        going=state == "shutting-down",
+                    )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         aws.call("ec2", "terminate_instances", InstanceIds=[thing.id])
@@ -40,7 +46,12 @@ class Volume(Kind):
 
     def all(self, aws: Aws) -> Iterable[Thing]:
         for raw in listed(aws, "ec2", "describe_volumes", "Volumes"):
-            yield thing_of(raw, raw["VolumeId"], monthly_dollars=prices.volume(raw), going=raw["State"] == "deleting")
+            yield thing_of(
+                raw,
+                raw["VolumeId"],
+                monthly_dollars=prices.volume(raw),
+                going=raw["State"] == "deleting",
+            )
 
     def busy(self, thing: Thing) -> str:
         where = [one.get("InstanceId", "") for one in thing.raw.get("Attachments") or ()]
@@ -57,8 +68,14 @@ class Snapshot(Kind):
 
     def all(self, aws: Aws) -> Iterable[Thing]:
         marked = [{"Name": "tag-key", "Values": [CLUSTER]}]
-        for raw in listed(aws, "ec2", "describe_snapshots", "Snapshots", OwnerIds=["self"], Filters=marked):
-            yield thing_of(raw, raw["SnapshotId"], monthly_dollars=prices.SNAPSHOT_GIB * float(raw.get("VolumeSize") or 0))
+        for raw in listed(
+            aws, "ec2", "describe_snapshots", "Snapshots", OwnerIds=["self"], Filters=marked
+        ):
+            yield thing_of(
+                raw,
+                raw["SnapshotId"],
+                monthly_dollars=prices.SNAPSHOT_GIB * float(raw.get("VolumeSize") or 0),
+            )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         aws.call("ec2", "delete_snapshot", SnapshotId=thing.id)
@@ -101,10 +118,19 @@ class PlacementGroup(Kind):
     def all(self, aws: Aws) -> Iterable[Thing]:
         for raw in listed(aws, "ec2", "describe_placement_groups", "PlacementGroups"):
             if raw["State"] != "deleted":
-                yield thing_of(raw, raw["GroupId"], name=raw["GroupName"], going=raw["State"] == "deleting")
+                yield thing_of(
+                    raw, raw["GroupId"], name=raw["GroupName"], going=raw["State"] == "deleting"
+                )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         aws.call("ec2", "delete_placement_group", GroupName=thing.name)
 
 
-KINDS: tuple[type[Kind], ...] = (Instance, Volume, Snapshot, LaunchTemplate, KeyPair, PlacementGroup)
+KINDS: tuple[type[Kind], ...] = (
+    Instance,
+    Volume,
+    Snapshot,
+    LaunchTemplate,
+    KeyPair,
+    PlacementGroup,
+)

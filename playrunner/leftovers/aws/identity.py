@@ -1,4 +1,5 @@
-"""IAM: roles, policies, instance profiles and OIDC providers. IAM lists them without their tags, so each is asked for them."""
+"""IAM: roles, policies, instance profiles and OIDC providers. IAM lists them without their tags, so
+each is asked for them."""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ from playrunner.leftovers.aws.stacks import Stacks
 from playrunner.leftovers.leftover import Leftover, Thing
 
 _GONE = ("NoSuchEntity", "NoSuchEntityException")
-_OF_AWS = ("/aws-service-role/", "/aws-reserved/")  # paths of what AWS keeps in the account for itself
+_OF_AWS = (
+    "/aws-service-role/",
+    "/aws-reserved/",
+)  # paths of what AWS keeps in the account for itself
 AT_ONCE = 8
 
 
@@ -40,11 +44,21 @@ class Role(_Identity):
     """A role; what hangs on it comes off before it goes."""
 
     name, arn = "IAM role", "iam:role"
-    after: ClassVar[tuple[str, ...]] = ("EKS cluster", "nodegroup", "EKS add-on", "EKS pod identity", "instance",
-                                        "instance profile")
+    after: ClassVar[tuple[str, ...]] = (
+        "EKS cluster",
+        "nodegroup",
+        "EKS add-on",
+        "EKS pod identity",
+        "instance",
+        "instance profile",
+    )
 
     def ids(self, aws: Aws) -> list[str]:
-        return [raw["RoleName"] for raw in listed(aws, "iam", "list_roles", "Roles") if not raw["Path"].startswith(_OF_AWS)]
+        return [
+            raw["RoleName"]
+            for raw in listed(aws, "iam", "list_roles", "Roles")
+            if not raw["Path"].startswith(_OF_AWS)
+        ]
 
     def described(self, aws: Aws, id: str) -> Thing | None:
         answer = aws.read("iam", "get_role", missing=_GONE, RoleName=id)
@@ -52,13 +66,22 @@ class Role(_Identity):
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         of = {"RoleName": thing.id}
-        for policy in listed(aws, "iam", "list_attached_role_policies", "AttachedPolicies", missing=_GONE, **of):
+        for policy in listed(
+            aws, "iam", "list_attached_role_policies", "AttachedPolicies", missing=_GONE, **of
+        ):
             attempt(aws, "iam", "detach_role_policy", PolicyArn=policy["PolicyArn"], **of)
         for name in listed(aws, "iam", "list_role_policies", "PolicyNames", missing=_GONE, **of):
             attempt(aws, "iam", "delete_role_policy", PolicyName=name, **of)
-        for profile in listed(aws, "iam", "list_instance_profiles_for_role", "InstanceProfiles", missing=_GONE, **of):
-            attempt(aws, "iam", "remove_role_from_instance_profile",
-                    InstanceProfileName=profile["InstanceProfileName"], **of)
+        for profile in listed(
+            aws, "iam", "list_instance_profiles_for_role", "InstanceProfiles", missing=_GONE, **of
+        ):
+            attempt(
+                aws,
+                "iam",
+                "remove_role_from_instance_profile",
+                InstanceProfileName=profile["InstanceProfileName"],
+                **of,
+            )
         aws.call("iam", "delete_role", **of)
 
 
@@ -69,7 +92,10 @@ class InstanceProfile(_Identity):
     after: ClassVar[tuple[str, ...]] = ("nodegroup", "instance")
 
     def ids(self, aws: Aws) -> list[str]:
-        return [raw["InstanceProfileName"] for raw in listed(aws, "iam", "list_instance_profiles", "InstanceProfiles")]
+        return [
+            raw["InstanceProfileName"]
+            for raw in listed(aws, "iam", "list_instance_profiles", "InstanceProfiles")
+        ]
 
     def described(self, aws: Aws, id: str) -> Thing | None:
         answer = aws.read("iam", "get_instance_profile", missing=_GONE, InstanceProfileName=id)
@@ -77,7 +103,13 @@ class InstanceProfile(_Identity):
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         for role in thing.raw.get("Roles") or ():
-            attempt(aws, "iam", "remove_role_from_instance_profile", InstanceProfileName=thing.id, RoleName=role["RoleName"])
+            attempt(
+                aws,
+                "iam",
+                "remove_role_from_instance_profile",
+                InstanceProfileName=thing.id,
+                RoleName=role["RoleName"],
+            )
         aws.call("iam", "delete_instance_profile", InstanceProfileName=thing.id)
 
 
@@ -88,22 +120,43 @@ class Policy(_Identity):
     after: ClassVar[tuple[str, ...]] = ("IAM role",)
 
     def ids(self, aws: Aws) -> list[str]:
-        return [raw["Arn"] for raw in listed(aws, "iam", "list_policies", "Policies", Scope="Local")]
+        return [
+            raw["Arn"] for raw in listed(aws, "iam", "list_policies", "Policies", Scope="Local")
+        ]
 
     def described(self, aws: Aws, id: str) -> Thing | None:
         answer = aws.read("iam", "get_policy", missing=_GONE, PolicyArn=id)
-        return None if answer is None else thing_of(answer["Policy"], id, name=answer["Policy"]["PolicyName"])
+        return (
+            None
+            if answer is None
+            else thing_of(answer["Policy"], id, name=answer["Policy"]["PolicyName"])
+        )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
-        for version in listed(aws, "iam", "list_policy_versions", "Versions", missing=_GONE, PolicyArn=thing.id):
+        for version in listed(
+            aws, "iam", "list_policy_versions", "Versions", missing=_GONE, PolicyArn=thing.id
+        ):
             if not version["IsDefaultVersion"]:
-                attempt(aws, "iam", "delete_policy_version", PolicyArn=thing.id, VersionId=version["VersionId"])
+                attempt(
+                    aws,
+                    "iam",
+                    "delete_policy_version",
+                    PolicyArn=thing.id,
+                    VersionId=version["VersionId"],
+                )
         aws.call("iam", "delete_policy", PolicyArn=thing.id)
 
     def holders(self, aws: Aws, thing: Thing) -> str:
         found = aws.read("iam", "list_entities_for_policy", missing=_GONE, PolicyArn=thing.id) or {}
-        return ", ".join(one[key] for kind, key in (("PolicyRoles", "RoleName"), ("PolicyUsers", "UserName"),
-                                                    ("PolicyGroups", "GroupName")) for one in found.get(kind) or ())
+        return ", ".join(
+            one[key]
+            for kind, key in (
+                ("PolicyRoles", "RoleName"),
+                ("PolicyUsers", "UserName"),
+                ("PolicyGroups", "GroupName"),
+            )
+            for one in found.get(kind) or ()
+        )
 
 
 class OidcProvider(_Identity):
@@ -113,17 +166,31 @@ class OidcProvider(_Identity):
     after: ClassVar[tuple[str, ...]] = ("EKS cluster",)
 
     def ids(self, aws: Aws) -> list[str]:
-        return [raw["Arn"] for raw in listed(aws, "iam", "list_open_id_connect_providers", "OpenIDConnectProviderList")]
+        return [
+            raw["Arn"]
+            for raw in listed(
+                aws, "iam", "list_open_id_connect_providers", "OpenIDConnectProviderList"
+            )
+        ]
 
     def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
-        issuers = {_issuer(cluster).removeprefix("https://"): name for name, cluster in stacks.kubernetes.items()}
+        issuers = {
+            _issuer(cluster).removeprefix("https://"): name
+            for name, cluster in stacks.kubernetes.items()
+        }
         for thing in super().things(aws, stacks):
             cluster = issuers.get(str(thing.raw.get("Url") or "").removeprefix("https://"), "")
             stack = stacks.stack_of(cluster) if cluster else ""
-            yield replace(thing, stack=stack, sign=f"trusts our cluster {cluster}") if stack else thing
+            yield (
+                replace(thing, stack=stack, sign=f"trusts our cluster {cluster}")
+                if stack
+                else thing
+            )
 
     def described(self, aws: Aws, id: str) -> Thing | None:
-        answer = aws.read("iam", "get_open_id_connect_provider", missing=_GONE, OpenIDConnectProviderArn=id)
+        answer = aws.read(
+            "iam", "get_open_id_connect_provider", missing=_GONE, OpenIDConnectProviderArn=id
+        )
         return None if answer is None else thing_of(answer, id, name=id.rpartition("/")[2])
 
     def delete(self, aws: Aws, thing: Thing) -> None:

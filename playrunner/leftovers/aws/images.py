@@ -23,15 +23,37 @@ class Repository(Kind):
     def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
         for raw in listed(aws, "ecr", "describe_repositories", "repositories"):
             marked = raw["repositoryArn"] in stacks.marked
-            # Tags cost a call each; without the tagging API's list, or where the name speaks of a stack, they are asked for.
+            # Tags cost a call each; without the tagging API's list, or where the name speaks of a
+            # stack, they are asked for.
             if marked or stacks.blind or str(raw["repositoryName"]).startswith(tuple(stacks.names)):
-                answer = aws.read("ecr", "list_tags_for_resource", missing=_GONE, resourceArn=raw["repositoryArn"]) or {}
+                answer = (
+                    aws.read(
+                        "ecr",
+                        "list_tags_for_resource",
+                        missing=_GONE,
+                        resourceArn=raw["repositoryArn"],
+                    )
+                    or {}
+                )
                 tags = plain(answer.get("tags"))
                 price = _price(aws, raw["repositoryName"]) if marked else 0.0
-                yield thing_of(raw, raw["repositoryName"], name=raw["repositoryName"], tags=tags, monthly_dollars=price)
+                yield thing_of(
+                    raw,
+                    raw["repositoryName"],
+                    name=raw["repositoryName"],
+                    tags=tags,
+                    monthly_dollars=price,
+                )
 
     def look(self, aws: Aws, leftover: Leftover) -> Thing | None:
-        found = listed(aws, "ecr", "describe_repositories", "repositories", missing=_GONE, repositoryNames=[leftover.id])
+        found = listed(
+            aws,
+            "ecr",
+            "describe_repositories",
+            "repositories",
+            missing=_GONE,
+            repositoryNames=[leftover.id],
+        )
         return thing_of(found[0], leftover.id) if found else None
 
     def delete(self, aws: Aws, thing: Thing) -> None:
@@ -39,8 +61,14 @@ class Repository(Kind):
 
 
 def _price(aws: Aws, name: str) -> float:
-    images = listed(aws, "ecr", "describe_images", "imageDetails", missing=_GONE, repositoryName=name)
-    return prices.IMAGE_GIB * sum(float(image.get("imageSizeInBytes") or 0) for image in images) / prices.GIB
+    images = listed(
+        aws, "ecr", "describe_images", "imageDetails", missing=_GONE, repositoryName=name
+    )
+    return (
+        prices.IMAGE_GIB
+        * sum(float(image.get("imageSizeInBytes") or 0) for image in images)
+        / prices.GIB
+    )
 
 
 KINDS: tuple[type[Kind], ...] = (Repository,)

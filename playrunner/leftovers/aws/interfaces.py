@@ -11,12 +11,22 @@ from playrunner.leftovers.aws.listed import listed
 from playrunner.leftovers.leftover import Thing
 
 # Each of these lets its interfaces go by itself, some of them minutes after it is gone.
-OWNERS = ("load balancer", "classic load balancer", "nodegroup", "EKS cluster", "instance", "EFS mount target",
-          "FSx file system", "NAT gateway", "VPC endpoint")
+OWNERS = (
+    "load balancer",
+    "classic load balancer",
+    "nodegroup",
+    "EKS cluster",
+    "instance",
+    "EFS mount target",
+    "FSx file system",
+    "NAT gateway",
+    "VPC endpoint",
+)
 
 
 class NetworkInterface(Kind):
-    """An interface: one that a service or machine holds is waited for, one that nobody holds is removed."""
+    """An interface: one that a service or machine holds is waited for, one that nobody holds is
+    removed."""
 
     name, service, arn = "network interface", "ec2", "ec2:network-interface"
     after: ClassVar[tuple[str, ...]] = OWNERS
@@ -24,9 +34,16 @@ class NetworkInterface(Kind):
 
     def all(self, aws: Aws) -> Iterable[Thing]:
         for raw in every(aws):
-            tags = {**{tag["Key"]: tag["Value"] for tag in raw.get("TagSet") or raw.get("Tags") or ()}}
-            yield thing_of(raw, raw["NetworkInterfaceId"], tags=tags, name=raw.get("Description") or tags.get("Name", ""),
-                           monthly_dollars=0.0)
+            tags = {
+                **{tag["Key"]: tag["Value"] for tag in raw.get("TagSet") or raw.get("Tags") or ()}
+            }
+            yield thing_of(
+                raw,
+                raw["NetworkInterfaceId"],
+                tags=tags,
+                name=raw.get("Description") or tags.get("Name", ""),
+                monthly_dollars=0.0,
+            )
 
     def busy(self, thing: Thing) -> str:
         return "" if thing.raw.get("Status") == "available" else f"held by {holder(thing.raw)}"
@@ -36,7 +53,8 @@ class NetworkInterface(Kind):
 
 
 class SecurityGroup(Kind):
-    """A security group, also those that EKS and load balancers made; the default one goes with its VPC."""
+    """A security group, also those that EKS and load balancers made; the default one goes with its
+    VPC."""
 
     name, service, arn = "security group", "ec2", "ec2:security-group"
     after: ClassVar[tuple[str, ...]] = (*OWNERS, "network interface", "launch template")
@@ -47,21 +65,43 @@ class SecurityGroup(Kind):
                 yield thing_of(raw, raw["GroupId"], name=raw["GroupName"])
 
     def delete(self, aws: Aws, thing: Thing) -> None:
-        # Groups that name each other hold each other; each drops what it says of others before it goes.
-        for key, operation in (("IpPermissions", "revoke_security_group_ingress"),
-                               ("IpPermissionsEgress", "revoke_security_group_egress")):
+        # Groups that name each other hold each other; each drops what it says of others before it
+        # goes.
+        for key, operation in (
+            ("IpPermissions", "revoke_security_group_ingress"),
+            ("IpPermissionsEgress", "revoke_security_group_egress"),
+        ):
             rules = [rule for rule in thing.raw.get(key) or () if _names_another(rule, thing.id)]
             if rules:
-                attempt(aws, "ec2", operation, GroupId=thing.id, IpPermissions=[_only_groups(rule) for rule in rules])
+                attempt(
+                    aws,
+                    "ec2",
+                    operation,
+                    GroupId=thing.id,
+                    IpPermissions=[_only_groups(rule) for rule in rules],
+                )
         aws.call("ec2", "delete_security_group", GroupId=thing.id)
 
     def holders(self, aws: Aws, thing: Thing) -> str:
-        used = [one for one in every(aws) if thing.id in {group["GroupId"] for group in one.get("Groups") or ()}]
-        naming = [raw["GroupId"] for raw in listed(aws, "ec2", "describe_security_groups", "SecurityGroups")
-                  if raw["GroupId"] != thing.id and any(
-                      pair.get("GroupId") == thing.id for key in ("IpPermissions", "IpPermissionsEgress")
-                      for rule in raw.get(key) or () for pair in rule.get("UserIdGroupPairs") or ())]
-        return ", ".join(filter(None, [told(used), f"rules of {', '.join(naming)}" if naming else ""]))
+        used = [
+            one
+            for one in every(aws)
+            if thing.id in {group["GroupId"] for group in one.get("Groups") or ()}
+        ]
+        naming = [
+            raw["GroupId"]
+            for raw in listed(aws, "ec2", "describe_security_groups", "SecurityGroups")
+            if raw["GroupId"] != thing.id
+            and any(
+                pair.get("GroupId") == thing.id
+                for key in ("IpPermissions", "IpPermissionsEgress")
+                for rule in raw.get(key) or ()
+                for pair in rule.get("UserIdGroupPairs") or ()
+            )
+        ]
+        return ", ".join(
+            filter(None, [told(used), f"rules of {', '.join(naming)}" if naming else ""])
+        )
 
 
 def every(aws: Aws) -> list[dict[str, Any]]:
@@ -85,7 +125,10 @@ def _names_another(rule: Mapping[str, Any], own: str) -> bool:
 def _only_groups(rule: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a rule that names groups, in the form that takes it back."""
     kept = {key: rule[key] for key in ("IpProtocol", "FromPort", "ToPort") if key in rule}
-    pairs = [{key: pair[key] for key in ("GroupId", "UserId") if pair.get(key)} for pair in rule["UserIdGroupPairs"]]
+    pairs = [
+        {key: pair[key] for key in ("GroupId", "UserId") if pair.get(key)}
+        for pair in rule["UserIdGroupPairs"]
+    ]
     return {**kept, "UserIdGroupPairs": pairs}
 
 

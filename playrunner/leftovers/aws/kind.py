@@ -1,4 +1,5 @@
-"""Kind: what the sweep must know of one kind of thing: how to list it, how to remove it, and what must go first."""
+"""Kind: what the sweep must know of one kind of thing: how to list it, how to remove it, and what
+must go first."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ class Kind:
 
     name: ClassVar[str]
     service: ClassVar[str]
-    arn: ClassVar[str] = ""  # service and type as ARNs spell them, by which the tagging API's list is compared
+    arn: ClassVar[str] = (
+        ""  # service and type as ARNs spell them, by which the tagging API's list is compared
+    )
     after: ClassVar[tuple[str, ...]] = ()  # kinds of the same stack that must be gone before
     gone_seconds: ClassVar[float] = 300  # how long it may take to be gone once it can go
     is_global: ClassVar[bool] = False
@@ -52,7 +55,17 @@ def thing_of(raw: Mapping[str, Any], id: str, **more: Any) -> Thing:
     """A thing with what most services tell in the same words."""
     tags = plain(raw.get("Tags") or raw.get("tags") or ())
     vpc = str(raw.get("VpcId") or raw.get("vpcId") or "")
-    return Thing(**{"id": id, "tags": tags, "name": tags.get("Name", ""), "vpc": vpc, "since": born(raw), "raw": raw, **more})
+    return Thing(
+        **{
+            "id": id,
+            "tags": tags,
+            "name": tags.get("Name", ""),
+            "vpc": vpc,
+            "since": born(raw),
+            "raw": raw,
+            **more,
+        }
+    )
 
 
 def attempt(aws: Aws, service: str, operation: str, **arguments: Any) -> None:

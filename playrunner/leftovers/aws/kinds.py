@@ -16,7 +16,18 @@ from playrunner.leftovers.aws import (
 )
 from playrunner.leftovers.aws.kind import Kind
 
-_SERVICES = (kubernetes, load_balancers, compute, storage, interfaces, network, identity, images, logs, buckets)
+_SERVICES = (
+    kubernetes,
+    load_balancers,
+    compute,
+    storage,
+    interfaces,
+    network,
+    identity,
+    images,
+    logs,
+    buckets,
+)
 
 KINDS: tuple[Kind, ...] = tuple(kind() for service in _SERVICES for kind in service.KINDS)
 BY_NAME: dict[str, Kind] = {kind.name: kind for kind in KINDS}

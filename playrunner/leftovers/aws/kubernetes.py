@@ -16,7 +16,8 @@ _GONE = ("ResourceNotFoundException",)
 
 
 class EksCluster(Kind):
-    """A control plane, billed by the hour; its add-ons, access entries and pod identities go with it."""
+    """A control plane, billed by the hour; its add-ons, access entries and pod identities go with
+    it."""
 
     name, service, arn = "EKS cluster", "eks", "eks:cluster"
     after: ClassVar[tuple[str, ...]] = ("nodegroup", "load balancer", "classic load balancer")
@@ -35,9 +36,15 @@ class EksCluster(Kind):
 
 
 def _cluster(raw: Mapping[str, Any]) -> Thing:
-    return thing_of(raw, raw["name"], name=raw["name"], vpc=str(raw["resourcesVpcConfig"].get("vpcId") or ""),
-                    monthly_dollars=prices.EKS_CONTROL_PLANE_HOUR * prices.HOURS, going=raw["status"] == "DELETING",
-                    state=_trouble(raw))
+    return thing_of(
+        raw,
+        raw["name"],
+        name=raw["name"],
+        vpc=str(raw["resourcesVpcConfig"].get("vpcId") or ""),
+        monthly_dollars=prices.EKS_CONTROL_PLANE_HOUR * prices.HOURS,
+        going=raw["status"] == "DELETING",
+        state=_trouble(raw),
+    )
 
 
 class Nodegroup(Kind):
@@ -52,7 +59,16 @@ class Nodegroup(Kind):
             stack = stacks.stack_of(cluster)
             names = {name for owner, name in marked if owner == cluster}
             if stack:
-                names |= set(listed(aws, "eks", "list_nodegroups", "nodegroups", missing=_GONE, clusterName=cluster))
+                names |= set(
+                    listed(
+                        aws,
+                        "eks",
+                        "list_nodegroups",
+                        "nodegroups",
+                        missing=_GONE,
+                        clusterName=cluster,
+                    )
+                )
             for name in sorted(names):
                 thing = self._described(aws, cluster, name, stack)
                 if thing is not None:
@@ -62,12 +78,22 @@ class Nodegroup(Kind):
         return self._described(aws, leftover.within, leftover.id, leftover.cluster)
 
     def _described(self, aws: Aws, cluster: str, name: str, stack: str) -> Thing | None:
-        answer = aws.read("eks", "describe_nodegroup", missing=_GONE, clusterName=cluster, nodegroupName=name)
+        answer = aws.read(
+            "eks", "describe_nodegroup", missing=_GONE, clusterName=cluster, nodegroupName=name
+        )
         if answer is None:
             return None
         raw = answer["nodegroup"]
-        return thing_of(raw, name, name=f"{cluster}/{name}", within=cluster, going=raw["status"] == "DELETING",
-                        state=_trouble(raw), stack=stack, sign=f"of our cluster {cluster}" if stack else "")
+        return thing_of(
+            raw,
+            name,
+            name=f"{cluster}/{name}",
+            within=cluster,
+            going=raw["status"] == "DELETING",
+            state=_trouble(raw),
+            stack=stack,
+            sign=f"of our cluster {cluster}" if stack else "",
+        )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         aws.call("eks", "delete_nodegroup", clusterName=thing.within, nodegroupName=thing.id)
@@ -89,12 +115,20 @@ class Addon(Kind):
         return self._described(aws, leftover.within, leftover.id)
 
     def _described(self, aws: Aws, cluster: str, name: str) -> Thing | None:
-        answer = aws.read("eks", "describe_addon", missing=_GONE, clusterName=cluster, addonName=name)
+        answer = aws.read(
+            "eks", "describe_addon", missing=_GONE, clusterName=cluster, addonName=name
+        )
         if answer is None:
             return None
         raw = answer["addon"]
-        return thing_of(raw, name, name=f"{cluster}/{name}", within=cluster, going=raw["status"] == "DELETING",
-                        state=_trouble(raw))
+        return thing_of(
+            raw,
+            name,
+            name=f"{cluster}/{name}",
+            within=cluster,
+            going=raw["status"] == "DELETING",
+            state=_trouble(raw),
+        )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         aws.call("eks", "delete_addon", clusterName=thing.within, addonName=thing.id)
@@ -107,7 +141,14 @@ class AccessEntry(Kind):
 
     def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
         for cluster in sorted({cluster for cluster, _ in _guests(stacks, self.arn)}):
-            for principal in listed(aws, "eks", "list_access_entries", "accessEntries", missing=_GONE, clusterName=cluster):
+            for principal in listed(
+                aws,
+                "eks",
+                "list_access_entries",
+                "accessEntries",
+                missing=_GONE,
+                clusterName=cluster,
+            ):
                 thing = self._described(aws, cluster, principal)
                 if thing is not None:
                     yield thing
@@ -116,8 +157,18 @@ class AccessEntry(Kind):
         return self._described(aws, leftover.within, leftover.id)
 
     def _described(self, aws: Aws, cluster: str, principal: str) -> Thing | None:
-        answer = aws.read("eks", "describe_access_entry", missing=_GONE, clusterName=cluster, principalArn=principal)
-        return None if answer is None else thing_of(answer["accessEntry"], principal, name=cluster, within=cluster)
+        answer = aws.read(
+            "eks",
+            "describe_access_entry",
+            missing=_GONE,
+            clusterName=cluster,
+            principalArn=principal,
+        )
+        return (
+            None
+            if answer is None
+            else thing_of(answer["accessEntry"], principal, name=cluster, within=cluster)
+        )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         aws.call("eks", "delete_access_entry", clusterName=thing.within, principalArn=thing.id)
@@ -138,7 +189,13 @@ class PodIdentity(Kind):
         return self._described(aws, leftover.within, leftover.id)
 
     def _described(self, aws: Aws, cluster: str, number: str) -> Thing | None:
-        answer = aws.read("eks", "describe_pod_identity_association", missing=_GONE, clusterName=cluster, associationId=number)
+        answer = aws.read(
+            "eks",
+            "describe_pod_identity_association",
+            missing=_GONE,
+            clusterName=cluster,
+            associationId=number,
+        )
         if answer is None:
             return None
         raw = answer["association"]
@@ -146,14 +203,22 @@ class PodIdentity(Kind):
         return thing_of(raw, number, name=name, within=cluster)
 
     def delete(self, aws: Aws, thing: Thing) -> None:
-        aws.call("eks", "delete_pod_identity_association", clusterName=thing.within, associationId=thing.id)
+        aws.call(
+            "eks",
+            "delete_pod_identity_association",
+            clusterName=thing.within,
+            associationId=thing.id,
+        )
 
 
 def _guests(stacks: Stacks, kind: str) -> list[tuple[str, str]]:
     """What carries our mark in clusters that do not; in our own it goes with the cluster."""
     found = {_parts(arn) for arn in stacks.marked_arns(kind)}
-    return sorted((cluster, name) for cluster, name in found
-                  if cluster in stacks.kubernetes and not stacks.stack_of(cluster))
+    return sorted(
+        (cluster, name)
+        for cluster, name in found
+        if cluster in stacks.kubernetes and not stacks.stack_of(cluster)
+    )
 
 
 def _parts(arn: str) -> tuple[str, str]:

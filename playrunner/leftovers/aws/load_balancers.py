@@ -25,15 +25,21 @@ class LoadBalancer(Kind):
         tags = _tags(aws, [raw["LoadBalancerArn"] for raw in found])
         for raw in found:
             hour = prices.LOAD_BALANCER_HOUR.get(str(raw.get("Type")))
-            yield thing_of(raw, raw["LoadBalancerArn"], name=raw["LoadBalancerName"], tags=tags[raw["LoadBalancerArn"]],
-                           monthly_dollars=None if hour is None else hour * prices.HOURS)
+            yield thing_of(
+                raw,
+                raw["LoadBalancerArn"],
+                name=raw["LoadBalancerName"],
+                tags=tags[raw["LoadBalancerArn"]],
+                monthly_dollars=None if hour is None else hour * prices.HOURS,
+            )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         aws.call("elbv2", "delete_load_balancer", LoadBalancerArn=thing.id)
 
 
 class ClassicLoadBalancer(Kind):
-    """A load balancer of the first generation, as a cluster makes it without a controller of its own."""
+    """A load balancer of the first generation, as a cluster makes it without a controller of its
+    own."""
 
     name, service, arn = "classic load balancer", "elb", "elasticloadbalancing:loadbalancer"
 
@@ -42,12 +48,21 @@ class ClassicLoadBalancer(Kind):
         names = [str(raw["LoadBalancerName"]) for raw in found]
         tags: dict[str, dict[str, str]] = {name: {} for name in names}
         for some in _in_parts(names):
-            for one in listed(aws, "elb", "describe_tags", "TagDescriptions", LoadBalancerNames=some):
+            for one in listed(
+                aws, "elb", "describe_tags", "TagDescriptions", LoadBalancerNames=some
+            ):
                 tags[one["LoadBalancerName"]] = plain(one["Tags"])
         for raw in found:
             name = str(raw["LoadBalancerName"])
-            yield Thing(name, tags[name], name, str(raw.get("VPCId") or ""), since=born(raw), raw=raw,
-                        monthly_dollars=prices.LOAD_BALANCER_HOUR["classic"] * prices.HOURS)
+            yield Thing(
+                name,
+                tags[name],
+                name,
+                str(raw.get("VPCId") or ""),
+                since=born(raw),
+                raw=raw,
+                monthly_dollars=prices.LOAD_BALANCER_HOUR["classic"] * prices.HOURS,
+            )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         aws.call("elb", "delete_load_balancer", LoadBalancerName=thing.id)
@@ -63,7 +78,12 @@ class TargetGroup(Kind):
         found = listed(aws, "elbv2", "describe_target_groups", "TargetGroups")
         tags = _tags(aws, [raw["TargetGroupArn"] for raw in found])
         for raw in found:
-            yield thing_of(raw, raw["TargetGroupArn"], name=raw["TargetGroupName"], tags=tags[raw["TargetGroupArn"]])
+            yield thing_of(
+                raw,
+                raw["TargetGroupArn"],
+                name=raw["TargetGroupName"],
+                tags=tags[raw["TargetGroupArn"]],
+            )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         aws.call("elbv2", "delete_target_group", TargetGroupArn=thing.id)
@@ -72,17 +92,22 @@ class TargetGroup(Kind):
 def _tags(aws: Aws, arns: Sequence[str]) -> dict[str, dict[str, str]]:
     tags: dict[str, dict[str, str]] = {arn: {} for arn in arns}
     for some in _in_parts(arns):
-        for one in listed(aws, "elbv2", "describe_tags", "TagDescriptions", missing=_GONE, ResourceArns=some):
+        for one in listed(
+            aws, "elbv2", "describe_tags", "TagDescriptions", missing=_GONE, ResourceArns=some
+        ):
             tags[one["ResourceArn"]] = plain(one["Tags"])
     return tags
 
 
-_GONE = ("LoadBalancerNotFound", "TargetGroupNotFound")  # one went between the two reads; the next look tells
+_GONE = (
+    "LoadBalancerNotFound",
+    "TargetGroupNotFound",
+)  # one went between the two reads; the next look tells
 
 
 def _in_parts(names: Sequence[Any]) -> Iterable[list[Any]]:
     for start in range(0, len(names), AT_ONCE):
-        yield list(names[start:start + AT_ONCE])
+        yield list(names[start : start + AT_ONCE])
 
 
 KINDS: tuple[type[Kind], ...] = (LoadBalancer, ClassicLoadBalancer, TargetGroup)

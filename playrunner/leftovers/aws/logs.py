@@ -32,10 +32,21 @@ class LogGroup(Kind):
             for prefix in MADE_FOR_CLUSTERS:
                 for raw in _groups(aws, prefix.format(cluster)):
                     if not _is_marked(raw, stacks):
-                        yield replace(_thing(raw), stack=stacks.stack_of(cluster), sign=f"made for cluster {cluster}")
+                        yield replace(
+                            _thing(raw),
+                            stack=stacks.stack_of(cluster),
+                            sign=f"made for cluster {cluster}",
+                        )
 
     def look(self, aws: Aws, leftover: Leftover) -> Thing | None:
-        return next((_thing(raw) for raw in _groups(aws, leftover.id) if raw["logGroupName"] == leftover.id), None)
+        return next(
+            (
+                _thing(raw)
+                for raw in _groups(aws, leftover.id)
+                if raw["logGroupName"] == leftover.id
+            ),
+            None,
+        )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         aws.call("logs", "delete_log_group", logGroupName=thing.id)
@@ -46,12 +57,19 @@ def _groups(aws: Aws, prefix: str) -> list[dict[str, Any]]:
 
 
 def _is_marked(raw: dict[str, Any], stacks: Stacks) -> bool:
-    return any(str(raw.get("arn", "")).removesuffix(":*") == arn.removesuffix(":*") for arn in stacks.marked)
+    return any(
+        str(raw.get("arn", "")).removesuffix(":*") == arn.removesuffix(":*")
+        for arn in stacks.marked
+    )
 
 
 def _thing(raw: dict[str, Any]) -> Thing:
-    return thing_of(raw, raw["logGroupName"], name=raw["logGroupName"],
-                    monthly_dollars=prices.LOG_GIB * float(raw.get("storedBytes") or 0) / prices.GIB)
+    return thing_of(
+        raw,
+        raw["logGroupName"],
+        name=raw["logGroupName"],
+        monthly_dollars=prices.LOG_GIB * float(raw.get("storedBytes") or 0) / prices.GIB,
+    )
 
 
 KINDS: tuple[type[Kind], ...] = (LogGroup,)

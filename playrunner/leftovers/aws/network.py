@@ -1,4 +1,5 @@
-"""A VPC and what routes its traffic: subnets, gateways, route tables, lists, addresses, endpoints, peerings."""
+"""A VPC and what routes its traffic: subnets, gateways, route tables, lists, addresses, endpoints,
+peerings."""
 
 from __future__ import annotations
 
@@ -13,9 +14,20 @@ from playrunner.leftovers.aws.kind import Kind, attempt, thing_of
 from playrunner.leftovers.aws.listed import listed
 from playrunner.leftovers.leftover import Thing
 
-# Whatever has an interface in a subnet. They are asked to go first; the interfaces follow when their services let go.
-INSIDE = ("load balancer", "classic load balancer", "nodegroup", "EKS cluster", "instance", "EFS mount target",
-          "FSx file system", "NAT gateway", "VPC endpoint", "network interface")
+# Whatever has an interface in a subnet. They are asked to go first; the interfaces follow when
+# their services let go.
+INSIDE = (
+    "load balancer",
+    "classic load balancer",
+    "nodegroup",
+    "EKS cluster",
+    "instance",
+    "EFS mount target",
+    "FSx file system",
+    "NAT gateway",
+    "VPC endpoint",
+    "network interface",
+)
 
 
 class NatGateway(Kind):
@@ -23,13 +35,20 @@ class NatGateway(Kind):
 
     name, service, arn = "NAT gateway", "ec2", "ec2:natgateway"
     gone_seconds = 600
-    after: ClassVar[tuple[str, ...]] = ("nodegroup",)  # nodes that drain still talk to the cluster through it
+    after: ClassVar[tuple[str, ...]] = (
+        "nodegroup",
+    )  # nodes that drain still talk to the cluster through it
 
     def all(self, aws: Aws) -> Iterable[Thing]:
         for raw in listed(aws, "ec2", "describe_nat_gateways", "NatGateways"):
             if raw["State"] != "deleted":
-                yield thing_of(raw, raw["NatGatewayId"], monthly_dollars=prices.NAT_GATEWAY_HOUR * prices.HOURS,
-                               going=raw["State"] == "deleting", state=str(raw.get("FailureMessage") or ""))
+                yield thing_of(
+                    raw,
+                    raw["NatGatewayId"],
+                    monthly_dollars=prices.NAT_GATEWAY_HOUR * prices.HOURS,
+                    going=raw["State"] == "deleting",
+                    state=str(raw.get("FailureMessage") or ""),
+                )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         aws.call("ec2", "delete_nat_gateway", NatGatewayId=thing.id)
@@ -44,7 +63,9 @@ class ElasticIp(Kind):
     def all(self, aws: Aws) -> Iterable[Thing]:
         for raw in listed(aws, "ec2", "describe_addresses", "Addresses"):
             if raw.get("AllocationId"):
-                yield thing_of(raw, raw["AllocationId"], monthly_dollars=prices.PUBLIC_IPV4_HOUR * prices.HOURS)
+                yield thing_of(
+                    raw, raw["AllocationId"], monthly_dollars=prices.PUBLIC_IPV4_HOUR * prices.HOURS
+                )
 
     def busy(self, thing: Thing) -> str:
         holder = thing.raw.get("InstanceId") or thing.raw.get("NetworkInterfaceId")
@@ -64,13 +85,20 @@ class VpcEndpoint(Kind):
         for raw in listed(aws, "ec2", "describe_vpc_endpoints", "VpcEndpoints"):
             state = str(raw.get("State", "")).lower()
             if state != "deleted":
-                yield thing_of(raw, raw["VpcEndpointId"], monthly_dollars=prices.endpoint(raw), going=state == "deleting")
+                yield thing_of(
+                    raw,
+                    raw["VpcEndpointId"],
+                    monthly_dollars=prices.endpoint(raw),
+                    going=state == "deleting",
+                )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         answer = aws.call("ec2", "delete_vpc_endpoints", VpcEndpointIds=[thing.id])
         for refused in answer.get("Unsuccessful") or ():
             said = refused["Error"]
-            raise Refused(f"ec2.delete_vpc_endpoints: {said['Code']}: {said.get('Message', '')}", said["Code"])
+            raise Refused(
+                f"ec2.delete_vpc_endpoints: {said['Code']}: {said.get('Message', '')}", said["Code"]
+            )
 
 
 class Peering(Kind):
@@ -80,10 +108,18 @@ class Peering(Kind):
 
     def all(self, aws: Aws) -> Iterable[Thing]:
         for raw in listed(aws, "ec2", "describe_vpc_peering_connections", "VpcPeeringConnections"):
-            ends = [str((raw.get(end) or {}).get("VpcId") or "") for end in ("RequesterVpcInfo", "AccepterVpcInfo")]
+            ends = [
+                str((raw.get(end) or {}).get("VpcId") or "")
+                for end in ("RequesterVpcInfo", "AccepterVpcInfo")
+            ]
             if raw["Status"]["Code"] not in ("deleted", "rejected", "expired", "failed"):
                 for vpc in ends:  # the same thing twice, once for each VPC that it may be ours by
-                    yield thing_of(raw, raw["VpcPeeringConnectionId"], vpc=vpc, going=raw["Status"]["Code"] == "deleting")
+                    yield thing_of(
+                        raw,
+                        raw["VpcPeeringConnectionId"],
+                        vpc=vpc,
+                        going=raw["Status"]["Code"] == "deleting",
+                    )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         aws.call("ec2", "delete_vpc_peering_connection", VpcPeeringConnectionId=thing.id)
@@ -96,13 +132,18 @@ class Subnet(Kind):
     after: ClassVar[tuple[str, ...]] = INSIDE
 
     def all(self, aws: Aws) -> Iterable[Thing]:
-        return [thing_of(raw, raw["SubnetId"]) for raw in listed(aws, "ec2", "describe_subnets", "Subnets")]
+        return [
+            thing_of(raw, raw["SubnetId"])
+            for raw in listed(aws, "ec2", "describe_subnets", "Subnets")
+        ]
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         aws.call("ec2", "delete_subnet", SubnetId=thing.id)
 
     def holders(self, aws: Aws, thing: Thing) -> str:
-        return interfaces.told(one for one in interfaces.every(aws) if one.get("SubnetId") == thing.id)
+        return interfaces.told(
+            one for one in interfaces.every(aws) if one.get("SubnetId") == thing.id
+        )
 
 
 class RouteTable(Kind):
@@ -118,7 +159,12 @@ class RouteTable(Kind):
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         for association in thing.raw.get("Associations") or ():
-            attempt(aws, "ec2", "disassociate_route_table", AssociationId=association["RouteTableAssociationId"])
+            attempt(
+                aws,
+                "ec2",
+                "disassociate_route_table",
+                AssociationId=association["RouteTableAssociationId"],
+            )
         aws.call("ec2", "delete_route_table", RouteTableId=thing.id)
 
 
@@ -150,7 +196,9 @@ class InternetGateway(Kind):
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         if thing.vpc:
-            attempt(aws, "ec2", "detach_internet_gateway", InternetGatewayId=thing.id, VpcId=thing.vpc)
+            attempt(
+                aws, "ec2", "detach_internet_gateway", InternetGatewayId=thing.id, VpcId=thing.vpc
+            )
         aws.call("ec2", "delete_internet_gateway", InternetGatewayId=thing.id)
 
 
@@ -160,9 +208,13 @@ class EgressOnlyGateway(Kind):
     name, service, arn = "egress-only gateway", "ec2", "ec2:egress-only-internet-gateway"
 
     def all(self, aws: Aws) -> Iterable[Thing]:
-        for raw in listed(aws, "ec2", "describe_egress_only_internet_gateways", "EgressOnlyInternetGateways"):
+        for raw in listed(
+            aws, "ec2", "describe_egress_only_internet_gateways", "EgressOnlyInternetGateways"
+        ):
             attached = [one["VpcId"] for one in raw.get("Attachments") or ()]
-            yield thing_of(raw, raw["EgressOnlyInternetGatewayId"], vpc=attached[0] if attached else "")
+            yield thing_of(
+                raw, raw["EgressOnlyInternetGatewayId"], vpc=attached[0] if attached else ""
+            )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         aws.call("ec2", "delete_egress_only_internet_gateway", EgressOnlyInternetGatewayId=thing.id)
@@ -172,22 +224,52 @@ class Vpc(Kind):
     """The network itself, with its default group, main route table and default list."""
 
     name, service, arn = "VPC", "ec2", "ec2:vpc"
-    after: ClassVar[tuple[str, ...]] = ("subnet", "route table", "network ACL", "internet gateway", "egress-only gateway",
-                                        "security group", "VPC endpoint", "VPC peering", "target group")
+    after: ClassVar[tuple[str, ...]] = (
+        "subnet",
+        "route table",
+        "network ACL",
+        "internet gateway",
+        "egress-only gateway",
+        "security group",
+        "VPC endpoint",
+        "VPC peering",
+        "target group",
+    )
 
     def all(self, aws: Aws) -> Iterable[Thing]:
         # Inside itself it would be ours by its own VPC; only its mark counts.
-        return [thing_of(raw, raw["VpcId"], vpc="") for raw in listed(aws, "ec2", "describe_vpcs", "Vpcs")]
+        return [
+            thing_of(raw, raw["VpcId"], vpc="")
+            for raw in listed(aws, "ec2", "describe_vpcs", "Vpcs")
+        ]
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         aws.call("ec2", "delete_vpc", VpcId=thing.id)
 
     def holders(self, aws: Aws, thing: Thing) -> str:
         groups = listed(aws, "ec2", "describe_security_groups", "SecurityGroups")
-        inside = [raw["SubnetId"] for raw in listed(aws, "ec2", "describe_subnets", "Subnets") if raw["VpcId"] == thing.id]
-        inside += [raw["GroupId"] for raw in groups if raw.get("VpcId") == thing.id and raw["GroupName"] != "default"]
+        inside = [
+            raw["SubnetId"]
+            for raw in listed(aws, "ec2", "describe_subnets", "Subnets")
+            if raw["VpcId"] == thing.id
+        ]
+        inside += [
+            raw["GroupId"]
+            for raw in groups
+            if raw.get("VpcId") == thing.id and raw["GroupName"] != "default"
+        ]
         return ", ".join(inside)
 
 
-KINDS: tuple[type[Kind], ...] = (NatGateway, ElasticIp, VpcEndpoint, Peering, Subnet, RouteTable, NetworkAcl,
-                                 InternetGateway, EgressOnlyGateway, Vpc)
+KINDS: tuple[type[Kind], ...] = (
+    NatGateway,
+    ElasticIp,
+    VpcEndpoint,
+    Peering,
+    Subnet,
+    RouteTable,
+    NetworkAcl,
+    InternetGateway,
+    EgressOnlyGateway,
+    Vpc,
+)

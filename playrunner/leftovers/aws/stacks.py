@@ -36,10 +36,16 @@ class Stacks:
     names: frozenset[str]  # of all stacks that left a mark, and the wanted one
     vpcs: Mapping[str, str]  # VPC id: stack
     kubernetes: Mapping[str, Mapping[str, Any]]  # every EKS cluster there is, by name
-    marked: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # ARN: tags, from the tagging API
+    marked: Mapping[str, Mapping[str, str]] = field(
+        default_factory=dict
+    )  # ARN: tags, from the tagging API
     blind: str = ""  # why the tagging API did not answer
-    strangers: frozenset[str] = frozenset()  # Kubernetes clusters that others run on machines of their own
-    known_as: frozenset[str] = frozenset()  # what the wanted stack's Kubernetes clusters were called, when not like it
+    strangers: frozenset[str] = (
+        frozenset()
+    )  # Kubernetes clusters that others run on machines of their own
+    known_as: frozenset[str] = (
+        frozenset()
+    )  # what the wanted stack's Kubernetes clusters were called, when not like it
 
     def claim(self, thing: Thing) -> Claim | None:
         """Whose the thing is; None for what is no wanted stack's."""
@@ -61,7 +67,8 @@ class Stacks:
         return None
 
     def stack_of(self, kubernetes: str) -> str:
-        """The stack of a Kubernetes cluster: by the mark on it; by its name only when nobody else has one of that name."""
+        """The stack of a Kubernetes cluster: by the mark on it; by its name only when nobody else
+        has one of that name."""
         found = self.kubernetes.get(kubernetes)
         if found is not None:
             return str((found.get("tags") or {}).get(CLUSTER, ""))
@@ -74,10 +81,15 @@ class Stacks:
     def our_kubernetes(self) -> list[str]:
         """Names of Kubernetes clusters that are, or were, a wanted stack's."""
         names = {*self.kubernetes, *self.names, *self.known_as}
-        return sorted(name for name in names if (stack := self.stack_of(name)) and self.wanted in (None, stack))
+        return sorted(
+            name
+            for name in names
+            if (stack := self.stack_of(name)) and self.wanted in (None, stack)
+        )
 
     def marked_arns(self, kind: str) -> list[str]:
-        """The ARNs of one type with a wanted stack's mark, as the tagging API lists them; some may be gone already."""
+        """The ARNs of one type with a wanted stack's mark, as the tagging API lists them; some may
+        be gone already."""
         return [arn for arn in self.marked if arn_type(arn) == kind]
 
 
@@ -90,30 +102,72 @@ def arn_type(arn: str) -> str:
 
 
 def _kubernetes_owners(tags: Mapping[str, str]) -> list[tuple[str, str]]:
-    owners = [(key.removeprefix(KUBERNETES_TAG), f"{key}=owned") for key, value in tags.items()
-              if key.startswith(KUBERNETES_TAG) and value == "owned"]
-    return owners + [(tags[key], f"{key}={tags[key]}") for key in (CONTROLLER_TAG, *NODE_TAGS) if key in tags]
+    owners = [
+        (key.removeprefix(KUBERNETES_TAG), f"{key}=owned")
+        for key, value in tags.items()
+        if key.startswith(KUBERNETES_TAG) and value == "owned"
+    ]
+    return owners + [
+        (tags[key], f"{key}={tags[key]}") for key in (CONTROLLER_TAG, *NODE_TAGS) if key in tags
+    ]
 
 
 def read_stacks(aws: Aws, wanted: str | None, known_as: Iterable[str] = ()) -> Stacks:
     """Learn what there is; what cannot even be asked here ends the search."""
     marked, blind = _marked(aws, wanted)
-    vpcs = {str(raw["VpcId"]): plain(raw.get("Tags")).get(CLUSTER, "") for raw in listed(aws, "ec2", "describe_vpcs", "Vpcs")}
+    vpcs = {
+        str(raw["VpcId"]): plain(raw.get("Tags")).get(CLUSTER, "")
+        for raw in listed(aws, "ec2", "describe_vpcs", "Vpcs")
+    }
     ours = {vpc: stack for vpc, stack in vpcs.items() if stack}
-    kubernetes = {name: cluster for name in listed(aws, "eks", "list_clusters", "clusters")
-                  if (cluster := described_cluster(aws, name)) is not None}
-    names = {stack for stack in (*ours.values(), *(tags.get(CLUSTER, "") for tags in marked.values()), wanted or "") if stack}
-    names |= {stack for cluster in kubernetes.values() if (stack := str((cluster.get("tags") or {}).get(CLUSTER, "")))}
-    return Stacks(wanted, frozenset(names), ours, kubernetes, marked, blind, _strangers(aws, ours, kubernetes),
-                  frozenset(known_as))
+    kubernetes = {
+        name: cluster
+        for name in listed(aws, "eks", "list_clusters", "clusters")
+        if (cluster := described_cluster(aws, name)) is not None
+    }
+    names = {
+        stack
+        for stack in (
+            *ours.values(),
+            *(tags.get(CLUSTER, "") for tags in marked.values()),
+            wanted or "",
+        )
+        if stack
+    }
+    names |= {
+        stack
+        for cluster in kubernetes.values()
+        if (stack := str((cluster.get("tags") or {}).get(CLUSTER, "")))
+    }
+    return Stacks(
+        wanted,
+        frozenset(names),
+        ours,
+        kubernetes,
+        marked,
+        blind,
+        _strangers(aws, ours, kubernetes),
+        frozenset(known_as),
+    )
 
 
 def _strangers(aws: Aws, vpcs: Mapping[str, str], kubernetes: Mapping[str, Any]) -> frozenset[str]:
-    """Clusters of which EKS knows nothing and machines are up outside our VPCs: one may be called like a stack of ours."""
-    machines = [raw for reservation in listed(aws, "ec2", "describe_instances", "Reservations")
-                for raw in reservation["Instances"] if raw["State"]["Name"] != "terminated"]
+    """Clusters of which EKS knows nothing and machines are up outside our VPCs: one may be called
+    like a stack of ours."""
+    machines = [
+        raw
+        for reservation in listed(aws, "ec2", "describe_instances", "Reservations")
+        for raw in reservation["Instances"]
+        if raw["State"]["Name"] != "terminated"
+    ]
     tags = [plain(raw.get("Tags")) for raw in machines if raw.get("VpcId") not in vpcs]
-    return frozenset(name for one in tags if CLUSTER not in one for name, _ in _kubernetes_owners(one) if name not in kubernetes)
+    return frozenset(
+        name
+        for one in tags
+        if CLUSTER not in one
+        for name, _ in _kubernetes_owners(one)
+        if name not in kubernetes
+    )
 
 
 def described_cluster(aws: Aws, name: str) -> dict[str, Any] | None:
@@ -125,7 +179,13 @@ def _marked(aws: Aws, wanted: str | None) -> tuple[dict[str, dict[str, str]], st
     """What the tagging API lists; without the right to ask it, each service's own lists must do."""
     filters = [{"Key": CLUSTER, "Values": [wanted] if wanted else []}]
     try:
-        found = listed(aws, "resourcegroupstaggingapi", "get_resources", "ResourceTagMappingList", TagFilters=filters)
+        found = listed(
+            aws,
+            "resourcegroupstaggingapi",
+            "get_resources",
+            "ResourceTagMappingList",
+            TagFilters=filters,
+        )
     except (Refused, Unanswered) as error:
         return {}, str(error)
     return {str(one["ResourceARN"]): plain(one["Tags"]) for one in found}, ""

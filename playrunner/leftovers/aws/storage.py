@@ -22,7 +22,8 @@ _TARGET_OF = re.compile(r"EFS mount target for (fs-\w+) \((fsmt-\w+)\)")
 
 
 class ElasticFileSystem(Kind):
-    """An EFS file system; only with our mark, since one that is merely mounted by ours may be anybody's."""
+    """An EFS file system; only with our mark, since one that is merely mounted by ours may be
+    anybody's."""
 
     name, service, arn = "EFS file system", "efs", "elasticfilesystem:file-system"
     after: ClassVar[tuple[str, ...]] = ("EFS mount target", "EFS access point")
@@ -32,43 +33,74 @@ class ElasticFileSystem(Kind):
     def all(self, aws: Aws) -> Iterable[Thing]:
         for raw in listed(aws, "efs", "describe_file_systems", "FileSystems"):
             if raw["LifeCycleState"] != "deleted":
-                yield thing_of(raw, raw["FileSystemId"], name=raw.get("Name") or raw.get("CreationToken") or "",
-                               monthly_dollars=prices.elastic_file_system(raw), going=raw["LifeCycleState"] == "deleting")
+                yield thing_of(
+                    raw,
+                    raw["FileSystemId"],
+                    name=raw.get("Name") or raw.get("CreationToken") or "",
+                    monthly_dollars=prices.elastic_file_system(raw),
+                    going=raw["LifeCycleState"] == "deleting",
+                )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         aws.call("efs", "delete_file_system", FileSystemId=thing.id)
 
 
 class MountTarget(Kind):
-    """Where a subnet reaches a file system. It carries no tags: it is ours by its file system or its VPC."""
+    """Where a subnet reaches a file system. It carries no tags: it is ours by its file system or
+    its VPC."""
 
     name, service = "EFS mount target", "efs"
     gone_seconds = 600
-    after: ClassVar[tuple[str, ...]] = ("nodegroup", "instance")  # what has it mounted hangs when it goes first
+    after: ClassVar[tuple[str, ...]] = (
+        "nodegroup",
+        "instance",
+    )  # what has it mounted hangs when it goes first
 
     def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
-        marks = {raw["FileSystemId"]: plain(raw.get("Tags")).get(CLUSTER, "")
-                 for raw in listed(aws, "efs", "describe_file_systems", "FileSystems")}
-        # Asking every file system of the account would be a call each; a target in our VPC shows by its interface.
-        found = (_TARGET_OF.search(raw.get("Description") or "") for raw in interfaces.every(aws)
-                 if raw.get("VpcId") in stacks.vpcs)
-        file_systems = {system for system, mark in marks.items() if mark} | {match[1] for match in found if match}
+        marks = {
+            raw["FileSystemId"]: plain(raw.get("Tags")).get(CLUSTER, "")
+            for raw in listed(aws, "efs", "describe_file_systems", "FileSystems")
+        }
+        # Asking every file system of the account would be a call each; a target in our VPC shows by
+        # its interface.
+        found = (
+            _TARGET_OF.search(raw.get("Description") or "")
+            for raw in interfaces.every(aws)
+            if raw.get("VpcId") in stacks.vpcs
+        )
+        file_systems = {system for system, mark in marks.items() if mark} | {
+            match[1] for match in found if match
+        }
         for system in sorted(file_systems):
             for thing in _targets(aws, system):
                 mark = marks.get(system, "")
                 yield replace(thing, stack=mark, sign=f"of our {system}")
 
     def look(self, aws: Aws, leftover: Leftover) -> Thing | None:
-        return next((thing for thing in _targets(aws, leftover.within) if thing.id == leftover.id), None)
+        return next(
+            (thing for thing in _targets(aws, leftover.within) if thing.id == leftover.id), None
+        )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         aws.call("efs", "delete_mount_target", MountTargetId=thing.id)
 
 
 def _targets(aws: Aws, file_system: str) -> Iterable[Thing]:
-    for raw in listed(aws, "efs", "describe_mount_targets", "MountTargets", missing=_GONE, FileSystemId=file_system):
+    for raw in listed(
+        aws,
+        "efs",
+        "describe_mount_targets",
+        "MountTargets",
+        missing=_GONE,
+        FileSystemId=file_system,
+    ):
         if raw["LifeCycleState"] != "deleted":
-            yield thing_of(raw, raw["MountTargetId"], within=file_system, going=raw["LifeCycleState"] == "deleting")
+            yield thing_of(
+                raw,
+                raw["MountTargetId"],
+                within=file_system,
+                going=raw["LifeCycleState"] == "deleting",
+            )
 
 
 class AccessPoint(Kind):
@@ -80,11 +112,15 @@ class AccessPoint(Kind):
     def all(self, aws: Aws) -> Iterable[Thing]:
         for raw in listed(aws, "efs", "describe_access_points", "AccessPoints"):
             if raw.get("LifeCycleState") != "deleted":
-                yield thing_of(raw, raw["AccessPointId"], going=raw.get("LifeCycleState") == "deleting")
+                yield thing_of(
+                    raw, raw["AccessPointId"], going=raw.get("LifeCycleState") == "deleting"
+                )
 
     def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
-        marks = {raw["FileSystemId"]: plain(raw.get("Tags")).get(CLUSTER, "")
-                 for raw in listed(aws, "efs", "describe_file_systems", "FileSystems")}
+        marks = {
+            raw["FileSystemId"]: plain(raw.get("Tags")).get(CLUSTER, "")
+            for raw in listed(aws, "efs", "describe_file_systems", "FileSystems")
+        }
         for thing in self.all(aws):
             system = str(thing.raw.get("FileSystemId"))
             mark = marks.get(system, "")
@@ -105,14 +141,23 @@ class FsxFileSystem(Kind):
     def all(self, aws: Aws) -> Iterable[Thing]:
         for raw in listed(aws, "fsx", "describe_file_systems", "FileSystems"):
             trouble = str((raw.get("FailureDetails") or {}).get("Message") or "")
-            yield thing_of(raw, raw["FileSystemId"], monthly_dollars=prices.lustre(raw), state=trouble,
-                           going=raw["Lifecycle"] == "DELETING")
+            yield thing_of(
+                raw,
+                raw["FileSystemId"],
+                monthly_dollars=prices.lustre(raw),
+                state=trouble,
+                going=raw["Lifecycle"] == "DELETING",
+            )
 
     def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
         for thing in self.all(aws):
             stack = stacks.vpcs.get(thing.vpc, "") if "CSIVolumeName" in thing.tags else ""
             if stack and CLUSTER not in thing.tags:
-                thing = replace(thing, stack=stack, sign=f"made by the storage driver of our cluster in {thing.vpc}")
+                thing = replace(
+                    thing,
+                    stack=stack,
+                    sign=f"made by the storage driver of our cluster in {thing.vpc}",
+                )
             yield thing
 
     def delete(self, aws: Aws, thing: Thing) -> None:

@@ -1,5 +1,6 @@
-"""What a Service's load balancer is made of: a forwarding rule, a target pool, an address and firewall rules. None takes labels
-of ours; they are known by the cluster that made them. The firewall rule tells which, so it goes last."""
+"""What a Service's load balancer is made of: a forwarding rule, a target pool, an address and
+firewall rules. None takes labels of ours; they are known by the cluster that made them. The
+firewall rule tells which, so it goes last."""
 
 from __future__ import annotations
 
@@ -21,9 +22,13 @@ class _Piece(GcpKind):
     hourly: ClassVar[float] = 0.0
 
     def things(self, gcp: Gcp, stacks: GcpStacks) -> Iterable[Thing]:
-        for raw in gcp.listing("compute", f"projects/{gcp.project}/aggregated/{self.plural}", "items"):
+        for raw in gcp.listing(
+            "compute", f"projects/{gcp.project}/aggregated/{self.plural}", "items"
+        ):
             cluster = stacks.balancers.get(str(raw["name"]), "")
-            yield self.thing(raw, path_of(raw), sign=cluster, monthly_dollars=self.hourly * prices.HOURS)
+            yield self.thing(
+                raw, path_of(raw), sign=cluster, monthly_dollars=self.hourly * prices.HOURS
+            )
 
 
 class ForwardingRule(_Piece):

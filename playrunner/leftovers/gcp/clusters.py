@@ -20,7 +20,9 @@ class Cluster(GcpKind):
     gone_seconds = 3600
 
     def things(self, gcp: Gcp, stacks: GcpStacks) -> Iterable[Thing]:
-        for raw in gcp.listing("container", f"projects/{gcp.project}/locations/-/clusters", "clusters"):
+        for raw in gcp.listing(
+            "container", f"projects/{gcp.project}/locations/-/clusters", "clusters"
+        ):
             yield self.thing(raw, path_of(raw), monthly_dollars=_monthly(raw))
 
     def thing(self, raw: Mapping[str, Any], path: str, **more: Any) -> Thing:
@@ -35,8 +37,12 @@ class Pool(GcpKind):
     gone_seconds = 1800
 
     def things(self, gcp: Gcp, stacks: GcpStacks) -> Iterable[Thing]:
-        for raw in gcp.listing("container", f"projects/{gcp.project}/locations/-/clusters", "clusters"):
-            for pool in raw.get("nodePools") or () if not stacks.kubernetes.get(str(raw["name"])) else ():
+        for raw in gcp.listing(
+            "container", f"projects/{gcp.project}/locations/-/clusters", "clusters"
+        ):
+            for pool in (
+                raw.get("nodePools") or () if not stacks.kubernetes.get(str(raw["name"])) else ()
+            ):
                 yield self.thing(pool, path_of(pool), monthly_dollars=None)
 
     def thing(self, raw: Mapping[str, Any], path: str, **more: Any) -> Thing:
@@ -51,8 +57,11 @@ class Pool(GcpKind):
 def _monthly(raw: Mapping[str, Any]) -> float | None:
     """Its control plane, and its machines when they are all of one known type."""
     machines = 0.0
-    kinds = {str((pool.get("config") or {}).get("machineType")) for pool in raw.get("nodePools") or ()
-             if not (pool.get("autoscaling") or {}).get("enabled")}
+    kinds = {
+        str((pool.get("config") or {}).get("machineType"))
+        for pool in raw.get("nodePools") or ()
+        if not (pool.get("autoscaling") or {}).get("enabled")
+    }
     if raw.get("currentNodeCount"):
         if len(kinds) != 1 or not kinds <= set(prices.GCP_MACHINE_HOUR):
             return None

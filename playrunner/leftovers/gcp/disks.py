@@ -23,11 +23,19 @@ class Disk(GcpKind):
 
     def things(self, gcp: Gcp, stacks: GcpStacks) -> Iterable[Thing]:
         for raw in gcp.listing("compute", f"projects/{gcp.project}/aggregated/disks", "items"):
-            if _NODE not in (raw.get("labels") or {}) or CLUSTER_LABEL not in (raw.get("labels") or {}):
+            if _NODE not in (raw.get("labels") or {}) or CLUSTER_LABEL not in (
+                raw.get("labels") or {}
+            ):
                 yield self.thing(raw, path_of(raw))
 
     def thing(self, raw: Mapping[str, Any], path: str, **more: Any) -> Thing:
-        return super().thing(raw, path, going=raw.get("status") == "DELETING", monthly_dollars=prices.gcp_disk(raw), **more)
+        return super().thing(
+            raw,
+            path,
+            going=raw.get("status") == "DELETING",
+            monthly_dollars=prices.gcp_disk(raw),
+            **more,
+        )
 
 
 KINDS: tuple[type[GcpKind], ...] = (Disk,)

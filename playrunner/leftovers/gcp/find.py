@@ -26,7 +26,9 @@ def find(gcp: Gcp, owner_cluster: str | None, known_as: Iterable[str] = ()) -> l
         groups = list(pool.map(lambda kind: _of_kind(gcp, kind, stacks), KINDS))
     order = {kind.name: number for number, kind in enumerate(KINDS)}
     found = [one for group in groups for one in group]
-    return sorted(found, key=lambda one: (one.cluster, order.get(one.kind, len(order)), one.name, one.id))
+    return sorted(
+        found, key=lambda one: (one.cluster, order.get(one.kind, len(order)), one.name, one.id)
+    )
 
 
 def _of_kind(gcp: Gcp, kind: GcpKind, stacks: GcpStacks) -> list[Leftover]:
@@ -36,13 +38,36 @@ def _of_kind(gcp: Gcp, kind: GcpKind, stacks: GcpStacks) -> list[Leftover]:
         if isinstance(error, Refused) and error.code == "SERVICE_DISABLED":
             return []  # an API that was never on holds nothing
         # Silence is not absence: what could not be looked at may be there.
-        return [Leftover(kind.service, UNSEEN, kind.name, "", gcp.region, stacks.wanted or "", why=str(error), owned=False,
-                         stays=True)]
+        return [
+            Leftover(
+                kind.service,
+                UNSEEN,
+                kind.name,
+                "",
+                gcp.region,
+                stacks.wanted or "",
+                why=str(error),
+                owned=False,
+                stays=True,
+            )
+        ]
     return [_leftover(kind, thing, claim) for thing, claim in claimed if claim]
 
 
 def _leftover(kind: GcpKind, thing: Thing, claim: Claim) -> Leftover:
     tags, run = (thing.tags if claim.owned else {}), thing.tags.get(RUN, "") if claim.owned else ""
-    return Leftover(kind.service, kind.name, thing.id, thing.name, place_of(thing.id) or GLOBAL, claim.stack, run,
-                    tags.get(WHO, ""), tags.get(EXPIRES, ""), thing.since or started(run), claim.why, thing.monthly_dollars,
-                    claim.owned)
+    return Leftover(
+        kind.service,
+        kind.name,
+        thing.id,
+        thing.name,
+        place_of(thing.id) or GLOBAL,
+        claim.stack,
+        run,
+        tags.get(WHO, ""),
+        tags.get(EXPIRES, ""),
+        thing.since or started(run),
+        claim.why,
+        thing.monthly_dollars,
+        claim.owned,
+    )

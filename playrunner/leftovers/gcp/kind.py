@@ -1,4 +1,5 @@
-"""GcpKind: what the sweep must know of one kind of thing in Google Cloud: how to list it, how to remove it, what goes first."""
+"""GcpKind: what the sweep must know of one kind of thing in Google Cloud: how to list it, how to
+remove it, what goes first."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from playrunner.leftovers.leftover import Leftover, Thing
 
 
 class GcpKind:
-    """One kind of thing. Listing is read-only; `delete` asks once and does not wait. A thing's id is its path."""
+    """One kind of thing. Listing is read-only; `delete` asks once and does not wait. A thing's id
+    is its path."""
 
     name: ClassVar[str]
     service: ClassVar[str]
@@ -30,7 +32,9 @@ class GcpKind:
 
     def thing(self, raw: Mapping[str, Any], path: str, **more: Any) -> Thing:
         tags = marks.tags(raw.get("labels") or raw.get("resourceLabels"))
-        since = str(raw.get("creationTimestamp") or raw.get("createTime") or raw.get("timeCreated") or "")
+        since = str(
+            raw.get("creationTimestamp") or raw.get("createTime") or raw.get("timeCreated") or ""
+        )
         name = str(raw["name"]).rpartition("/")[2]
         return Thing(**{"id": path, "name": name, "tags": tags, "since": since, "raw": raw, **more})
 
@@ -54,4 +58,11 @@ def path_of(raw: Mapping[str, Any]) -> str:
 def place_of(path: str) -> str:
     """The zone or region of a path; empty for what is in none."""
     words = path.split("/")
-    return next((words[at + 1] for at, word in enumerate(words[:-1]) if word in ("zones", "regions", "locations")), "")
+    return next(
+        (
+            words[at + 1]
+            for at, word in enumerate(words[:-1])
+            if word in ("zones", "regions", "locations")
+        ),
+        "",
+    )

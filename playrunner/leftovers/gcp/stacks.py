@@ -14,7 +14,9 @@ from playrunner.leftovers.aws.stacks import Claim
 from playrunner.leftovers.leftover import Thing
 
 CLUSTER_LABEL = "goog-k8s-cluster-name"  # GKE's, on what it makes for a cluster
-_NODE_TAG = re.compile(r"gke-(.+)-[0-9a-f]{8}-node")  # the network tag of a cluster's nodes, which rules made for it name
+_NODE_TAG = re.compile(
+    r"gke-(.+)-[0-9a-f]{8}-node"
+)  # the network tag of a cluster's nodes, which rules made for it name
 
 
 @dataclass(frozen=True)
@@ -23,9 +25,13 @@ class GcpStacks:
 
     wanted: str | None  # only this stack; None: every one that left a mark
     names: frozenset[str]  # of all stacks that left a mark, and the wanted one
-    kubernetes: Mapping[str, str]  # every GKE cluster there is, by name: the stack it is marked with, or ""
+    kubernetes: Mapping[
+        str, str
+    ]  # every GKE cluster there is, by name: the stack it is marked with, or ""
     balancers: Mapping[str, str]  # the name of a load balancer: the cluster whose nodes it leads to
-    known_as: frozenset[str] = frozenset()  # what the wanted stack's clusters were called, when not like it
+    known_as: frozenset[str] = (
+        frozenset()
+    )  # what the wanted stack's clusters were called, when not like it
 
     def claim(self, thing: Thing) -> Claim | None:
         """Whose the thing is; None for what is no wanted stack's."""
@@ -41,7 +47,8 @@ class GcpStacks:
         return Claim(stack, False, f"made by cluster {cluster}") if stack else None
 
     def stack_of(self, kubernetes: str) -> str:
-        """The stack of a cluster: by the mark on it; by its name only when there is none of that name any more."""
+        """The stack of a cluster: by the mark on it; by its name only when there is none of that
+        name any more."""
         if kubernetes in self.kubernetes:
             return self.kubernetes[kubernetes]
         if kubernetes in self.known_as and self.wanted:
@@ -53,7 +60,10 @@ def read_stacks(gcp: Gcp, wanted: str | None, known_as: Iterable[str] = ()) -> G
     """Learn what there is; what cannot even be asked here ends the search."""
     project = f"projects/{gcp.project}"
     clusters = gcp.listing("container", f"{project}/locations/-/clusters", "clusters")
-    kubernetes = {str(one["name"]): str((one.get("resourceLabels") or {}).get(marks.MARK, "")) for one in clusters}
+    kubernetes = {
+        str(one["name"]): str((one.get("resourceLabels") or {}).get(marks.MARK, ""))
+        for one in clusters
+    }
     disks = gcp.listing("compute", f"{project}/aggregated/disks", "items")
     marked = {str((one.get("labels") or {}).get(marks.MARK, "")) for one in disks}
     names = {name for name in (*kubernetes.values(), *marked, wanted or "") if name}
@@ -62,7 +72,8 @@ def read_stacks(gcp: Gcp, wanted: str | None, known_as: Iterable[str] = ()) -> G
 
 
 def balancers(rules: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """A Service's load balancer is a forwarding rule NAME, and a firewall rule k8s-fw-NAME that names its cluster's nodes."""
+    """A Service's load balancer is a forwarding rule NAME, and a firewall rule k8s-fw-NAME that
+    names its cluster's nodes."""
     found = {}
     for rule in rules:
         name = str(rule["name"])

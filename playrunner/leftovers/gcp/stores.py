@@ -25,7 +25,12 @@ class Bucket(GcpKind):
     def delete(self, gcp: Gcp, thing: Thing) -> None:
         for one in gcp.listing("storage", f"{thing.id}/o", "items", versions="true"):
             try:
-                gcp.call("DELETE", "storage", f"{thing.id}/o/{quote(one['name'], safe='')}", generation=one["generation"])
+                gcp.call(
+                    "DELETE",
+                    "storage",
+                    f"{thing.id}/o/{quote(one['name'], safe='')}",
+                    generation=one["generation"],
+                )
             except Refused as refusal:
                 if not refusal.not_found:
                     raise
@@ -36,7 +41,11 @@ class Repository(GcpKind):
     name, service = "artifact repository", "artifactregistry"
 
     def things(self, gcp: Gcp, stacks: GcpStacks) -> Iterable[Thing]:
-        for raw in gcp.listing("artifactregistry", f"projects/{gcp.project}/locations/{gcp.region}/repositories", "repositories"):
+        for raw in gcp.listing(
+            "artifactregistry",
+            f"projects/{gcp.project}/locations/{gcp.region}/repositories",
+            "repositories",
+        ):
             yield self.thing(raw, str(raw["name"]), monthly_dollars=None)
 
 

@@ -15,4 +15,6 @@ class AwsModule(CloudModule):
     """A thing in AWS; our mark is among its tags."""
 
     def ours(self, ctx: Any, state: State) -> bool:
-        return bool(ctx.owner.owns(plain(next((state[key] for key in _WHERE if state.get(key)), ()))))
+        return bool(
+            ctx.owner.owns(plain(next((state[key] for key in _WHERE if state.get(key)), ())))
+        )

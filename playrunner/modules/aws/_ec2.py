@@ -1,4 +1,5 @@
-"""Ec2Module: what the modules of EC2's things share: finding by name, tagging when made, and fields that cannot change."""
+"""Ec2Module: what the modules of EC2's things share: finding by name, tagging when made, and fields
+that cannot change."""
 
 from __future__ import annotations
 
@@ -12,13 +13,16 @@ from playrunner.modules.aws._base import AwsModule
 
 
 class Ec2Module(AwsModule):
-    """A thing of EC2's; its `Tags` are a mapping in all that modules see, so that only the declared ones are compared."""
+    """A thing of EC2's; its `Tags` are a mapping in all that modules see, so that only the declared
+    ones are compared."""
 
     id_field: ClassVar[str]
     kind: ClassVar[str]  # EC2's word for such a thing where it is tagged
 
     name: str  # its Name tag
-    tags: dict[str, str] = {}  # tags beside Name and the owner mark; others that are there are left alone
+    tags: dict[
+        str, str
+    ] = {}  # tags beside Name and the owner mark; others that are there are left alone
 
     def label(self, state: State) -> str:
         return str(state.get(self.id_field, ""))
@@ -34,8 +38,12 @@ class Ec2Module(AwsModule):
 
     def mend_tags(self, ctx: Any, change: Change) -> None:
         if change.observed is not None and change.after is not None and change.touches("Tags"):
-            ctx.aws.call("ec2", "create_tags", Resources=[change.observed[self.id_field]],
-                         Tags=spelled(change.after["Tags"]))
+            ctx.aws.call(
+                "ec2",
+                "create_tags",
+                Resources=[change.observed[self.id_field]],
+                Tags=spelled(change.after["Tags"]),
+            )
 
     def _declared_tags(self) -> dict[str, str]:
         return {str(key): str(value) for key, value in self.tags.items()}
@@ -54,14 +62,23 @@ def refuse_to_change(change: Change, *fields: str) -> None:
     """Complain when a field differs that the service can set only once."""
     for field in fields:
         if change.before is not None and change.after is not None and change.touches(field):
-            raise Failed(f"its {field} is {change.before.get(field)!r} and cannot become {change.after.get(field)!r};"
-                         " delete it first, or give the new one another name")
+            raise Failed(
+                f"its {field} is {change.before.get(field)!r} and cannot become"
+                f" {change.after.get(field)!r}; delete it first, or give the new one another name"
+            )
 
 
 def gp3_volume(device: str, gib: int, encrypted: bool = True) -> dict[str, Any]:
     """A root disk that goes with its instance."""
-    return {"DeviceName": device,
-            "Ebs": {"VolumeSize": gib, "VolumeType": "gp3", "Encrypted": encrypted, "DeleteOnTermination": True}}
+    return {
+        "DeviceName": device,
+        "Ebs": {
+            "VolumeSize": gib,
+            "VolumeType": "gp3",
+            "Encrypted": encrypted,
+            "DeleteOnTermination": True,
+        },
+    }
 
 
 # Sessions only, and one hop more than usual: pods are one hop behind their node.

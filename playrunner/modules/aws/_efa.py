@@ -1,4 +1,5 @@
-"""EFA: how many cards for fast traffic between nodes each instance type has, and how they are numbered."""
+"""EFA: how many cards for fast traffic between nodes each instance type has, and how they are
+numbered."""
 
 from __future__ import annotations
 
@@ -7,7 +8,11 @@ from typing import Any
 # The most EFA interfaces of each type; types that are not here are looked up at AWS.
 CARDS = {
     **{f"g4dn.{size}": 1 for size in ("8xlarge", "12xlarge", "16xlarge", "metal")},
-    **{f"{family}.{size}": 1 for family in ("g5", "g6") for size in ("8xlarge", "12xlarge", "16xlarge", "24xlarge", "48xlarge")},
+    **{
+        f"{family}.{size}": 1
+        for family in ("g5", "g6")
+        for size in ("8xlarge", "12xlarge", "16xlarge", "24xlarge", "48xlarge")
+    },
     **{f"g6e.{size}": 1 for size in ("8xlarge", "12xlarge", "16xlarge")},
     "g6e.24xlarge": 2,
     "g6e.48xlarge": 4,
@@ -23,20 +28,31 @@ CARDS = {
     "trn2.48xlarge": 16,
     "trn2u.48xlarge": 16,
 }
-# How many of the first cards have a device index of their own, where it is not just card 0; all others are device 1.
+# How many of the first cards have a device index of their own, where it is not just card 0; all
+# others are device 1.
 _OWN_DEVICE = {"trn1n.32xlarge": 4}
 
 
 def interfaces(instance_type: str, cards: int, group_ids: list[str]) -> list[dict[str, Any]]:
     """A launch template's network interfaces: one EFA card each."""
     own = _OWN_DEVICE.get(instance_type, 1)
-    return [{"NetworkCardIndex": card, "DeviceIndex": card if card < own else 1, "InterfaceType": "efa",
-             "Groups": group_ids, "DeleteOnTermination": True} for card in range(cards)]
+    return [
+        {
+            "NetworkCardIndex": card,
+            "DeviceIndex": card if card < own else 1,
+            "InterfaceType": "efa",
+            "Groups": group_ids,
+            "DeleteOnTermination": True,
+        }
+        for card in range(cards)
+    ]
 
 
 def cards_of(ctx: Any, instance_type: str) -> int:
     """How many EFA cards a type can have; none for a type without EFA."""
     if instance_type in CARDS:
         return CARDS[instance_type]
-    told = ctx.aws.read("ec2", "describe_instance_types", InstanceTypes=[instance_type])["InstanceTypes"][0]
+    told = ctx.aws.read("ec2", "describe_instance_types", InstanceTypes=[instance_type])[
+        "InstanceTypes"
+    ][0]
     return int((told.get("NetworkInfo", {}).get("EfaInfo") or {}).get("MaximumEfaInterfaces", 0))

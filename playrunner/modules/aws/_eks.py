@@ -25,7 +25,8 @@ class EksModule(AwsModule):
         return said(state) if str(state.get("status")).endswith("FAILED") else None
 
     def again(self, ctx: Any, state: State) -> bool:
-        """What failed in an earlier run is made anew; what failed in this one would only fail again."""
+        """What failed in an earlier run is made anew; what failed in this one would only fail
+        again."""
         return never_was(state) and not self._asked_for_here
 
 
@@ -41,7 +42,9 @@ def said(state: State) -> str:
 
 
 def reasons(issues: list[dict[str, Any]]) -> str:
-    return "; ".join(f"{one.get('code', '')}: {one.get('message', '')}".strip(": ") for one in issues)
+    return "; ".join(
+        f"{one.get('code', '')}: {one.get('message', '')}".strip(": ") for one in issues
+    )
 
 
 def mend_tags(ctx: Any, arn: str, change: Change) -> None:

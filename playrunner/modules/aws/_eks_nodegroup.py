@@ -1,4 +1,5 @@
-"""What a node group's declaration means to EKS: the fields it shows, what can be changed in place, and where to try next."""
+"""What a node group's declaration means to EKS: the fields it shows, what can be changed in place,
+and where to try next."""
 
 from __future__ import annotations
 
@@ -8,15 +9,30 @@ from playrunner.hostside.state import State
 from playrunner.modules.aws import _eks
 
 # What EKS fixes when it makes a node group, in the words of the declaration.
-FIXED = {"instanceTypes": "instance_types", "subnets": "subnets", "capacityType": "capacity_type", "amiType": "ami_type",
-         "diskSize": "disk_gib", "nodeRole": "node_role"}
-_CAPACITY = ("Insufficient", "sufficient", "UnfulfillableCapacity", "not supported in your requested")
+FIXED = {
+    "instanceTypes": "instance_types",
+    "subnets": "subnets",
+    "capacityType": "capacity_type",
+    "amiType": "ami_type",
+    "diskSize": "disk_gib",
+    "nodeRole": "node_role",
+}
+_CAPACITY = (
+    "Insufficient",
+    "sufficient",
+    "UnfulfillableCapacity",
+    "not supported in your requested",
+)
 
 
 def observed(nodegroup: State) -> State:
     """A node group as EKS describes it, with lists in an order that can be compared."""
-    return {**nodegroup, "subnets": sorted(nodegroup["subnets"]), "labels": nodegroup.get("labels") or {},
-            "taintSet": taint_set(nodegroup.get("taints") or ())}
+    return {
+        **nodegroup,
+        "subnets": sorted(nodegroup["subnets"]),
+        "labels": nodegroup.get("labels") or {},
+        "taintSet": taint_set(nodegroup.get("taints") or ()),
+    }
 
 
 def taint_set(taints: Any) -> list[str]:
@@ -32,8 +48,11 @@ def taint(text: str) -> dict[str, str]:
 
 def fixed_differences(found: State, wanted: State) -> list[str]:
     """What differs though EKS cannot change it, each as `name: found, not wanted`."""
-    differing = [f"{word}: {found.get(key)}, not {wanted[key]}" for key, word in FIXED.items()
-                 if key in wanted and found.get(key) != wanted[key]]
+    differing = [
+        f"{word}: {found.get(key)}, not {wanted[key]}"
+        for key, word in FIXED.items()
+        if key in wanted and found.get(key) != wanted[key]
+    ]
     template, other = found.get("launchTemplate") or {}, wanted.get("launchTemplate") or {}
     if other and template.get("id") != other.get("id"):
         differing.append(f"launch_template: {template.get('id')}, not {other.get('id')}")
@@ -43,24 +62,34 @@ def fixed_differences(found: State, wanted: State) -> list[str]:
 def short_of_capacity(state: State) -> bool:
     """Whether the machines were not to be had where they were asked for."""
     issues = (state.get("health") or {}).get("issues") or []
-    return _eks.never_was(state) and any(word in str(one.get("message")) for one in issues for word in _CAPACITY)
+    return _eks.never_was(state) and any(
+        word in str(one.get("message")) for one in issues for word in _CAPACITY
+    )
 
 
 def config_changes(found: State, wanted: State) -> dict[str, Any]:
     """The arguments of update_nodegroup_config that lead from what is there to what is wanted."""
     changes: dict[str, Any] = {}
-    if "scalingConfig" in wanted and {**found["scalingConfig"], **wanted["scalingConfig"]} != found["scalingConfig"]:
+    if (
+        "scalingConfig" in wanted
+        and {**found["scalingConfig"], **wanted["scalingConfig"]} != found["scalingConfig"]
+    ):
         changes["scalingConfig"] = {**found["scalingConfig"], **wanted["scalingConfig"]}
     if "labels" in wanted and found["labels"] != wanted["labels"]:
         gone = [key for key in found["labels"] if wanted["labels"].get(key) is None]
-        added = {key: value for key, value in wanted["labels"].items()
-                 if value is not None and found["labels"].get(key) != value}
+        added = {
+            key: value
+            for key, value in wanted["labels"].items()
+            if value is not None and found["labels"].get(key) != value
+        }
         changes["labels"] = _given(addOrUpdateLabels=added, removeLabels=gone)
     if "taintSet" in wanted and found["taintSet"] != wanted["taintSet"]:
         had, have = ([taint(text) for text in state["taintSet"]] for state in (found, wanted))
         kept = {(one["key"], one["effect"]) for one in have}
-        changes["taints"] = _given(addOrUpdateTaints=[one for one in have if one not in had],
-                                   removeTaints=[one for one in had if (one["key"], one["effect"]) not in kept])
+        changes["taints"] = _given(
+            addOrUpdateTaints=[one for one in have if one not in had],
+            removeTaints=[one for one in had if (one["key"], one["effect"]) not in kept],
+        )
     if "updateConfig" in wanted and found.get("updateConfig") != wanted["updateConfig"]:
         changes["updateConfig"] = wanted["updateConfig"]
     return changes

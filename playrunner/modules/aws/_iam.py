@@ -27,24 +27,46 @@ def written(policy: Mapping[str, Any]) -> str:
 
 def policy_arns(ctx: Any, names: Iterable[str]) -> list[str]:
     """The ARNs of policies; a bare name is one that AWS manages."""
-    return sorted(name if name.startswith("arn:") else f"arn:{ctx.aws.partition}:iam::aws:policy/{name}" for name in names)
+    return sorted(
+        name if name.startswith("arn:") else f"arn:{ctx.aws.partition}:iam::aws:policy/{name}"
+        for name in names
+    )
 
 
 def trust_in_services(services: Iterable[str]) -> dict[str, Any]:
-    """A trust document for services; the one of pod identity also tags the session with the pod it is for."""
+    """A trust document for services; the one of pod identity also tags the session with the pod it
+    is for."""
     names = list(services)
-    action: Any = ["sts:AssumeRole", "sts:TagSession"] if "pods.eks.amazonaws.com" in names else "sts:AssumeRole"
+    action: Any = (
+        ["sts:AssumeRole", "sts:TagSession"]
+        if "pods.eks.amazonaws.com" in names
+        else "sts:AssumeRole"
+    )
     principal: Any = names[0] if len(names) == 1 else names
     return document([{"Effect": "Allow", "Principal": {"Service": principal}, "Action": action}])
 
 
-def trust_in_service_account(provider_arn: str, issuer: str, namespace: str, service_account: str) -> dict[str, Any]:
-    """A trust document for the pods of one Kubernetes service account, known by the cluster's OIDC issuer."""
+def trust_in_service_account(
+    provider_arn: str, issuer: str, namespace: str, service_account: str
+) -> dict[str, Any]:
+    """A trust document for the pods of one Kubernetes service account, known by the cluster's OIDC
+    issuer."""
     host = without_scheme(issuer)
-    return document([{
-        "Effect": "Allow", "Principal": {"Federated": provider_arn}, "Action": "sts:AssumeRoleWithWebIdentity",
-        "Condition": {"StringEquals": {f"{host}:sub": f"system:serviceaccount:{namespace}:{service_account}",
-                                       f"{host}:aud": "sts.amazonaws.com"}}}])
+    return document(
+        [
+            {
+                "Effect": "Allow",
+                "Principal": {"Federated": provider_arn},
+                "Action": "sts:AssumeRoleWithWebIdentity",
+                "Condition": {
+                    "StringEquals": {
+                        f"{host}:sub": f"system:serviceaccount:{namespace}:{service_account}",
+                        f"{host}:aud": "sts.amazonaws.com",
+                    }
+                },
+            }
+        ]
+    )
 
 
 def oidc_provider_arn(ctx: Any, issuer: str) -> str:

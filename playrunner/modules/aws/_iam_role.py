@@ -14,8 +14,12 @@ class Role(AwsModule):
     """A role; who may assume it is said by what inherits from this."""
 
     name: str  # the role's name
-    managed_policies: list[str] | None = None  # exactly these are attached: ARNs, or bare names of policies that AWS manages
-    inline_policies: dict[str, Any] | None = None  # by name: a document, or a list of statements; others are left alone
+    managed_policies: list[str] | None = (
+        None  # exactly these are attached: ARNs, or bare names of policies that AWS manages
+    )
+    inline_policies: dict[str, Any] | None = (
+        None  # by name: a document, or a list of statements; others are left alone
+    )
     path: str = "/"  # the path in front of the name
     description: str = ""  # what it is for
     max_session_seconds: int = 3600  # how long a session may last
@@ -34,18 +38,26 @@ class Role(AwsModule):
             role["AttachedPolicies"] = sorted(self._attached(ctx))
         if self.inline_policies is not None:
             found = {name: self._inline(ctx, name) for name in self.inline_policies}
-            role["InlinePolicies"] = {name: policy for name, policy in found.items() if policy is not None}
+            role["InlinePolicies"] = {
+                name: policy for name, policy in found.items() if policy is not None
+            }
         return role
 
     def desired(self, ctx: Any, found: State | None) -> State:
-        wanted: State = {"AssumeRolePolicyDocument": self.trust_document(ctx), "MaxSessionDuration": self.max_session_seconds,
-                         "Description": self.description, "Tags": plain(self.tags)}
+        wanted: State = {
+            "AssumeRolePolicyDocument": self.trust_document(ctx),
+            "MaxSessionDuration": self.max_session_seconds,
+            "Description": self.description,
+            "Tags": plain(self.tags),
+        }
         if not self.description:
             del wanted["Description"]
         if self.managed_policies is not None:
             wanted["AttachedPolicies"] = _iam.policy_arns(ctx, self.managed_policies)
         if self.inline_policies is not None:
-            wanted["InlinePolicies"] = {name: _iam.document(policy) for name, policy in self.inline_policies.items()}
+            wanted["InlinePolicies"] = {
+                name: _iam.document(policy) for name, policy in self.inline_policies.items()
+            }
         return wanted
 
     def apply(self, ctx: Any, change: Change) -> None:
@@ -63,26 +75,48 @@ class Role(AwsModule):
         return str(state.get("RoleName", self.name))
 
     def _create(self, ctx: Any, wanted: State) -> None:
-        more: dict[str, Any] = {"PermissionsBoundary": self.permissions_boundary} if self.permissions_boundary else {}
+        more: dict[str, Any] = (
+            {"PermissionsBoundary": self.permissions_boundary} if self.permissions_boundary else {}
+        )
         if wanted.get("Description"):
             more["Description"] = wanted["Description"]
-        ctx.aws.call("iam", "create_role", RoleName=self.name, Path=self.path, MaxSessionDuration=wanted["MaxSessionDuration"],
-                     AssumeRolePolicyDocument=_iam.written(wanted["AssumeRolePolicyDocument"]),
-                     Tags=spelled({**wanted["Tags"], **ctx.owner.tags(self.name)}), **more)
+        ctx.aws.call(
+            "iam",
+            "create_role",
+            RoleName=self.name,
+            Path=self.path,
+            MaxSessionDuration=wanted["MaxSessionDuration"],
+            AssumeRolePolicyDocument=_iam.written(wanted["AssumeRolePolicyDocument"]),
+            Tags=spelled({**wanted["Tags"], **ctx.owner.tags(self.name)}),
+            **more,
+        )
 
     def _mend(self, ctx: Any, change: Change) -> None:
         wanted = change.after or {}
         if change.touches("AssumeRolePolicyDocument"):
-            ctx.aws.call("iam", "update_assume_role_policy", RoleName=self.name,
-                         PolicyDocument=_iam.written(wanted["AssumeRolePolicyDocument"]))
+            ctx.aws.call(
+                "iam",
+                "update_assume_role_policy",
+                RoleName=self.name,
+                PolicyDocument=_iam.written(wanted["AssumeRolePolicyDocument"]),
+            )
         if change.touches("MaxSessionDuration", "Description"):
             described = {"Description": wanted["Description"]} if "Description" in wanted else {}
-            ctx.aws.call("iam", "update_role", RoleName=self.name, MaxSessionDuration=wanted["MaxSessionDuration"], **described)
+            ctx.aws.call(
+                "iam",
+                "update_role",
+                RoleName=self.name,
+                MaxSessionDuration=wanted["MaxSessionDuration"],
+                **described,
+            )
         if change.touches("Tags"):
             ctx.aws.call("iam", "tag_role", RoleName=self.name, Tags=spelled(wanted["Tags"]))
 
     def _mend_policies(self, ctx: Any, found: State, wanted: State) -> None:
-        had, have = set(found.get("AttachedPolicies") or ()), set(wanted.get("AttachedPolicies") or ())
+        had, have = (
+            set(found.get("AttachedPolicies") or ()),
+            set(wanted.get("AttachedPolicies") or ()),
+        )
         for arn in sorted(have - had):
             ctx.aws.call("iam", "attach_role_policy", RoleName=self.name, PolicyArn=arn)
         for arn in sorted(had - have) if "AttachedPolicies" in wanted else ():
@@ -92,24 +126,47 @@ class Role(AwsModule):
             if policy is None:  # taken back to a time when it was not there
                 ctx.aws.call("iam", "delete_role_policy", RoleName=self.name, PolicyName=name)
             elif inline.get(name) != policy:
-                ctx.aws.call("iam", "put_role_policy", RoleName=self.name, PolicyName=name, PolicyDocument=_iam.written(policy))
+                ctx.aws.call(
+                    "iam",
+                    "put_role_policy",
+                    RoleName=self.name,
+                    PolicyName=name,
+                    PolicyDocument=_iam.written(policy),
+                )
 
     def _remove(self, ctx: Any) -> None:
-        """IAM deletes only a bare role, so whatever hangs on it comes off first, also what nobody declared."""
+        """IAM deletes only a bare role, so whatever hangs on it comes off first, also what nobody
+        declared."""
         of = {"RoleName": self.name}
         for arn in self._attached(ctx):
             ctx.aws.call("iam", "detach_role_policy", PolicyArn=arn, **of)
-        for name in (ctx.aws.read("iam", "list_role_policies", missing=_iam.MISSING, **of) or {}).get("PolicyNames", ()):
+        for name in (
+            ctx.aws.read("iam", "list_role_policies", missing=_iam.MISSING, **of) or {}
+        ).get("PolicyNames", ()):
             ctx.aws.call("iam", "delete_role_policy", PolicyName=name, **of)
-        profiles = ctx.aws.read("iam", "list_instance_profiles_for_role", missing=_iam.MISSING, **of) or {}
+        profiles = (
+            ctx.aws.read("iam", "list_instance_profiles_for_role", missing=_iam.MISSING, **of) or {}
+        )
         for profile in profiles.get("InstanceProfiles", ()):
-            ctx.aws.call("iam", "remove_role_from_instance_profile", InstanceProfileName=profile["InstanceProfileName"], **of)
+            ctx.aws.call(
+                "iam",
+                "remove_role_from_instance_profile",
+                InstanceProfileName=profile["InstanceProfileName"],
+                **of,
+            )
         ctx.aws.call("iam", "delete_role", **of)
 
     def _attached(self, ctx: Any) -> list[str]:
-        found = ctx.aws.read("iam", "list_attached_role_policies", missing=_iam.MISSING, RoleName=self.name) or {}
+        found = (
+            ctx.aws.read(
+                "iam", "list_attached_role_policies", missing=_iam.MISSING, RoleName=self.name
+            )
+            or {}
+        )
         return [one["PolicyArn"] for one in found.get("AttachedPolicies", ())]
 
     def _inline(self, ctx: Any, name: str) -> dict[str, Any] | None:
-        found = ctx.aws.read("iam", "get_role_policy", missing=_iam.MISSING, RoleName=self.name, PolicyName=name)
+        found = ctx.aws.read(
+            "iam", "get_role_policy", missing=_iam.MISSING, RoleName=self.name, PolicyName=name
+        )
         return _iam.document(found["PolicyDocument"]) if found else None

@@ -1,4 +1,5 @@
-"""What the storage modules share: fields that cannot be changed later, and what a service does with a thing meanwhile."""
+"""What the storage modules share: fields that cannot be changed later, and what a service does with
+a thing meanwhile."""
 
 from __future__ import annotations
 
@@ -24,8 +25,10 @@ def refuse_changes(what: str, found: State | None, fixed: Mapping[str, Any]) -> 
             refuse_changes(what, there, wanted)
         elif there != wanted:
             said = "without" if there is None else f"with {there!r} as"
-            raise Failed(f"{what} was made {said} {name}, and this cannot be changed to {wanted!r} later;"
-                         " give the new one another name, or delete this one first")
+            raise Failed(
+                f"{what} was made {said} {name}, and this cannot be changed to {wanted!r} later;"
+                " give the new one another name, or delete this one first"
+            )
 
 
 def same_key(found: str | None, wanted: str | None) -> str | None:

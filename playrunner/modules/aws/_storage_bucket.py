@@ -13,22 +13,47 @@ def empty(ctx: Any, bucket: str) -> None:
     """Delete all that is in a bucket; what is done stays done when this ends early."""
     while found := _versions(ctx, bucket):
         for start in range(0, len(found), _BATCH):
-            answer = ctx.aws.call("s3", "delete_objects", Bucket=bucket,
-                                  Delete={"Objects": found[start:start + _BATCH], "Quiet": True})
+            answer = ctx.aws.call(
+                "s3",
+                "delete_objects",
+                Bucket=bucket,
+                Delete={"Objects": found[start : start + _BATCH], "Quiet": True},
+            )
             for problem in answer.get("Errors") or ():
-                raise Failed(f"s3://{bucket}/{problem.get('Key')} could not be deleted: {problem.get('Message')}")
+                raise Failed(
+                    f"s3://{bucket}/{problem.get('Key')} could not be deleted:"
+                    f" {problem.get('Message')}"
+                )
     for upload in ctx.aws.read("s3", "list_multipart_uploads", Bucket=bucket).get("Uploads") or ():
-        ctx.aws.call("s3", "abort_multipart_upload", Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
+        ctx.aws.call(
+            "s3",
+            "abort_multipart_upload",
+            Bucket=bucket,
+            Key=upload["Key"],
+            UploadId=upload["UploadId"],
+        )
 
 
 def holds_something(ctx: Any, bucket: str) -> bool:
-    """Whether there is an object, or an earlier version of one; unfinished uploads do not count, as in S3."""
+    """Whether there is an object, or an earlier version of one; unfinished uploads do not count, as
+    in S3."""
     return bool(_versions(ctx, bucket))
 
 
 def _versions(ctx: Any, bucket: str) -> list[dict[str, str]]:
     """Some of what is there: a bucket of millions is not held in memory."""
-    said = ctx.aws.read("s3", "list_object_versions", ("NoSuchBucket",), Bucket=bucket,
-                        PaginationConfig={"MaxItems": _BATCH}) or {}
-    return [{"Key": one["Key"], "VersionId": one["VersionId"]}
-            for kind in ("Versions", "DeleteMarkers") for one in said.get(kind) or ()]
+    said = (
+        ctx.aws.read(
+            "s3",
+            "list_object_versions",
+            ("NoSuchBucket",),
+            Bucket=bucket,
+            PaginationConfig={"MaxItems": _BATCH},
+        )
+        or {}
+    )
+    return [
+        {"Key": one["Key"], "VersionId": one["VersionId"]}
+        for kind in ("Versions", "DeleteMarkers")
+        for one in said.get(kind) or ()
+    ]

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 # Throughput per TiB, in MB/s, that each kind on SSD takes; none: there is nothing to choose.
-THROUGHPUTS = {"SCRATCH_1": (), "SCRATCH_2": (), "PERSISTENT_1": (50, 100, 200), "PERSISTENT_2": (125, 250, 500, 1000)}
+THROUGHPUTS = {
+    "SCRATCH_1": (),
+    "SCRATCH_2": (),
+    "PERSISTENT_1": (50, 100, 200),
+    "PERSISTENT_2": (125, 250, 500, 1000),
+}
 _HDD_STEPS = {12: 6000, 40: 1800}  # throughput per TiB: GiB per step
 
 
@@ -22,15 +27,22 @@ def complaint(arguments: dict[str, Any]) -> str | None:
     step = _HDD_STEPS[throughput or 0] if disk == "HDD" else 3600 if kind == "SCRATCH_1" else 2400
     if (capacity <= 0 or capacity % step) and (disk == "HDD" or capacity not in (1200, 2400)):
         smallest = "" if disk == "HDD" else "1200, 2400 or "
-        return f"capacity_gib is {smallest}a multiple of {step} for {kind} on {disk}, not {capacity}"
+        return (
+            f"capacity_gib is {smallest}a multiple of {step} for {kind} on {disk}, not {capacity}"
+        )
     return _about_data(arguments, kind)
 
 
 def _about_data(arguments: dict[str, Any], kind: str) -> str | None:
-    if kind.startswith("SCRATCH") and (arguments.get("backup_days") or arguments.get("backup_time")):
+    if kind.startswith("SCRATCH") and (
+        arguments.get("backup_days") or arguments.get("backup_time")
+    ):
         return f"{kind} has no backups; leave backup_days and backup_time out"
     if kind == "PERSISTENT_2" and arguments.get("import_path"):
-        return "import_path is not for PERSISTENT_2; link the bucket as a data repository association instead"
+        return (
+            "import_path is not for PERSISTENT_2; link the bucket as a data repository association"
+            " instead"
+        )
     if arguments.get("export_path") and not arguments.get("import_path"):
         return "export_path needs import_path: both are of one bucket"
     return None

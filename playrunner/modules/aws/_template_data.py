@@ -1,4 +1,5 @@
-"""A launch template's data as a state: lists become mappings, so that what EC2 fills in never shows as a difference."""
+"""A launch template's data as a state: lists become mappings, so that what EC2 fills in never shows
+as a difference."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ def as_data(state: Mapping[str, Any]) -> dict[str, Any]:
     data = {field: value for field, value in state.items() if value is not None}
     for field, (key, back) in _KEYS.items():
         if field in data:
-            data[field] = [{key: back(name), **_spelled(item)} for name, item in data[field].items()]
+            data[field] = [
+                {key: back(name), **_spelled(item)} for name, item in data[field].items()
+            ]
     return data
 
 

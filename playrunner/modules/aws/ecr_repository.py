@@ -19,11 +19,16 @@ class EcrRepository(AwsModule):
     name: str  # as training/bert: lower case
     scan_on_push: bool = True  # look for known weaknesses in what is pushed
     immutable_tags: bool = False  # a tag that was pushed can not be pushed again
-    keep_images: int | None = None  # how many of the newest images stay; 0: all; not spoken of when not given
+    keep_images: int | None = (
+        None  # how many of the newest images stay; 0: all; not spoken of when not given
+    )
     untagged_days: int | None = None  # how long images without a tag stay; 0: for ever
     encryption: Literal["AES256", "KMS"] = "AES256"  # at rest; fixed at creation
-    kms_key: str | None = None  # with KMS: the key's id or ARN; the account's own for ECR when not given
-    empty_on_delete: bool = False  # when it is deleted, its images go with it; otherwise only an empty one can be deleted
+    kms_key: str | None = (
+        None  # with KMS: the key's id or ARN; the account's own for ECR when not given
+    )
+    # When it is deleted, its images go with it; otherwise only an empty one can be deleted
+    empty_on_delete: bool = False
 
     def observe(self, ctx: Any) -> State | None:
         everything = ctx.aws.read("ecr", "describe_repositories")["repositories"]
@@ -31,17 +36,28 @@ class EcrRepository(AwsModule):
         if found is None:
             return None
         gone = ("RepositoryNotFoundException", "LifecyclePolicyNotFoundException")
-        said = ctx.aws.read("ecr", "list_tags_for_resource", gone, resourceArn=found["repositoryArn"])
+        said = ctx.aws.read(
+            "ecr", "list_tags_for_resource", gone, resourceArn=found["repositoryArn"]
+        )
         state = {**found, "tags": (said or {}).get("tags", [])}
         if self._rules() is not None:
             policy = ctx.aws.read("ecr", "get_lifecycle_policy", gone, repositoryName=self.name)
-            state["lifecyclePolicy"] = document(
-                str(policy["lifecyclePolicyText"]).encode(), "AWS (ecr.get_lifecycle_policy)") if policy else {"rules": []}
+            state["lifecyclePolicy"] = (
+                document(
+                    str(policy["lifecyclePolicyText"]).encode(), "AWS (ecr.get_lifecycle_policy)"
+                )
+                if policy
+                else {"rules": []}
+            )
         return state
 
     def desired(self, ctx: Any, found: State | None) -> State:
-        encryption = given(encryptionType=self.encryption, kmsKey=same_key(_key_of(found), self.kms_key))
-        refuse_changes(f"the repository {self.name}", found, {"encryptionConfiguration": encryption})
+        encryption = given(
+            encryptionType=self.encryption, kmsKey=same_key(_key_of(found), self.kms_key)
+        )
+        refuse_changes(
+            f"the repository {self.name}", found, {"encryptionConfiguration": encryption}
+        )
         rules = self._rules()
         return {
             "encryptionConfiguration": encryption,
@@ -57,15 +73,29 @@ class EcrRepository(AwsModule):
         wanted = dict(change.after or {})
         policy = wanted.pop("lifecyclePolicy", {"rules": []})
         if change.creates:
-            ctx.aws.call("ecr", "create_repository", repositoryName=self.name, tags=spelled(ctx.owner.tags(self.name)), **wanted)
+            ctx.aws.call(
+                "ecr",
+                "create_repository",
+                repositoryName=self.name,
+                tags=spelled(ctx.owner.tags(self.name)),
+                **wanted,
+            )
             if not policy["rules"]:
                 return
         elif change.touches("imageScanningConfiguration"):
-            ctx.aws.call("ecr", "put_image_scanning_configuration", repositoryName=self.name,
-                         imageScanningConfiguration=wanted["imageScanningConfiguration"])
+            ctx.aws.call(
+                "ecr",
+                "put_image_scanning_configuration",
+                repositoryName=self.name,
+                imageScanningConfiguration=wanted["imageScanningConfiguration"],
+            )
         if not change.creates and change.touches("imageTagMutability"):
-            ctx.aws.call("ecr", "put_image_tag_mutability", repositoryName=self.name,
-                         imageTagMutability=wanted["imageTagMutability"])
+            ctx.aws.call(
+                "ecr",
+                "put_image_tag_mutability",
+                repositoryName=self.name,
+                imageTagMutability=wanted["imageTagMutability"],
+            )
         if change.touches("lifecyclePolicy"):
             self._apply_policy(ctx, policy)
 
@@ -74,27 +104,59 @@ class EcrRepository(AwsModule):
 
     def _remove(self, ctx: Any) -> None:
         if not self.empty_on_delete:
-            images = ctx.aws.read("ecr", "list_images", repositoryName=self.name, PaginationConfig={"MaxItems": 1})["imageIds"]
+            images = ctx.aws.read(
+                "ecr", "list_images", repositoryName=self.name, PaginationConfig={"MaxItems": 1}
+            )["imageIds"]
             if images:
-                raise HoldsData(f"the repository {self.name} holds images; set empty_on_delete: true to delete them with it")
-        ctx.aws.call("ecr", "delete_repository", repositoryName=self.name, force=self.empty_on_delete)
+                raise HoldsData(
+                    f"the repository {self.name} holds images; set empty_on_delete: true to delete"
+                    " them with it"
+                )
+        ctx.aws.call(
+            "ecr", "delete_repository", repositoryName=self.name, force=self.empty_on_delete
+        )
 
     def _apply_policy(self, ctx: Any, policy: State) -> None:
         if policy["rules"]:
-            ctx.aws.call("ecr", "put_lifecycle_policy", repositoryName=self.name, lifecyclePolicyText=json.dumps(policy))
+            ctx.aws.call(
+                "ecr",
+                "put_lifecycle_policy",
+                repositoryName=self.name,
+                lifecyclePolicyText=json.dumps(policy),
+            )
         else:
             ctx.aws.call("ecr", "delete_lifecycle_policy", repositoryName=self.name)
 
     def _rules(self) -> list[State] | None:
-        """What of it goes, in the service's own words; untagged images first, since they count among the images."""
+        """What of it goes, in the service's own words; untagged images first, since they count
+        among the images."""
         if self.keep_images is None and self.untagged_days is None:
             return None
-        old = {"tagStatus": "untagged", "countType": "sinceImagePushed", "countUnit": "days", "countNumber": self.untagged_days}
-        many = {"tagStatus": "any", "countType": "imageCountMoreThan", "countNumber": self.keep_images}
-        said = ((old, f"untagged for {self.untagged_days} days"), (many, f"all but the newest {self.keep_images}"))
+        old = {
+            "tagStatus": "untagged",
+            "countType": "sinceImagePushed",
+            "countUnit": "days",
+            "countNumber": self.untagged_days,
+        }
+        many = {
+            "tagStatus": "any",
+            "countType": "imageCountMoreThan",
+            "countNumber": self.keep_images,
+        }
+        said = (
+            (old, f"untagged for {self.untagged_days} days"),
+            (many, f"all but the newest {self.keep_images}"),
+        )
         chosen = [(selection, text) for selection, text in said if selection["countNumber"]]
-        return [{"rulePriority": priority, "description": text, "selection": selection, "action": {"type": "expire"}}
-                for priority, (selection, text) in enumerate(chosen, 1)]
+        return [
+            {
+                "rulePriority": priority,
+                "description": text,
+                "selection": selection,
+                "action": {"type": "expire"},
+            }
+            for priority, (selection, text) in enumerate(chosen, 1)
+        ]
 
 
 def _key_of(found: State | None) -> str | None:

@@ -11,38 +11,65 @@ from playrunner.modules.aws._storage import life_cycle, refuse_changes
 
 
 class EfsAccessPoint(AwsModule):
-    """A way into a file system that makes every client the same user in the same folder; nothing of it can be changed later."""
+    """A way into a file system that makes every client the same user in the same folder; nothing of
+    it can be changed later."""
 
     name: str  # its Name tag; one of this name per cluster
     file_system: str  # the file system's id
     path: str = "/"  # the folder that clients see as the root
     uid: int = 1000  # the user that every client is
     gid: int = 1000  # and the group
-    permissions: str = "0755"  # of the folder, when it has to be made; it then belongs to uid and gid
+    permissions: str = (
+        "0755"  # of the folder, when it has to be made; it then belongs to uid and gid
+    )
 
     def observe(self, ctx: Any) -> State | None:
         points = ctx.aws.read("efs", "describe_access_points")["AccessPoints"]
-        return named((one for one in points if self.ours(ctx, one) and one.get("LifeCycleState") != "deleted"), self.name)
+        return named(
+            (
+                one
+                for one in points
+                if self.ours(ctx, one) and one.get("LifeCycleState") != "deleted"
+            ),
+            self.name,
+        )
 
     def desired(self, ctx: Any, found: State | None) -> State:
         made = {"OwnerUid": self.uid, "OwnerGid": self.gid, "Permissions": self.permissions}
-        root = {"Path": self.path} if self.path == "/" else {"Path": self.path, "CreationInfo": made}
-        wanted = {"FileSystemId": self.file_system, "PosixUser": {"Uid": self.uid, "Gid": self.gid}, "RootDirectory": root}
+        root = (
+            {"Path": self.path} if self.path == "/" else {"Path": self.path, "CreationInfo": made}
+        )
+        wanted = {
+            "FileSystemId": self.file_system,
+            "PosixUser": {"Uid": self.uid, "Gid": self.gid},
+            "RootDirectory": root,
+        }
         refuse_changes(f"the access point {self.name}", found, wanted)
         return wanted
 
     def apply(self, ctx: Any, change: Change) -> None:
         if change.removes:
-            ctx.aws.call("efs", "delete_access_point", AccessPointId=self.label(change.observed or {}))
+            ctx.aws.call(
+                "efs", "delete_access_point", AccessPointId=self.label(change.observed or {})
+            )
         else:
-            ctx.aws.call("efs", "create_access_point", token="ClientToken", Tags=spelled(ctx.owner.tags(self.name)),
-                         **(change.after or {}))
+            ctx.aws.call(
+                "efs",
+                "create_access_point",
+                token="ClientToken",
+                Tags=spelled(ctx.owner.tags(self.name)),
+                **(change.after or {}),
+            )
 
     def moving(self, state: State) -> str | None:
         return life_cycle(state, "LifeCycleState")
 
     def broken(self, state: State) -> str | None:
-        return f"the access point {self.name} is in an error state" if state.get("LifeCycleState") == "error" else None
+        return (
+            f"the access point {self.name} is in an error state"
+            if state.get("LifeCycleState") == "error"
+            else None
+        )
 
     def label(self, state: State) -> str:
         return str(state["AccessPointId"])

@@ -18,13 +18,21 @@ class EfsFilesystem(AwsModule):
     settle_seconds: ClassVar[float] = 900
 
     name: str  # its Name tag and creation token
-    performance: Literal["generalPurpose", "maxIO"] = "generalPurpose"  # fixed at creation; maxIO only for thousands of clients
-    throughput: Literal["elastic", "bursting", "provisioned"] = "elastic"  # elastic: paid by what is moved
+    performance: Literal["generalPurpose", "maxIO"] = (
+        "generalPurpose"  # fixed at creation; maxIO only for thousands of clients
+    )
+    throughput: Literal["elastic", "bursting", "provisioned"] = (
+        "elastic"  # elastic: paid by what is moved
+    )
     throughput_mibps: int | None = None  # with provisioned: what is paid for
     encrypted: bool = True  # at rest; fixed at creation
-    kms_key: str | None = None  # the id or ARN of the key to encrypt with; the account's own for EFS when not given
+    kms_key: str | None = (
+        None  # the id or ARN of the key to encrypt with; the account's own for EFS when not given
+    )
     zone: str | None = None  # keep it in this zone only: cheaper, and gone with the zone
-    infrequent_after_days: int | None = None  # move files not read for so long to the cheaper class, back when read; 0: never
+    infrequent_after_days: int | None = (
+        None  # move files not read for so long to the cheaper class, back when read; 0: never
+    )
     backup: bool | None = None  # daily by AWS Backup; not spoken of when not given
 
     @classmethod
@@ -32,11 +40,16 @@ class EfsFilesystem(AwsModule):
         """What does not go together."""
         if "name" not in arguments:  # one that is only looked for may be known in part
             return None
-        if (arguments.get("throughput") == "provisioned") != (arguments.get("throughput_mibps") is not None):
+        if (arguments.get("throughput") == "provisioned") != (
+            arguments.get("throughput_mibps") is not None
+        ):
             return "throughput: provisioned and throughput_mibps belong together"
         if arguments.get("infrequent_after_days") not in (None, 0, *_DAYS):
             return f"infrequent_after_days is 0 or one of {', '.join(map(str, _DAYS))}"
-        if arguments.get("throughput", "elastic") == "elastic" and arguments.get("performance") == "maxIO":
+        if (
+            arguments.get("throughput", "elastic") == "elastic"
+            and arguments.get("performance") == "maxIO"
+        ):
             return "performance: maxIO does not go with elastic throughput"
         return None
 
@@ -50,19 +63,37 @@ class EfsFilesystem(AwsModule):
         if found["LifeCycleState"] != "available":
             return state
         if self.infrequent_after_days is not None:
-            state["LifecyclePolicies"] = ctx.aws.read("efs", "describe_lifecycle_configuration",
-                                                      FileSystemId=number)["LifecyclePolicies"]
+            state["LifecyclePolicies"] = ctx.aws.read(
+                "efs", "describe_lifecycle_configuration", FileSystemId=number
+            )["LifecyclePolicies"]
         if self.backup is not None:
-            said = ctx.aws.read("efs", "describe_backup_policy", ("PolicyNotFound",), FileSystemId=number)
-            state["Backup"] = bool(said) and said["BackupPolicy"]["Status"] in ("ENABLED", "ENABLING")
+            said = ctx.aws.read(
+                "efs", "describe_backup_policy", ("PolicyNotFound",), FileSystemId=number
+            )
+            state["Backup"] = bool(said) and said["BackupPolicy"]["Status"] in (
+                "ENABLED",
+                "ENABLING",
+            )
         return state
 
     def desired(self, ctx: Any, found: State | None) -> State:
         key = same_key((found or {}).get("KmsKeyId"), self.kms_key)
-        fixed = given(PerformanceMode=self.performance, Encrypted=self.encrypted, KmsKeyId=key, AvailabilityZoneName=self.zone)
+        fixed = given(
+            PerformanceMode=self.performance,
+            Encrypted=self.encrypted,
+            KmsKeyId=key,
+            AvailabilityZoneName=self.zone,
+        )
         refuse_changes(f"the file system {self.name}", found, fixed)
-        return {**fixed, **given(ThroughputMode=self.throughput, ProvisionedThroughputInMibps=self.throughput_mibps,
-                                 LifecyclePolicies=self._policies(), Backup=self.backup)}
+        return {
+            **fixed,
+            **given(
+                ThroughputMode=self.throughput,
+                ProvisionedThroughputInMibps=self.throughput_mibps,
+                LifecyclePolicies=self._policies(),
+                Backup=self.backup,
+            ),
+        }
 
     def apply(self, ctx: Any, change: Change) -> None:
         if change.removes:
@@ -72,32 +103,61 @@ class EfsFilesystem(AwsModule):
         wanted = dict(change.after or {})
         policies = wanted.pop("LifecyclePolicies", None)
         if change.creates:  # it takes no settings before it is there
-            ctx.aws.call("efs", "create_file_system", CreationToken=self.name, Tags=spelled(ctx.owner.tags(self.name)), **wanted)
+            ctx.aws.call(
+                "efs",
+                "create_file_system",
+                CreationToken=self.name,
+                Tags=spelled(ctx.owner.tags(self.name)),
+                **wanted,
+            )
             return
         if change.touches("ThroughputMode", "ProvisionedThroughputInMibps"):
-            ctx.aws.call("efs", "update_file_system", FileSystemId=_id(change),
-                         **given(ThroughputMode=self.throughput, ProvisionedThroughputInMibps=self.throughput_mibps))
+            ctx.aws.call(
+                "efs",
+                "update_file_system",
+                FileSystemId=_id(change),
+                **given(
+                    ThroughputMode=self.throughput,
+                    ProvisionedThroughputInMibps=self.throughput_mibps,
+                ),
+            )
             return
         if change.touches("LifecyclePolicies"):
-            ctx.aws.call("efs", "put_lifecycle_configuration", FileSystemId=_id(change), LifecyclePolicies=policies)
+            ctx.aws.call(
+                "efs",
+                "put_lifecycle_configuration",
+                FileSystemId=_id(change),
+                LifecyclePolicies=policies,
+            )
         if change.touches("Backup"):
-            ctx.aws.call("efs", "put_backup_policy", FileSystemId=_id(change),
-                         BackupPolicy={"Status": "ENABLED" if wanted["Backup"] else "DISABLED"})
+            ctx.aws.call(
+                "efs",
+                "put_backup_policy",
+                FileSystemId=_id(change),
+                BackupPolicy={"Status": "ENABLED" if wanted["Backup"] else "DISABLED"},
+            )
 
     def moving(self, state: State) -> str | None:
         return life_cycle(state, "LifeCycleState")
 
     def broken(self, state: State) -> str | None:
-        return f"the file system {self.name} is in an error state" if state["LifeCycleState"] == "error" else None
+        return (
+            f"the file system {self.name} is in an error state"
+            if state["LifeCycleState"] == "error"
+            else None
+        )
 
     def label(self, state: State) -> str:
         return str(state["FileSystemId"])
 
     def _remove(self, ctx: Any, found: State) -> None:
-        """First the addresses that no step speaks of any more (a zone that is not declared now): they keep it from going."""
+        """First the addresses that no step speaks of any more (a zone that is not declared now):
+        they keep it from going."""
         targets = []
         if found["NumberOfMountTargets"]:
-            targets = ctx.aws.read("efs", "describe_mount_targets", FileSystemId=found["FileSystemId"])["MountTargets"]
+            targets = ctx.aws.read(
+                "efs", "describe_mount_targets", FileSystemId=found["FileSystemId"]
+            )["MountTargets"]
         for target in targets:
             if not life_cycle(target, "LifeCycleState"):
                 ctx.aws.call("efs", "delete_mount_target", MountTargetId=target["MountTargetId"])
@@ -108,8 +168,10 @@ class EfsFilesystem(AwsModule):
         days = self.infrequent_after_days
         if not days:
             return None if days is None else []
-        return [{"TransitionToIA": f"AFTER_{days}_DAY{'S' if days > 1 else ''}"},
-                {"TransitionToPrimaryStorageClass": "AFTER_1_ACCESS"}]
+        return [
+            {"TransitionToIA": f"AFTER_{days}_DAY{'S' if days > 1 else ''}"},
+            {"TransitionToPrimaryStorageClass": "AFTER_1_ACCESS"},
+        ]
 
 
 def _id(change: Change) -> str:

@@ -21,8 +21,17 @@ class EfsMountTarget(AwsModule):
     security_groups: list[str] | None = None  # up to five ids; they let NFS (TCP 2049) in
 
     def observe(self, ctx: Any) -> State | None:
-        targets = ctx.aws.read("efs", "describe_mount_targets", ("FileSystemNotFound",), FileSystemId=self.file_system)
-        found = next((one for one in (targets or {"MountTargets": ()})["MountTargets"] if one["SubnetId"] == self.subnet), None)
+        targets = ctx.aws.read(
+            "efs", "describe_mount_targets", ("FileSystemNotFound",), FileSystemId=self.file_system
+        )
+        found = next(
+            (
+                one
+                for one in (targets or {"MountTargets": ()})["MountTargets"]
+                if one["SubnetId"] == self.subnet
+            ),
+            None,
+        )
         if found is None or found["LifeCycleState"] == "deleted":
             return None
         state = {**found, "Tags": self._owner_tags(ctx)}
@@ -32,49 +41,79 @@ class EfsMountTarget(AwsModule):
 
     def desired(self, ctx: Any, found: State | None) -> State:
         wanted: State = {"FileSystemId": self.file_system, "SubnetId": self.subnet}
-        return wanted if self.security_groups is None else {**wanted, "SecurityGroups": sorted(self.security_groups)}
+        return (
+            wanted
+            if self.security_groups is None
+            else {**wanted, "SecurityGroups": sorted(self.security_groups)}
+        )
 
     def apply(self, ctx: Any, change: Change) -> None:
         if change.removes:
             if not self.moving(change.observed or {}):
-                ctx.aws.call("efs", "delete_mount_target", MountTargetId=self.label(change.observed or {}))
+                ctx.aws.call(
+                    "efs", "delete_mount_target", MountTargetId=self.label(change.observed or {})
+                )
         elif change.creates:
             self._refuse_second(ctx)
             ctx.aws.call("efs", "create_mount_target", **(change.after or {}))
         else:
-            ctx.aws.call("efs", "modify_mount_target_security_groups", MountTargetId=self.label(change.observed or {}),
-                         SecurityGroups=(change.after or {})["SecurityGroups"])
+            ctx.aws.call(
+                "efs",
+                "modify_mount_target_security_groups",
+                MountTargetId=self.label(change.observed or {}),
+                SecurityGroups=(change.after or {})["SecurityGroups"],
+            )
 
     def moving(self, state: State) -> str | None:
         return life_cycle(state, "LifeCycleState")
 
     def broken(self, state: State) -> str | None:
-        return f"the mount target {self.label(state)} is in an error state" if state["LifeCycleState"] == "error" else None
+        return (
+            f"the mount target {self.label(state)} is in an error state"
+            if state["LifeCycleState"] == "error"
+            else None
+        )
 
     def label(self, state: State) -> str:
         return str(state["MountTargetId"])
 
     def _refuse_second(self, ctx: Any) -> None:
         """The service's own words for two in a zone are those for one that is there already."""
-        others = ctx.aws.read("efs", "describe_mount_targets", FileSystemId=self.file_system)["MountTargets"]
+        others = ctx.aws.read("efs", "describe_mount_targets", FileSystemId=self.file_system)[
+            "MountTargets"
+        ]
         if not others:
             return
-        zone = ctx.aws.read("ec2", "describe_subnets", SubnetIds=[self.subnet])["Subnets"][0]["AvailabilityZone"]
+        zone = ctx.aws.read("ec2", "describe_subnets", SubnetIds=[self.subnet])["Subnets"][0][
+            "AvailabilityZone"
+        ]
         for other in others:
             if other.get("AvailabilityZoneName") == zone and other["SubnetId"] != self.subnet:
-                raise Failed(f"{self.file_system} has a mount target in {zone} already, in {other['SubnetId']}:"
-                             " one per zone is enough for all of its subnets")
+                raise Failed(
+                    f"{self.file_system} has a mount target in {zone} already, in"
+                    f" {other['SubnetId']}: one per zone is enough for all of its subnets"
+                )
 
     def _owner_tags(self, ctx: Any) -> Any:
         """A mount target has no tags: it belongs to whom its file system belongs."""
         everything = ctx.aws.read("efs", "describe_file_systems")["FileSystems"]
-        return next((one["Tags"] for one in everything if one["FileSystemId"] == self.file_system), [])
+        return next(
+            (one["Tags"] for one in everything if one["FileSystemId"] == self.file_system), []
+        )
 
 
 def _groups(ctx: Any, targets: list[State], target: State) -> list[str]:
     """From its interface: one read tells the groups of all targets of a file system."""
-    numbers = sorted(str(one["NetworkInterfaceId"]) for one in targets if one.get("NetworkInterfaceId"))
-    found = ctx.aws.read("ec2", "describe_network_interfaces",
-                         Filters=[{"Name": "network-interface-id", "Values": numbers}])["NetworkInterfaces"]
-    mine = next((one for one in found if one["NetworkInterfaceId"] == target.get("NetworkInterfaceId")), {"Groups": ()})
+    numbers = sorted(
+        str(one["NetworkInterfaceId"]) for one in targets if one.get("NetworkInterfaceId")
+    )
+    found = ctx.aws.read(
+        "ec2",
+        "describe_network_interfaces",
+        Filters=[{"Name": "network-interface-id", "Values": numbers}],
+    )["NetworkInterfaces"]
+    mine = next(
+        (one for one in found if one["NetworkInterfaceId"] == target.get("NetworkInterfaceId")),
+        {"Groups": ()},
+    )
     return sorted(str(group["GroupId"]) for group in mine["Groups"])

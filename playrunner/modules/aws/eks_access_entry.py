@@ -10,15 +10,21 @@ from playrunner.modules.aws._base import AwsModule
 
 
 class EksAccessEntry(AwsModule):
-    """An IAM principal's access to a cluster: exactly these Kubernetes groups and EKS access policies."""
+    """An IAM principal's access to a cluster: exactly these Kubernetes groups and EKS access
+    policies."""
 
     identity: ClassVar[tuple[str, ...]] = ("cluster", "principal")
 
     cluster: str  # the cluster's name
     principal: str  # the ARN of the IAM user or role
-    policies: list[Any] = []  # EKS access policies: a name (as AmazonEKSViewPolicy), or {policy: name, namespaces: [...]}
+    policies: list[
+        Any
+        # EKS access policies: a name (as AmazonEKSViewPolicy), or {policy: name, namespaces: [...]}
+    ] = []
     groups: list[str] = []  # Kubernetes groups, for which the cluster has bindings of its own
-    type: Literal["STANDARD", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX"] = "STANDARD"  # nodes have types of their own
+    type: Literal["STANDARD", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX"] = (
+        "STANDARD"  # nodes have types of their own
+    )
     username: str = ""  # the name in Kubernetes; by default the ARN
     tags: dict[str, str] = {}  # more tags, beside the owner's
 
@@ -27,35 +33,63 @@ class EksAccessEntry(AwsModule):
         answer = ctx.aws.read("eks", "describe_access_entry", missing=_eks.MISSING, **of)
         if answer is None:
             return None
-        listed = ctx.aws.read("eks", "list_associated_access_policies", missing=_eks.MISSING, **of) or {}
-        found = [_policy(one["policyArn"], one["accessScope"]) for one in listed.get("associatedAccessPolicies", ())]
+        listed = (
+            ctx.aws.read("eks", "list_associated_access_policies", missing=_eks.MISSING, **of) or {}
+        )
+        found = [
+            _policy(one["policyArn"], one["accessScope"])
+            for one in listed.get("associatedAccessPolicies", ())
+        ]
         entry = answer["accessEntry"]
-        return {**entry, "kubernetesGroups": sorted(entry.get("kubernetesGroups") or ()), "accessPolicies": _sorted(found)}
+        return {
+            **entry,
+            "kubernetesGroups": sorted(entry.get("kubernetesGroups") or ()),
+            "accessPolicies": _sorted(found),
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State:
         wanted = [one if isinstance(one, dict) else {"policy": one} for one in self.policies]
-        policies = [_policy(_arn(ctx, one["policy"]), {"namespaces": one.get("namespaces")}) for one in wanted]
-        state: State = {"type": self.type, "accessPolicies": _sorted(policies), "tags": dict(self.tags)}
+        policies = [
+            _policy(_arn(ctx, one["policy"]), {"namespaces": one.get("namespaces")})
+            for one in wanted
+        ]
+        state: State = {
+            "type": self.type,
+            "accessPolicies": _sorted(policies),
+            "tags": dict(self.tags),
+        }
         if self.type == "STANDARD":
             state["kubernetesGroups"] = sorted(self.groups)
         return {**state, "username": self.username} if self.username else state
 
     def apply(self, ctx: Any, change: Change) -> None:
-        of, wanted = {"clusterName": self.cluster, "principalArn": self.principal}, change.after or {}
+        of, wanted = (
+            {"clusterName": self.cluster, "principalArn": self.principal},
+            change.after or {},
+        )
         if change.removes:
             ctx.aws.call("eks", "delete_access_entry", **of)
             return
         told = {key: wanted[key] for key in ("kubernetesGroups", "username") if key in wanted}
         if change.creates:
-            ctx.aws.call("eks", "create_access_entry", token="clientRequestToken", type=wanted["type"],
-                         tags={**wanted["tags"], **ctx.owner.tags(self.principal.rpartition("/")[2])}, **of, **told)
+            ctx.aws.call(
+                "eks",
+                "create_access_entry",
+                token="clientRequestToken",
+                type=wanted["type"],
+                tags={**wanted["tags"], **ctx.owner.tags(self.principal.rpartition("/")[2])},
+                **of,
+                **told,
+            )
         elif change.touches("kubernetesGroups", "username"):
             ctx.aws.call("eks", "update_access_entry", token="clientRequestToken", **of, **told)
         _eks.mend_tags(ctx, (change.observed or {}).get("accessEntryArn", ""), change)
         had, have = (change.observed or {}).get("accessPolicies", []), wanted["accessPolicies"]
         for policy in [one for one in have if one not in had]:
             ctx.aws.call("eks", "associate_access_policy", **of, **policy)
-        for policy in [one for one in had if one["policyArn"] not in {two["policyArn"] for two in have}]:
+        for policy in [
+            one for one in had if one["policyArn"] not in {two["policyArn"] for two in have}
+        ]:
             ctx.aws.call("eks", "disassociate_access_policy", policyArn=policy["policyArn"], **of)
 
     def label(self, state: State) -> str:
@@ -63,12 +97,19 @@ class EksAccessEntry(AwsModule):
 
 
 def _arn(ctx: Any, name: str) -> str:
-    return name if name.startswith("arn:") else f"arn:{ctx.aws.partition}:eks::aws:cluster-access-policy/{name}"
+    return (
+        name
+        if name.startswith("arn:")
+        else f"arn:{ctx.aws.partition}:eks::aws:cluster-access-policy/{name}"
+    )
 
 
 def _policy(arn: str, scope: Any) -> dict[str, Any]:
     namespaces = sorted(scope.get("namespaces") or ())
-    return {"policyArn": arn, "accessScope": {"type": "namespace" if namespaces else "cluster", "namespaces": namespaces}}
+    return {
+        "policyArn": arn,
+        "accessScope": {"type": "namespace" if namespaces else "cluster", "namespaces": namespaces},
+    }
 
 
 def _sorted(policies: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -13,7 +13,8 @@ from playrunner.text.documents import parse_yaml
 class EksAddon(_eks.EksModule):
     """An add-on: vpc-cni, coredns, kube-proxy, eks-pod-identity-agent, a CSI driver, ...
 
-    A role for it by pod identity is an aws.eks_pod_identity of its service account; one by IRSA is service_account_role.
+    A role for it by pod identity is an aws.eks_pod_identity of its service account; one by IRSA is
+    service_account_role.
     """
 
     identity: ClassVar[tuple[str, ...]] = ("cluster", "name")
@@ -21,25 +22,52 @@ class EksAddon(_eks.EksModule):
 
     cluster: str  # the cluster's name
     name: str  # the add-on's name
-    version: str | None = None  # as v1.20.4-eksbuild.1; by default EKS's own choice when it is made, and then left alone
+    version: str | None = (
+        # As v1.20.4-eksbuild.1; by default EKS's own choice when it is made, and then left alone
+        None
+    )
     service_account_role: str | None = None  # the ARN of the role its service account gets (IRSA)
     configuration: dict[str, Any] | None = None  # the add-on's own settings
-    conflicts: Literal["OVERWRITE", "NONE", "PRESERVE"] = "OVERWRITE"  # what becomes of objects that are there already
-    healthy: bool = True  # wait until it is well; one that needs nodes is not, as long as there are none
+    conflicts: Literal["OVERWRITE", "NONE", "PRESERVE"] = (
+        "OVERWRITE"  # what becomes of objects that are there already
+    )
+    healthy: bool = (
+        True  # wait until it is well; one that needs nodes is not, as long as there are none
+    )
     keep_objects: bool = False  # leave what it installed in the cluster when it is deleted
     tags: dict[str, str] = {}  # more tags, beside the owner's
 
     def observe(self, ctx: Any) -> State | None:
-        answer = ctx.aws.read("eks", "describe_addon", missing=_eks.MISSING, clusterName=self.cluster, addonName=self.name)
-        return {**answer["addon"], "configuration": _configuration(answer["addon"])} if answer else None
+        answer = ctx.aws.read(
+            "eks",
+            "describe_addon",
+            missing=_eks.MISSING,
+            clusterName=self.cluster,
+            addonName=self.name,
+        )
+        return (
+            {**answer["addon"], "configuration": _configuration(answer["addon"])}
+            if answer
+            else None
+        )
 
     def desired(self, ctx: Any, found: State | None) -> State:
-        choices = {"addonVersion": self.version, "serviceAccountRoleArn": self.service_account_role,
-                   "configuration": self.configuration}
-        return {"tags": dict(self.tags), **{key: value for key, value in choices.items() if value is not None}}
+        choices = {
+            "addonVersion": self.version,
+            "serviceAccountRoleArn": self.service_account_role,
+            "configuration": self.configuration,
+        }
+        return {
+            "tags": dict(self.tags),
+            **{key: value for key, value in choices.items() if value is not None},
+        }
 
     def moving(self, state: State) -> str | None:
-        return _eks.said(state) if state.get("status") == "DEGRADED" and self.healthy else super().moving(state)
+        return (
+            _eks.said(state)
+            if state.get("status") == "DEGRADED" and self.healthy
+            else super().moving(state)
+        )
 
     def apply(self, ctx: Any, change: Change) -> None:
         of = {"clusterName": self.cluster, "addonName": self.name}
@@ -54,12 +82,26 @@ class EksAddon(_eks.EksModule):
             self._asked_for_here = True
             # EKS knows no PRESERVE for objects that it has not installed itself.
             conflicts = "NONE" if self.conflicts == "PRESERVE" else self.conflicts
-            ctx.aws.call("eks", "create_addon", token="clientRequestToken", resolveConflicts=conflicts,
-                         tags={**tags, **ctx.owner.tags(self.name)}, **of, **wanted)
+            ctx.aws.call(
+                "eks",
+                "create_addon",
+                token="clientRequestToken",
+                resolveConflicts=conflicts,
+                tags={**tags, **ctx.owner.tags(self.name)},
+                **of,
+                **wanted,
+            )
             return
         _eks.mend_tags(ctx, (change.observed or {})["addonArn"], change)
         if change.touches("addonVersion", "serviceAccountRoleArn", "configuration"):
-            ctx.aws.call("eks", "update_addon", token="clientRequestToken", resolveConflicts=self.conflicts, **of, **wanted)
+            ctx.aws.call(
+                "eks",
+                "update_addon",
+                token="clientRequestToken",
+                resolveConflicts=self.conflicts,
+                **of,
+                **wanted,
+            )
 
     def label(self, state: State) -> str:
         return f"{self.name} {state.get('addonVersion', '')}".strip()

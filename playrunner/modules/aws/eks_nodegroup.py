@@ -10,30 +10,46 @@ from playrunner.modules.aws import _eks, _eks_nodegroup
 
 
 class EksNodegroup(_eks.EksModule):
-    """A managed node group. Sizes, labels, taints and versions are changed in place; the rest is fixed when it is made."""
+    """A managed node group. Sizes, labels, taints and versions are changed in place; the rest is
+    fixed when it is made."""
 
     identity: ClassVar[tuple[str, ...]] = ("cluster", "name")
-    # EKS tries for up to half an hour before it says that there is no capacity; several zones may have to be tried.
+    # EKS tries for up to half an hour before it says that there is no capacity; several zones may
+    # have to be tried.
     settle_seconds: ClassVar[float] = 7200
 
     cluster: str  # the cluster's name
     name: str  # the node group's name
     node_role: str  # the ARN of the nodes' role
     subnets: list[str]  # where nodes may be
-    instance_types: list[str] = []  # the types it may use, preferred first; none when the launch template names one
-    capacity_type: Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"] = "ON_DEMAND"  # how the machines are bought
+    instance_types: list[
+        str
+    ] = []  # the types it may use, preferred first; none when the launch template names one
+    capacity_type: Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"] = (
+        "ON_DEMAND"  # how the machines are bought
+    )
     min_size: int = 1  # never fewer nodes
     max_size: int = 2  # never more
-    desired_size: int | None = None  # how many now; by default min_size at first, and then left to whoever scales it
+    desired_size: int | None = (
+        None  # how many now; by default min_size at first, and then left to whoever scales it
+    )
     labels: dict[str, str] | None = None  # exactly these Kubernetes labels
-    taints: list[dict[str, str]] | None = None  # exactly these: key, value, effect (NO_SCHEDULE, NO_EXECUTE, PREFER_NO_SCHEDULE)
-    ami_type: str = ""  # the image's kind, as AL2023_x86_64_NVIDIA; by default EKS's choice for the types
-    version: str | None = None  # Kubernetes' version, as 1.33; by default the cluster's when it is made
+    taints: list[dict[str, str]] | None = (
+        None  # exactly these: key, value, effect (NO_SCHEDULE, NO_EXECUTE, PREFER_NO_SCHEDULE)
+    )
+    ami_type: str = (
+        ""  # the image's kind, as AL2023_x86_64_NVIDIA; by default EKS's choice for the types
+    )
+    version: str | None = (
+        None  # Kubernetes' version, as 1.33; by default the cluster's when it is made
+    )
     disk_gib: int | None = None  # the root disk's size; in the launch template where there is one
     launch_template_id: str = ""  # a launch template (network cards, disks, capacity reservation)
     launch_template_version: str = "1"  # which version of it
     max_unavailable: int | None = None  # how many nodes may be away at once while versions change
-    one_zone: bool = False  # all nodes in one of the subnets: tried in turn until one has the capacity
+    one_zone: bool = (
+        False  # all nodes in one of the subnets: tried in turn until one has the capacity
+    )
     replace: bool = False  # delete and make it anew where something that is fixed differs
     tags: dict[str, str] = {}  # more tags, beside the owner's
 
@@ -48,31 +64,54 @@ class EksNodegroup(_eks.EksModule):
         return None
 
     def observe(self, ctx: Any) -> State | None:
-        answer = ctx.aws.read("eks", "describe_nodegroup", missing=_eks.MISSING, clusterName=self.cluster,
-                              nodegroupName=self.name)
+        answer = ctx.aws.read(
+            "eks",
+            "describe_nodegroup",
+            missing=_eks.MISSING,
+            clusterName=self.cluster,
+            nodegroupName=self.name,
+        )
         return _eks_nodegroup.observed(answer["nodegroup"]) if answer else None
 
     def desired(self, ctx: Any, found: State | None) -> State:
         wanted: State = {
-            "scalingConfig": self._sizes(found), "capacityType": self.capacity_type, "nodeRole": self.node_role,
-            "subnets": self._subnets(found), "tags": dict(self.tags)}
+            "scalingConfig": self._sizes(found),
+            "capacityType": self.capacity_type,
+            "nodeRole": self.node_role,
+            "subnets": self._subnets(found),
+            "tags": dict(self.tags),
+        }
         template = {"id": self.launch_template_id, "version": self.launch_template_version}
-        choices = {"instanceTypes": self.instance_types or None, "amiType": self.ami_type or None, "version": self.version,
-                   "labels": self.labels, "taintSet": None if self.taints is None else _eks_nodegroup.taint_set(self.taints),
-                   "diskSize": self.disk_gib, "launchTemplate": template if self.launch_template_id else None,
-                   "updateConfig": {"maxUnavailable": self.max_unavailable} if self.max_unavailable else None}
+        choices = {
+            "instanceTypes": self.instance_types or None,
+            "amiType": self.ami_type or None,
+            "version": self.version,
+            "labels": self.labels,
+            "taintSet": None if self.taints is None else _eks_nodegroup.taint_set(self.taints),
+            "diskSize": self.disk_gib,
+            "launchTemplate": template if self.launch_template_id else None,
+            "updateConfig": (
+                {"maxUnavailable": self.max_unavailable} if self.max_unavailable else None
+            ),
+        }
         wanted.update({key: value for key, value in choices.items() if value is not None})
-        if found is not None and "labels" in wanted:  # one that is to go is said to be nothing, so that it shows
+        if (
+            found is not None and "labels" in wanted
+        ):  # one that is to go is said to be nothing, so that it shows
             wanted["labels"] = {**dict.fromkeys(found["labels"]), **wanted["labels"]}
         self._refuse_fixed(found, wanted)
         return wanted
 
     def apply(self, ctx: Any, change: Change) -> None:
         found, wanted = change.observed, change.after or {}
-        if change.removes or (found and (_eks.never_was(found) or _eks_nodegroup.fixed_differences(found, wanted))):
+        if change.removes or (
+            found and (_eks.never_was(found) or _eks_nodegroup.fixed_differences(found, wanted))
+        ):
             if found and _eks_nodegroup.short_of_capacity(found):
                 self._passed_over += found["subnets"]
-            ctx.aws.call("eks", "delete_nodegroup", clusterName=self.cluster, nodegroupName=self.name)
+            ctx.aws.call(
+                "eks", "delete_nodegroup", clusterName=self.cluster, nodegroupName=self.name
+            )
         elif found is None:
             self._create(ctx, wanted)
         else:
@@ -103,37 +142,76 @@ class EksNodegroup(_eks.EksModule):
     def _subnets(self, found: State | None) -> list[str]:
         if not self.one_zone:
             return sorted(self.subnets)
-        if found is not None and not _eks.never_was(found) and set(found["subnets"]) <= set(self.subnets):
+        if (
+            found is not None
+            and not _eks.never_was(found)
+            and set(found["subnets"]) <= set(self.subnets)
+        ):
             return list(found["subnets"])
         failed = found["subnets"] if found and self._asked_for_here else ()
         return (self._untried(failed) or self.subnets)[:1]
 
     def _untried(self, just_failed: Any = ()) -> list[str]:
-        return [subnet for subnet in self.subnets if subnet not in (*self._passed_over, *just_failed)]
+        return [
+            subnet for subnet in self.subnets if subnet not in (*self._passed_over, *just_failed)
+        ]
 
     def _refuse_fixed(self, found: State | None, wanted: State) -> None:
-        differing = _eks_nodegroup.fixed_differences(found, wanted) if found and not _eks.never_was(found) else []
+        differing = (
+            _eks_nodegroup.fixed_differences(found, wanted)
+            if found and not _eks.never_was(found)
+            else []
+        )
         if differing and not self.replace:
-            raise Failed(f"node group {self.name} cannot be changed in place ({'; '.join(differing)});"
-                         " set replace: true (its nodes are drained and made anew), or give the new one another name")
+            raise Failed(
+                f"node group {self.name} cannot be changed in place ({'; '.join(differing)}); set"
+                " replace: true (its nodes are drained and made anew), or give the new one another"
+                " name"
+            )
 
     def _create(self, ctx: Any, wanted: State) -> None:
         self._asked_for_here = True
-        named = {key: wanted[key] for key in ("instanceTypes", "amiType", "version", "diskSize", "launchTemplate", "labels",
-                                              "updateConfig") if wanted.get(key)}
+        named = {
+            key: wanted[key]
+            for key in (
+                "instanceTypes",
+                "amiType",
+                "version",
+                "diskSize",
+                "launchTemplate",
+                "labels",
+                "updateConfig",
+            )
+            if wanted.get(key)
+        }
         if wanted.get("taintSet"):
             named["taints"] = [_eks_nodegroup.taint(text) for text in wanted["taintSet"]]
-        ctx.aws.call("eks", "create_nodegroup", token="clientRequestToken", clusterName=self.cluster, nodegroupName=self.name,
-                     nodeRole=wanted["nodeRole"], subnets=wanted["subnets"], capacityType=wanted["capacityType"],
-                     scalingConfig=wanted["scalingConfig"], tags={**wanted["tags"], **ctx.owner.tags(self.name)}, **named)
+        ctx.aws.call(
+            "eks",
+            "create_nodegroup",
+            token="clientRequestToken",
+            clusterName=self.cluster,
+            nodegroupName=self.name,
+            nodeRole=wanted["nodeRole"],
+            subnets=wanted["subnets"],
+            capacityType=wanted["capacityType"],
+            scalingConfig=wanted["scalingConfig"],
+            tags={**wanted["tags"], **ctx.owner.tags(self.name)},
+            **named,
+        )
 
     def _mend(self, ctx: Any, found: State, change: Change) -> None:
-        """One update at a time, as EKS takes them; what still differs afterwards is the runner's to bring up again."""
+        """One update at a time, as EKS takes them; what still differs afterwards is the runner's to
+        bring up again."""
         wanted, of = change.after or {}, {"clusterName": self.cluster, "nodegroupName": self.name}
         _eks.mend_tags(ctx, found["nodegroupArn"], change)
         config = _eks_nodegroup.config_changes(found, wanted)
         if config:
-            ctx.aws.call("eks", "update_nodegroup_config", token="clientRequestToken", **of, **config)
+            ctx.aws.call(
+                "eks", "update_nodegroup_config", token="clientRequestToken", **of, **config
+            )
         elif change.touches("version", "launchTemplate"):
             named = {key: wanted[key] for key in ("version", "launchTemplate") if key in wanted}
-            ctx.aws.call("eks", "update_nodegroup_version", token="clientRequestToken", **of, **named)
+            ctx.aws.call(
+                "eks", "update_nodegroup_version", token="clientRequestToken", **of, **named
+            )

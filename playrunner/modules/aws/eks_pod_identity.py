@@ -10,7 +10,8 @@ from playrunner.modules.aws._base import AwsModule
 
 
 class EksPodIdentity(AwsModule):
-    """A pod identity association; the role trusts pods.eks.amazonaws.com, and eks-pod-identity-agent runs on the nodes."""
+    """A pod identity association; the role trusts pods.eks.amazonaws.com, and
+    eks-pod-identity-agent runs on the nodes."""
 
     identity: ClassVar[tuple[str, ...]] = ("cluster", "namespace", "service_account")
 
@@ -22,11 +23,31 @@ class EksPodIdentity(AwsModule):
 
     def observe(self, ctx: Any) -> State | None:
         # One listing of the whole cluster serves every association that is looked for.
-        listed = ctx.aws.read("eks", "list_pod_identity_associations", missing=_eks.MISSING, clusterName=self.cluster) or {}
-        found = [one["associationId"] for one in listed.get("associations", ())
-                 if (one["namespace"], one["serviceAccount"]) == (self.namespace, self.service_account)]
-        answer = ctx.aws.read("eks", "describe_pod_identity_association", missing=_eks.MISSING, clusterName=self.cluster,
-                              associationId=found[0]) if found else None
+        listed = (
+            ctx.aws.read(
+                "eks",
+                "list_pod_identity_associations",
+                missing=_eks.MISSING,
+                clusterName=self.cluster,
+            )
+            or {}
+        )
+        found = [
+            one["associationId"]
+            for one in listed.get("associations", ())
+            if (one["namespace"], one["serviceAccount"]) == (self.namespace, self.service_account)
+        ]
+        answer = (
+            ctx.aws.read(
+                "eks",
+                "describe_pod_identity_association",
+                missing=_eks.MISSING,
+                clusterName=self.cluster,
+                associationId=found[0],
+            )
+            if found
+            else None
+        )
         return dict(answer["association"]) if answer else None
 
     def desired(self, ctx: Any, found: State | None) -> State:
@@ -35,17 +56,34 @@ class EksPodIdentity(AwsModule):
     def apply(self, ctx: Any, change: Change) -> None:
         found, wanted = change.observed or {}, change.after or {}
         if change.removes:
-            ctx.aws.call("eks", "delete_pod_identity_association", clusterName=self.cluster,
-                         associationId=found["associationId"])
+            ctx.aws.call(
+                "eks",
+                "delete_pod_identity_association",
+                clusterName=self.cluster,
+                associationId=found["associationId"],
+            )
         elif change.creates:
-            ctx.aws.call("eks", "create_pod_identity_association", token="clientRequestToken", clusterName=self.cluster,
-                         namespace=self.namespace, serviceAccount=self.service_account, roleArn=wanted["roleArn"],
-                         tags={**wanted["tags"], **ctx.owner.tags(self.service_account)})
+            ctx.aws.call(
+                "eks",
+                "create_pod_identity_association",
+                token="clientRequestToken",
+                clusterName=self.cluster,
+                namespace=self.namespace,
+                serviceAccount=self.service_account,
+                roleArn=wanted["roleArn"],
+                tags={**wanted["tags"], **ctx.owner.tags(self.service_account)},
+            )
         else:
             _eks.mend_tags(ctx, found["associationArn"], change)
             if change.touches("roleArn"):
-                ctx.aws.call("eks", "update_pod_identity_association", token="clientRequestToken", clusterName=self.cluster,
-                             associationId=found["associationId"], roleArn=wanted["roleArn"])
+                ctx.aws.call(
+                    "eks",
+                    "update_pod_identity_association",
+                    token="clientRequestToken",
+                    clusterName=self.cluster,
+                    associationId=found["associationId"],
+                    roleArn=wanted["roleArn"],
+                )
 
     def label(self, state: State) -> str:
         return f"{self.namespace}/{self.service_account}"

@@ -8,7 +8,8 @@ from playrunner.hostside.module import Action, Failed
 
 
 class EksUsable(Action):
-    """Fails with all the problems that aws.eks_verify found. It is a step of its own, since whoever deletes passes it over."""
+    """Fails with all the problems that aws.eks_verify found. It is a step of its own, since whoever
+    deletes passes it over."""
 
     in_background: ClassVar[bool] = True
 

@@ -11,7 +11,8 @@ from playrunner.modules.aws.eks_cluster import observed
 
 
 class EksVerify(Probe):
-    """A cluster that somebody else made: all of `problems` at once, each with its remedy; and `cluster` as EKS describes it.
+    """A cluster that somebody else made: all of `problems` at once, each with its remedy; and
+    `cluster` as EKS describes it.
 
     It does not fail by itself, so that what is built on the cluster can still be found and deleted.
     """
@@ -29,22 +30,44 @@ class EksVerify(Probe):
         answer = ctx.aws.read("eks", "describe_cluster", missing=_eks.MISSING, name=self.name)
         if answer is None:
             there = ", ".join(ctx.aws.read("eks", "list_clusters")["clusters"]) or "none"
-            return {"problems": [f"there is no cluster {self.name} in {ctx.aws.region} (there are: {there}):"
-                                 " set eks_existing or aws_region"], "notes": []}
+            return {
+                "problems": [
+                    f"there is no cluster {self.name} in {ctx.aws.region} (there are: {there}):"
+                    " set eks_existing or aws_region"
+                ],
+                "notes": [],
+            }
         cluster = observed(answer["cluster"])
         groups = self._groups(ctx)
         problems = [
-            *_eks_points.of_itself(cluster, self.vpc_id), *_eks_points.of_version(ctx, cluster),
+            *_eks_points.of_itself(cluster, self.vpc_id),
+            *_eks_points.of_version(ctx, cluster),
             *(_eks_points.of_identity(ctx, cluster) if self.oidc else ()),
-            *_eks_points.of_subnets(ctx, cluster, self.least_free_ips), *_eks_points.of_endpoint(cluster, self.from_inside),
-            *_eks_points.of_security_group(ctx, cluster), *_eks_points.of_nodes(groups, self.name, self.nodes),
-            *_eks_points.of_access(ctx, cluster)]
+            *_eks_points.of_subnets(ctx, cluster, self.least_free_ips),
+            *_eks_points.of_endpoint(cluster, self.from_inside),
+            *_eks_points.of_security_group(ctx, cluster),
+            *_eks_points.of_nodes(groups, self.name, self.nodes),
+            *_eks_points.of_access(ctx, cluster),
+        ]
         issuer = ((cluster.get("identity") or {}).get("oidc") or {}).get("issuer", "")
-        return {"cluster": cluster, "nodegroups": groups, "problems": problems, "notes": list(_eks_points.is_dear(ctx, cluster)),
-                "oidc_provider_arn": _iam.oidc_provider_arn(ctx, issuer) if issuer else ""}
+        return {
+            "cluster": cluster,
+            "nodegroups": groups,
+            "problems": problems,
+            "notes": list(_eks_points.is_dear(ctx, cluster)),
+            "oidc_provider_arn": _iam.oidc_provider_arn(ctx, issuer) if issuer else "",
+        }
 
     def _groups(self, ctx: Any) -> list[State]:
         names = ctx.aws.read("eks", "list_nodegroups", clusterName=self.name)["nodegroups"]
-        told = [ctx.aws.read("eks", "describe_nodegroup", missing=_eks.MISSING, clusterName=self.name, nodegroupName=name)
-                for name in names]
+        told = [
+            ctx.aws.read(
+                "eks",
+                "describe_nodegroup",
+                missing=_eks.MISSING,
+                clusterName=self.name,
+                nodegroupName=name,
+            )
+            for name in names
+        ]
         return [one["nodegroup"] for one in told if one]

@@ -16,14 +16,18 @@ class ElasticIp(Ec2Module):
     settle_seconds = 900  # a NAT gateway lets go of its address only when it is quite gone
 
     def observe(self, ctx: Any) -> State | None:
-        return one(ctx.aws.read("ec2", "describe_addresses", **mine(ctx.owner))["Addresses"], self.name)
+        return one(
+            ctx.aws.read("ec2", "describe_addresses", **mine(ctx.owner))["Addresses"], self.name
+        )
 
     def desired(self, ctx: Any, found: State | None) -> State:
         return self.declared()
 
     def apply(self, ctx: Any, change: Change) -> None:
         if change.creates:
-            ctx.aws.call("ec2", "allocate_address", Domain="vpc", TagSpecifications=self.marked(ctx))
+            ctx.aws.call(
+                "ec2", "allocate_address", Domain="vpc", TagSpecifications=self.marked(ctx)
+            )
         elif change.observed is not None and change.removes:
             ctx.aws.call("ec2", "release_address", AllocationId=change.observed["AllocationId"])
         self.mend_tags(ctx, change)

@@ -22,34 +22,56 @@ class FsxLustre(AwsModule):
     name: str  # its Name tag; one of this name per cluster
     subnet: str  # the id of the one subnet it is in; best that of the nodes
     capacity_gib: int  # 1200, 2400 or a multiple of 2400 (SCRATCH_1: 3600; HDD: 6000 or 1800)
-    security_groups: list[str] = []  # ids; they let Lustre (TCP 988, 1018-1023) in; fixed at creation
-    deployment: Literal["SCRATCH_1", "SCRATCH_2", "PERSISTENT_1", "PERSISTENT_2"] = "PERSISTENT_1"  # fixed at creation
+    security_groups: list[
+        str
+    ] = []  # ids; they let Lustre (TCP 988, 1018-1023) in; fixed at creation
+    deployment: Literal["SCRATCH_1", "SCRATCH_2", "PERSISTENT_1", "PERSISTENT_2"] = (
+        "PERSISTENT_1"  # fixed at creation
+    )
     storage: Literal["SSD", "HDD"] = "SSD"  # fixed at creation
-    throughput_per_tib: int | None = None  # MB/s: 50, 100, 200 (PERSISTENT_1); 125, 250, 500, 1000 (PERSISTENT_2); 12, 40 (HDD)
+    throughput_per_tib: int | None = (
+        None  # MB/s: 50, 100, 200 (PERSISTENT_1); 125, 250, 500, 1000 (PERSISTENT_2); 12, 40 (HDD)
+    )
     version: str | None = None  # of Lustre: 2.10, 2.12 or 2.15; fixed here
     compression: Literal["NONE", "LZ4"] | None = None  # of data written from now on
-    maintenance_time: str | None = None  # when AWS may restart it, UTC: "7:09:00" is Sunday (7) at 09:00
+    maintenance_time: str | None = (
+        None  # when AWS may restart it, UTC: "7:09:00" is Sunday (7) at 09:00
+    )
     backup_days: int | None = None  # how long daily backups are kept; 0: none are made
     backup_time: str | None = None  # when the daily backup starts, UTC, as "00:00"
-    tags_on_backups: bool | None = None  # whether backups carry its tags, our mark among them; fixed at creation
+    tags_on_backups: bool | None = (
+        None  # whether backups carry its tags, our mark among them; fixed at creation
+    )
     import_path: str | None = None  # s3://bucket/prefix that shows as files; fixed at creation
-    export_path: str | None = None  # s3://bucket/prefix of the same bucket, where changed files can be written to
-    kms_key: str | None = None  # the key to encrypt with; the account's own for FSx when not given; fixed at creation
+    export_path: str | None = (
+        None  # s3://bucket/prefix of the same bucket, where changed files can be written to
+    )
+    kms_key: str | None = (
+        None  # the key to encrypt with; the account's own for FSx when not given; fixed at creation
+    )
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> str | None:
         """Sizes and speeds that do not exist."""
-        whole = "name" in arguments and "capacity_gib" in arguments  # one that is only looked for may be known in part
+        whole = (
+            "name" in arguments and "capacity_gib" in arguments
+        )  # one that is only looked for may be known in part
         return complaint(arguments) if whole else None
 
     def observe(self, ctx: Any) -> State | None:
         everything = ctx.aws.read("fsx", "describe_file_systems")["FileSystems"]
-        ours = [one for one in everything if one["FileSystemType"] == "LUSTRE" and self.ours(ctx, one)]
+        ours = [
+            one for one in everything if one["FileSystemType"] == "LUSTRE" and self.ours(ctx, one)
+        ]
         # One that is being deleted is not in the way of a new one of its name.
-        return named((one for one in ours if one["Lifecycle"] != "DELETING"), self.name) or named(ours, self.name)
+        return named((one for one in ours if one["Lifecycle"] != "DELETING"), self.name) or named(
+            ours, self.name
+        )
 
     def desired(self, ctx: Any, found: State | None) -> State:
-        fixed = given(SubnetIds=[self.subnet], StorageType=self.storage, FileSystemTypeVersion=self.version)
+        fixed = given(
+            SubnetIds=[self.subnet], StorageType=self.storage, FileSystemTypeVersion=self.version
+        )
         lustre = given(DeploymentType=self.deployment, CopyTagsToBackups=self.tags_on_backups)
         data = given(ImportPath=self.import_path, ExportPath=self.export_path)
         if data:
@@ -57,10 +79,17 @@ class FsxLustre(AwsModule):
         what = f"the file system {self.name}"
         refuse_changes(what, found, {**fixed, "LustreConfiguration": lustre})
         if found and found["StorageCapacity"] > self.capacity_gib:
-            raise Failed(f"{what} has {found['StorageCapacity']} GiB, and cannot shrink to {self.capacity_gib}")
-        lustre |= given(PerUnitStorageThroughput=self.throughput_per_tib, DataCompressionType=self.compression,
-                        WeeklyMaintenanceStartTime=self.maintenance_time, AutomaticBackupRetentionDays=self.backup_days,
-                        DailyAutomaticBackupStartTime=self.backup_time)
+            raise Failed(
+                f"{what} has {found['StorageCapacity']} GiB, and cannot shrink to"
+                f" {self.capacity_gib}"
+            )
+        lustre |= given(
+            PerUnitStorageThroughput=self.throughput_per_tib,
+            DataCompressionType=self.compression,
+            WeeklyMaintenanceStartTime=self.maintenance_time,
+            AutomaticBackupRetentionDays=self.backup_days,
+            DailyAutomaticBackupStartTime=self.backup_time,
+        )
         return {**fixed, "StorageCapacity": self.capacity_gib, "LustreConfiguration": lustre}
 
     def apply(self, ctx: Any, change: Change) -> None:
@@ -68,29 +97,56 @@ class FsxLustre(AwsModule):
             wanted = change.after or {}
             lustre = dict(wanted["LustreConfiguration"])
             lustre |= lustre.pop("DataRepositoryConfiguration", {})
-            ctx.aws.call("fsx", "create_file_system", token="ClientRequestToken", FileSystemType="LUSTRE",
-                         SecurityGroupIds=self.security_groups, Tags=spelled(ctx.owner.tags(self.name)),
-                         **given(KmsKeyId=self.kms_key), **{**wanted, "LustreConfiguration": lustre})
+            ctx.aws.call(
+                "fsx",
+                "create_file_system",
+                token="ClientRequestToken",
+                FileSystemType="LUSTRE",
+                SecurityGroupIds=self.security_groups,
+                Tags=spelled(ctx.owner.tags(self.name)),
+                **given(KmsKeyId=self.kms_key),
+                **{**wanted, "LustreConfiguration": lustre},
+            )
         elif change.removes:
             if not self.moving(change.observed or {}):  # first that must end
                 ctx.aws.call("fsx", "delete_file_system", FileSystemId=_id(change))
-        elif change.touches("StorageCapacity"):  # alone: it does not grow and change its speed at once
-            ctx.aws.call("fsx", "update_file_system", FileSystemId=_id(change), StorageCapacity=self.capacity_gib)
+        elif change.touches(
+            "StorageCapacity"
+        ):  # alone: it does not grow and change its speed at once
+            ctx.aws.call(
+                "fsx",
+                "update_file_system",
+                FileSystemId=_id(change),
+                StorageCapacity=self.capacity_gib,
+            )
         else:
-            before, after = (change.before or {})["LustreConfiguration"], (change.after or {})["LustreConfiguration"]
+            before, after = (
+                (change.before or {})["LustreConfiguration"],
+                (change.after or {})["LustreConfiguration"],
+            )
             differing = {name: value for name, value in after.items() if before.get(name) != value}
-            ctx.aws.call("fsx", "update_file_system", FileSystemId=_id(change), LustreConfiguration=differing)
+            ctx.aws.call(
+                "fsx", "update_file_system", FileSystemId=_id(change), LustreConfiguration=differing
+            )
 
     def moving(self, state: State) -> str | None:
-        actions = [one["Status"] for one in state.get("AdministrativeActions") or ()
-                   if one["AdministrativeActionType"] == "FILE_SYSTEM_UPDATE"]
-        return life_cycle(state, "Lifecycle") or ("UPDATING" if {"PENDING", "IN_PROGRESS"} & set(actions) else None)
+        actions = [
+            one["Status"]
+            for one in state.get("AdministrativeActions") or ()
+            if one["AdministrativeActionType"] == "FILE_SYSTEM_UPDATE"
+        ]
+        return life_cycle(state, "Lifecycle") or (
+            "UPDATING" if {"PENDING", "IN_PROGRESS"} & set(actions) else None
+        )
 
     def broken(self, state: State) -> str | None:
         if state["Lifecycle"] not in _BROKEN:
             return None
         reason = (state.get("FailureDetails") or {}).get("Message") or "the service gives no reason"
-        return f"the file system {self.name} ({_tail(state)}) is {state['Lifecycle']}: {reason}; delete it to have it made anew"
+        return (
+            f"the file system {self.name} ({_tail(state)}) is {state['Lifecycle']}: {reason};"
+            " delete it to have it made anew"
+        )
 
     def label(self, state: State) -> str:
         return _tail(state)

@@ -30,9 +30,17 @@ class IamPolicy(AwsModule):
         if answer is None:
             return None
         policy = {**answer["Policy"], "Tags": plain(answer["Policy"].get("Tags"))}
-        version = ctx.aws.read("iam", "get_policy_version", missing=_iam.MISSING, PolicyArn=arn,
-                               VersionId=policy["DefaultVersionId"])
-        return {**policy, "Document": _iam.document(version["PolicyVersion"]["Document"]) if version else None}
+        version = ctx.aws.read(
+            "iam",
+            "get_policy_version",
+            missing=_iam.MISSING,
+            PolicyArn=arn,
+            VersionId=policy["DefaultVersionId"],
+        )
+        return {
+            **policy,
+            "Document": _iam.document(version["PolicyVersion"]["Document"]) if version else None,
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State:
         return {"Document": _iam.document(self.document), "Tags": plain(self.tags)}
@@ -45,15 +53,26 @@ class IamPolicy(AwsModule):
             ctx.aws.call("iam", "delete_policy", PolicyArn=arn)
         elif change.creates:
             described = {"Description": self.description} if self.description else {}
-            ctx.aws.call("iam", "create_policy", PolicyName=self.name, Path=self.path, **described,
-                         PolicyDocument=_iam.written(wanted["Document"]),
-                         Tags=spelled({**wanted["Tags"], **ctx.owner.tags(self.name)}))
+            ctx.aws.call(
+                "iam",
+                "create_policy",
+                PolicyName=self.name,
+                Path=self.path,
+                **described,
+                PolicyDocument=_iam.written(wanted["Document"]),
+                Tags=spelled({**wanted["Tags"], **ctx.owner.tags(self.name)}),
+            )
         else:
             if change.touches("Document"):
-                for version in self._spare_versions(ctx, arn)[MOST_VERSIONS - 2:]:
+                for version in self._spare_versions(ctx, arn)[MOST_VERSIONS - 2 :]:
                     ctx.aws.call("iam", "delete_policy_version", PolicyArn=arn, VersionId=version)
-                ctx.aws.call("iam", "create_policy_version", PolicyArn=arn, SetAsDefault=True,
-                             PolicyDocument=_iam.written(wanted["Document"]))
+                ctx.aws.call(
+                    "iam",
+                    "create_policy_version",
+                    PolicyArn=arn,
+                    SetAsDefault=True,
+                    PolicyDocument=_iam.written(wanted["Document"]),
+                )
             if change.touches("Tags"):
                 ctx.aws.call("iam", "tag_policy", PolicyArn=arn, Tags=spelled(wanted["Tags"]))
 
@@ -62,6 +81,10 @@ class IamPolicy(AwsModule):
 
     def _spare_versions(self, ctx: Any, arn: str) -> list[str]:
         """The versions that are not in force, newest first."""
-        found = ctx.aws.read("iam", "list_policy_versions", missing=_iam.MISSING, PolicyArn=arn) or {}
-        spare = [one["VersionId"] for one in found.get("Versions", ()) if not one["IsDefaultVersion"]]
+        found = (
+            ctx.aws.read("iam", "list_policy_versions", missing=_iam.MISSING, PolicyArn=arn) or {}
+        )
+        spare = [
+            one["VersionId"] for one in found.get("Versions", ()) if not one["IsDefaultVersion"]
+        ]
         return sorted(spare, key=lambda version: int(version.removeprefix("v")), reverse=True)

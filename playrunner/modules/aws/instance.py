@@ -10,8 +10,13 @@ from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._ec2 import METADATA, Ec2Module, gp3_volume, one, refuse_to_change
 
 # The zone cannot give such a machine now; another may.
-NO_CAPACITY = ("InsufficientInstanceCapacity", "InsufficientCapacity", "Unsupported", "InsufficientFreeAddressesInSubnet",
-               "UnfulfillableCapacity")
+NO_CAPACITY = (
+    "InsufficientInstanceCapacity",
+    "InsufficientCapacity",
+    "Unsupported",
+    "InsufficientFreeAddressesInSubnet",
+    "UnfulfillableCapacity",
+)
 
 
 class Instance(Ec2Module):
@@ -35,11 +40,17 @@ class Instance(Ec2Module):
         told = ctx.aws.read("ec2", "describe_instances", **mine(ctx.owner))["Reservations"]
         every = [item for reservation in told for item in reservation["Instances"]]
         found = one([item for item in every if item["State"]["Name"] != "terminated"], self.name)
-        return found and {**found, "groups": sorted(group["GroupId"] for group in found.get("SecurityGroups") or ())}
+        return found and {
+            **found,
+            "groups": sorted(group["GroupId"] for group in found.get("SecurityGroups") or ()),
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State:
-        return self.declared(InstanceType=self.instance_type, State={"Name": "running"},
-                             groups=sorted(set(self.security_group_ids)) or None)
+        return self.declared(
+            InstanceType=self.instance_type,
+            State={"Name": "running"},
+            groups=sorted(set(self.security_group_ids)) or None,
+        )
 
     def apply(self, ctx: Any, change: Change) -> None:
         seen = change.observed or {}
@@ -51,7 +62,12 @@ class Instance(Ec2Module):
             self._start(ctx)
             return
         if change.touches("groups"):
-            ctx.aws.call("ec2", "modify_instance_attribute", InstanceId=seen["InstanceId"], Groups=change.after["groups"])
+            ctx.aws.call(
+                "ec2",
+                "modify_instance_attribute",
+                InstanceId=seen["InstanceId"],
+                Groups=change.after["groups"],
+            )
         if change.touches("State"):
             ctx.aws.call("ec2", "start_instances", InstanceIds=[seen["InstanceId"]])
         self.mend_tags(ctx, change)
@@ -68,18 +84,32 @@ class Instance(Ec2Module):
 
     def _wish(self, ctx: Any, subnet: str) -> dict[str, Any]:
         marks = self.marked(ctx)
-        wish = {"ImageId": self.image_id, "InstanceType": self.instance_type, "MinCount": 1, "MaxCount": 1,
-                "MetadataOptions": METADATA, "BlockDeviceMappings": [gp3_volume(self.root_device, self.volume_gib)],
-                "TagSpecifications": [*marks, *specification("volume", ctx.owner.tags(self.name))],
-                "KeyName": self.key_name, "UserData": self.user_data,
-                "IamInstanceProfile": {"Name": self.profile} if self.profile else None}
+        wish = {
+            "ImageId": self.image_id,
+            "InstanceType": self.instance_type,
+            "MinCount": 1,
+            "MaxCount": 1,
+            "MetadataOptions": METADATA,
+            "BlockDeviceMappings": [gp3_volume(self.root_device, self.volume_gib)],
+            "TagSpecifications": [*marks, *specification("volume", ctx.owner.tags(self.name))],
+            "KeyName": self.key_name,
+            "UserData": self.user_data,
+            "IamInstanceProfile": {"Name": self.profile} if self.profile else None,
+        }
         groups = self.security_group_ids or None
         if self.public is None:
             wish.update(SubnetId=subnet, SecurityGroupIds=groups)
         else:
-            card = {"DeviceIndex": 0, "SubnetId": subnet, "Groups": groups, "AssociatePublicIpAddress": self.public,
-                    "DeleteOnTermination": True}
-            wish["NetworkInterfaces"] = [{name: value for name, value in card.items() if value is not None}]
+            card = {
+                "DeviceIndex": 0,
+                "SubnetId": subnet,
+                "Groups": groups,
+                "AssociatePublicIpAddress": self.public,
+                "DeleteOnTermination": True,
+            }
+            wish["NetworkInterfaces"] = [
+                {name: value for name, value in card.items() if value is not None}
+            ]
         return {name: value for name, value in wish.items() if value is not None}
 
     def moving(self, state: State) -> str | None:
@@ -88,4 +118,8 @@ class Instance(Ec2Module):
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> str | None:
-        return None if arguments.get("subnet_ids", True) else "it needs at least one subnet in subnet_ids"
+        return (
+            None
+            if arguments.get("subnet_ids", True)
+            else "it needs at least one subnet in subnet_ids"
+        )

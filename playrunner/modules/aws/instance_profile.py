@@ -18,24 +18,44 @@ class InstanceProfile(AwsModule):
     path: str = "/"  # the path in front of the name
 
     def observe(self, ctx: Any) -> State | None:
-        answer = ctx.aws.read("iam", "get_instance_profile", missing=_iam.MISSING, InstanceProfileName=self.name)
+        answer = ctx.aws.read(
+            "iam", "get_instance_profile", missing=_iam.MISSING, InstanceProfileName=self.name
+        )
         if answer is None:
             return None
         profile = answer["InstanceProfile"]
-        return {**profile, "Tags": plain(profile.get("Tags")), "RoleNames": [one["RoleName"] for one in profile["Roles"]]}
+        return {
+            **profile,
+            "Tags": plain(profile.get("Tags")),
+            "RoleNames": [one["RoleName"] for one in profile["Roles"]],
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State:
         return {"RoleNames": [self.role] if self.role else []}
 
     def apply(self, ctx: Any, change: Change) -> None:
         if change.creates:
-            ctx.aws.call("iam", "create_instance_profile", InstanceProfileName=self.name, Path=self.path,
-                         Tags=spelled(ctx.owner.tags(self.name)))
-        had, have = (set((state or {}).get("RoleNames", ())) for state in (change.observed, change.after))
+            ctx.aws.call(
+                "iam",
+                "create_instance_profile",
+                InstanceProfileName=self.name,
+                Path=self.path,
+                Tags=spelled(ctx.owner.tags(self.name)),
+            )
+        had, have = (
+            set((state or {}).get("RoleNames", ())) for state in (change.observed, change.after)
+        )
         for role in sorted(had - have):  # a profile holds one role, so the old one goes first
-            ctx.aws.call("iam", "remove_role_from_instance_profile", InstanceProfileName=self.name, RoleName=role)
+            ctx.aws.call(
+                "iam",
+                "remove_role_from_instance_profile",
+                InstanceProfileName=self.name,
+                RoleName=role,
+            )
         for role in sorted(have - had):
-            ctx.aws.call("iam", "add_role_to_instance_profile", InstanceProfileName=self.name, RoleName=role)
+            ctx.aws.call(
+                "iam", "add_role_to_instance_profile", InstanceProfileName=self.name, RoleName=role
+            )
         if change.removes:
             ctx.aws.call("iam", "delete_instance_profile", InstanceProfileName=self.name)
 

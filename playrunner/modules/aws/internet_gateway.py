@@ -18,7 +18,12 @@ class InternetGateway(Ec2Module):
     vpc_id: str  # the network it is attached to
 
     def observe(self, ctx: Any) -> State | None:
-        found = one(ctx.aws.read("ec2", "describe_internet_gateways", **mine(ctx.owner))["InternetGateways"], self.name)
+        found = one(
+            ctx.aws.read("ec2", "describe_internet_gateways", **mine(ctx.owner))[
+                "InternetGateways"
+            ],
+            self.name,
+        )
         if found is None:
             return None
         attached: State = next(iter(found.get("Attachments") or ()), {})
@@ -30,11 +35,15 @@ class InternetGateway(Ec2Module):
     def apply(self, ctx: Any, change: Change) -> None:
         seen = change.observed or {}
         if change.creates:
-            seen = ctx.aws.call("ec2", "create_internet_gateway", TagSpecifications=self.marked(ctx))["InternetGateway"]
+            seen = ctx.aws.call(
+                "ec2", "create_internet_gateway", TagSpecifications=self.marked(ctx)
+            )["InternetGateway"]
         gateway, attached = seen["InternetGatewayId"], seen.get("VpcId")
         wanted = (change.after or {}).get("VpcId")
         if attached and attached != wanted:
-            ctx.aws.call("ec2", "detach_internet_gateway", InternetGatewayId=gateway, VpcId=attached)
+            ctx.aws.call(
+                "ec2", "detach_internet_gateway", InternetGatewayId=gateway, VpcId=attached
+            )
         if change.removes:
             ctx.aws.call("ec2", "delete_internet_gateway", InternetGatewayId=gateway)
         elif attached != wanted:

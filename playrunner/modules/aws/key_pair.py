@@ -9,11 +9,14 @@ from playrunner.modules.aws._ec2 import Ec2Module, with_plain_tags
 
 
 class KeyPair(Ec2Module):
-    """The public half of an SSH key, known by its name in the region; the private half never leaves its owner."""
+    """The public half of an SSH key, known by its name in the region; the private half never leaves
+    its owner."""
 
     id_field, kind = "KeyPairId", "key-pair"
 
-    public_key: str  # as in ~/.ssh/id_ed25519.pub; instances that run keep the key they started with
+    public_key: (
+        str  # as in ~/.ssh/id_ed25519.pub; instances that run keep the key they started with
+    )
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> str | None:
@@ -21,12 +24,14 @@ class KeyPair(Ec2Module):
         if key is not None and "PRIVATE KEY" in key:
             return "public_key is a private key; give the text of the file that ends in .pub"
         if key is not None and len(key.split()) < 2:
-            return "public_key is the text of a .pub file, as \"ssh-ed25519 AAAA... name\""
+            return 'public_key is the text of a .pub file, as "ssh-ed25519 AAAA... name"'
         return None
 
     def observe(self, ctx: Any) -> State | None:
         every = ctx.aws.read("ec2", "describe_key_pairs", IncludePublicKey=True)["KeyPairs"]
-        found = with_plain_tags(next((item for item in every if item["KeyName"] == self.name), None))
+        found = with_plain_tags(
+            next((item for item in every if item["KeyName"] == self.name), None)
+        )
         return found and {**found, "PublicKey": _without_comment(found.get("PublicKey") or "")}
 
     def desired(self, ctx: Any, found: State | None) -> State:
@@ -36,8 +41,13 @@ class KeyPair(Ec2Module):
         if change.observed is not None and (change.removes or change.touches("PublicKey")):
             ctx.aws.call("ec2", "delete_key_pair", KeyName=self.name)
         if change.after is not None and change.touches("PublicKey"):
-            ctx.aws.call("ec2", "import_key_pair", KeyName=self.name, PublicKeyMaterial=change.after["PublicKey"].encode(),
-                         TagSpecifications=self.marked(ctx))
+            ctx.aws.call(
+                "ec2",
+                "import_key_pair",
+                KeyName=self.name,
+                PublicKeyMaterial=change.after["PublicKey"].encode(),
+                TagSpecifications=self.marked(ctx),
+            )
         else:
             self.mend_tags(ctx, change)
 

@@ -9,7 +9,8 @@ from playrunner.kube.kubeconfig.context_module import KubeContext
 
 
 class Kubeconfig(KubeContext):
-    """A context of an EKS cluster in kubectl's file. It becomes the current one when it is made; others are left alone."""
+    """A context of an EKS cluster in kubectl's file. It becomes the current one when it is made;
+    others are left alone."""
 
     token_command: ClassVar[str] = "playrunner.eks_token"
 
@@ -18,7 +19,8 @@ class Kubeconfig(KubeContext):
     endpoint: str  # the API server's address (endpoint of aws.eks_cluster)
     certificate_authority: str  # its authority, in base64 (certificateAuthority.data)
     region: str = ""  # the cluster's region; by default the run's
-    profile: str = ""  # the AWS profile that tokens are made with; by default whatever is set when kubectl is called
+    # The AWS profile that tokens are made with; by default whatever is set when kubectl is called
+    profile: str = ""
     namespace: str = ""  # the namespace that kubectl takes by default
     path: str = ""  # the file; by default the first of $KUBECONFIG, or ~/.kube/config
 

@@ -1,4 +1,5 @@
-"""aws.launch_template: how instances of a kind start; a changed declaration becomes a new version, and the default one."""
+"""aws.launch_template: how instances of a kind start; a changed declaration becomes a new version,
+and the default one."""
 
 from __future__ import annotations
 
@@ -30,37 +31,62 @@ class LaunchTemplate(Ec2Module):
     root_device: str = "/dev/xvda"  # as the image names it
     placement_group: str | None = None  # close to the others in it
     capacity_reservation_id: str | None = None  # take instances from this reservation
-    market: Literal["capacity-block"] | None = None  # the reservation is a capacity block for machine learning
+    market: Literal["capacity-block"] | None = (
+        None  # the reservation is a capacity block for machine learning
+    )
     instance_name: str | None = None  # the Name tag of instances; empty: the template's name
     instance_tags: dict[str, str] = {}  # more tags for instances, their disks and interfaces
 
     def observe(self, ctx: Any) -> State | None:
         every = ctx.aws.read("ec2", "describe_launch_templates")["LaunchTemplates"]
-        found = with_plain_tags(next((item for item in every if item["LaunchTemplateName"] == self.name), None))
+        found = with_plain_tags(
+            next((item for item in every if item["LaunchTemplateName"] == self.name), None)
+        )
         if found is None:
             return None
-        told = ctx.aws.read("ec2", "describe_launch_template_versions", LaunchTemplateId=found["LaunchTemplateId"],
-                            missing=("InvalidLaunchTemplateId.NotFound",), Versions=["$Default", "$Latest"])
+        told = ctx.aws.read(
+            "ec2",
+            "describe_launch_template_versions",
+            LaunchTemplateId=found["LaunchTemplateId"],
+            missing=("InvalidLaunchTemplateId.NotFound",),
+            Versions=["$Default", "$Latest"],
+        )
         if not told or not told["LaunchTemplateVersions"]:
             return None
-        newest = max(told["LaunchTemplateVersions"], key=lambda version: int(version["VersionNumber"]))
-        default = next(version for version in told["LaunchTemplateVersions"] if version["DefaultVersion"])
-        return {**found, "data": as_state(default["LaunchTemplateData"]), "latest": as_state(newest["LaunchTemplateData"])}
+        newest = max(
+            told["LaunchTemplateVersions"], key=lambda version: int(version["VersionNumber"])
+        )
+        default = next(
+            version for version in told["LaunchTemplateVersions"] if version["DefaultVersion"]
+        )
+        return {
+            **found,
+            "data": as_state(default["LaunchTemplateData"]),
+            "latest": as_state(newest["LaunchTemplateData"]),
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State:
         if self.market and not self.capacity_reservation_id:
             raise Failed("market: capacity-block needs the capacity_reservation_id of the block")
         user_data = base64.b64encode(self.user_data.encode()).decode() if self.user_data else None
-        reservation = {"CapacityReservationTarget": {"CapacityReservationId": self.capacity_reservation_id}}
+        reservation = {
+            "CapacityReservationTarget": {"CapacityReservationId": self.capacity_reservation_id}
+        }
         data = {
-            "InstanceType": self.instance_type, "ImageId": self.image_id, "KeyName": self.key_name, "UserData": user_data,
+            "InstanceType": self.instance_type,
+            "ImageId": self.image_id,
+            "KeyName": self.key_name,
+            "UserData": user_data,
             "BlockDeviceMappings": [gp3_volume(self.root_device, self.volume_gib)],
             "MetadataOptions": METADATA,
             "Placement": {"GroupName": self.placement_group} if self.placement_group else None,
-            "CapacityReservationSpecification": reservation if self.capacity_reservation_id else None,
+            "CapacityReservationSpecification": reservation
+            if self.capacity_reservation_id
+            else None,
             "InstanceMarketOptions": {"MarketType": self.market} if self.market else None,
             "TagSpecifications": self._tags_of_instances(self._named_tags()),
-            **self._network(ctx)}
+            **self._network(ctx),
+        }
         return self.declared(data=as_state(data))
 
     def apply(self, ctx: Any, change: Change) -> None:
@@ -69,34 +95,61 @@ class LaunchTemplate(Ec2Module):
             ctx.aws.call("ec2", "delete_launch_template", LaunchTemplateId=seen["LaunchTemplateId"])
             return
         marks = {**self._named_tags(), **ctx.owner.tags(self.instance_name or self.name)}
-        data = {**as_data(change.after["data"]), "TagSpecifications": self._tags_of_instances(marks)}
+        data = {
+            **as_data(change.after["data"]),
+            "TagSpecifications": self._tags_of_instances(marks),
+        }
         if change.creates:
-            ctx.aws.call("ec2", "create_launch_template", token="ClientToken", LaunchTemplateName=self.name,
-                         LaunchTemplateData=data, TagSpecifications=self.marked(ctx))
+            ctx.aws.call(
+                "ec2",
+                "create_launch_template",
+                token="ClientToken",
+                LaunchTemplateName=self.name,
+                LaunchTemplateData=data,
+                TagSpecifications=self.marked(ctx),
+            )
         elif change.touches("data"):
             newest = seen["LatestVersionNumber"]
             if narrow(seen["latest"], change.after["data"]) != change.after["data"]:
-                made = ctx.aws.call("ec2", "create_launch_template_version", token="ClientToken",
-                                    LaunchTemplateId=seen["LaunchTemplateId"], LaunchTemplateData=data)
+                made = ctx.aws.call(
+                    "ec2",
+                    "create_launch_template_version",
+                    token="ClientToken",
+                    LaunchTemplateId=seen["LaunchTemplateId"],
+                    LaunchTemplateData=data,
+                )
                 newest = made["LaunchTemplateVersion"]["VersionNumber"]
-            ctx.aws.call("ec2", "modify_launch_template", LaunchTemplateId=seen["LaunchTemplateId"],
-                         DefaultVersion=str(newest))
+            ctx.aws.call(
+                "ec2",
+                "modify_launch_template",
+                LaunchTemplateId=seen["LaunchTemplateId"],
+                DefaultVersion=str(newest),
+            )
         self.mend_tags(ctx, change)
 
     def _network(self, ctx: Any) -> dict[str, Any]:
         if not self.efa:
-            return {"SecurityGroupIds": sorted(self.security_group_ids) or None, "NetworkInterfaces": None}
+            return {
+                "SecurityGroupIds": sorted(self.security_group_ids) or None,
+                "NetworkInterfaces": None,
+            }
         if not self.instance_type:
-            raise Failed("efa: true needs an instance_type, which says how many interfaces there are")
+            raise Failed(
+                "efa: true needs an instance_type, which says how many interfaces there are"
+            )
         cards = _efa.cards_of(ctx, self.instance_type)
         if not cards:
-            raise Failed(f"{self.instance_type} has no EFA; leave out `efa`, or take a type that has it")
+            raise Failed(
+                f"{self.instance_type} has no EFA; leave out `efa`, or take a type that has it"
+            )
         interfaces = _efa.interfaces(self.instance_type, cards, sorted(self.security_group_ids))
         return {"SecurityGroupIds": None, "NetworkInterfaces": interfaces}
 
     def _named_tags(self) -> dict[str, str]:
-        return {**{str(key): str(value) for key, value in self.instance_tags.items()},
-                "Name": self.instance_name or self.name}
+        return {
+            **{str(key): str(value) for key, value in self.instance_tags.items()},
+            "Name": self.instance_name or self.name,
+        }
 
     def _tags_of_instances(self, tags: dict[str, str]) -> list[dict[str, Any]]:
         return [part for kind in _TAGGED for part in specification(kind, tags)]

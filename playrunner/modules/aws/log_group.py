@@ -7,11 +7,35 @@ from typing import Any
 from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._base import AwsModule
 
-_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
+_DAYS = (
+    1,
+    3,
+    5,
+    7,
+    14,
+    30,
+    60,
+    90,
+    120,
+    150,
+    180,
+    365,
+    400,
+    545,
+    731,
+    1096,
+    1827,
+    2192,
+    2557,
+    2922,
+    3288,
+    3653,
+)
 
 
 class LogGroup(AwsModule):
-    """Where a service writes its logs. One that a service makes by itself keeps them, and is billed, for ever."""
+    """Where a service writes its logs. One that a service makes by itself keeps them, and is
+    billed, for ever."""
 
     name: str  # as /aws/eks/NAME/cluster
     retention_days: int = 30  # how long lines are kept; 0: for ever
@@ -24,13 +48,23 @@ class LogGroup(AwsModule):
         return None
 
     def observe(self, ctx: Any) -> State | None:
-        groups = ctx.aws.read("logs", "describe_log_groups", logGroupNamePrefix=self.name)["logGroups"]
+        groups = ctx.aws.read("logs", "describe_log_groups", logGroupNamePrefix=self.name)[
+            "logGroups"
+        ]
         found = next((one for one in groups if one["logGroupName"] == self.name), None)
         if found is None:
             return None
-        said = ctx.aws.read("logs", "list_tags_for_resource", ("ResourceNotFoundException",),
-                            resourceArn=found["arn"].removesuffix(":*"))
-        return {**found, "retentionInDays": found.get("retentionInDays", 0), "tags": (said or {}).get("tags", {})}
+        said = ctx.aws.read(
+            "logs",
+            "list_tags_for_resource",
+            ("ResourceNotFoundException",),
+            resourceArn=found["arn"].removesuffix(":*"),
+        )
+        return {
+            **found,
+            "retentionInDays": found.get("retentionInDays", 0),
+            "tags": (said or {}).get("tags", {}),
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State:
         return {"retentionInDays": self.retention_days}
@@ -40,10 +74,14 @@ class LogGroup(AwsModule):
             ctx.aws.call("logs", "delete_log_group", logGroupName=self.name)
             return
         if change.creates:
-            ctx.aws.call("logs", "create_log_group", logGroupName=self.name, tags=ctx.owner.tags(self.name))
+            ctx.aws.call(
+                "logs", "create_log_group", logGroupName=self.name, tags=ctx.owner.tags(self.name)
+            )
         days = (change.after or {})["retentionInDays"]
         if days:
-            ctx.aws.call("logs", "put_retention_policy", logGroupName=self.name, retentionInDays=days)
+            ctx.aws.call(
+                "logs", "put_retention_policy", logGroupName=self.name, retentionInDays=days
+            )
         elif not change.creates:
             ctx.aws.call("logs", "delete_retention_policy", logGroupName=self.name)
 

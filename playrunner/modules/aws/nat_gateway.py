@@ -10,7 +10,8 @@ from playrunner.modules.aws._ec2 import Ec2Module, one, refuse_to_change
 
 
 class NatGateway(Ec2Module):
-    """The way out for subnets that cannot be reached from outside, known by its name among those with our mark."""
+    """The way out for subnets that cannot be reached from outside, known by its name among those
+    with our mark."""
 
     id_field, kind = "NatGatewayId", "natgateway"
     settle_seconds = 900  # two to five minutes to come or go, at times more
@@ -20,14 +21,22 @@ class NatGateway(Ec2Module):
     tried = False
 
     def observe(self, ctx: Any) -> State | None:
-        every = ctx.aws.read("ec2", "describe_nat_gateways", Filter=mine(ctx.owner)["Filters"])["NatGateways"]
-        there = [item for item in every if item["State"] != "deleted"]  # those are listed for an hour
+        every = ctx.aws.read("ec2", "describe_nat_gateways", Filter=mine(ctx.owner)["Filters"])[
+            "NatGateways"
+        ]
+        there = [
+            item for item in every if item["State"] != "deleted"
+        ]  # those are listed for an hour
         alive = [item for item in there if item["State"] != "failed"]
         found = one(alive, self.name) or one(there, self.name)
         if found is None:
             return None
         address: State = next(iter(found.get("NatGatewayAddresses") or ()), {})
-        return {**found, "AllocationId": address.get("AllocationId"), "PublicIp": address.get("PublicIp")}
+        return {
+            **found,
+            "AllocationId": address.get("AllocationId"),
+            "PublicIp": address.get("PublicIp"),
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State:
         return self.declared(SubnetId=self.subnet_id, AllocationId=self.allocation_id)
@@ -40,8 +49,14 @@ class NatGateway(Ec2Module):
         refuse_to_change(change, "SubnetId", "AllocationId")
         if change.creates:
             self.tried = True
-            ctx.aws.call("ec2", "create_nat_gateway", token="ClientToken", SubnetId=change.after["SubnetId"],
-                         AllocationId=change.after["AllocationId"], TagSpecifications=self.marked(ctx))
+            ctx.aws.call(
+                "ec2",
+                "create_nat_gateway",
+                token="ClientToken",
+                SubnetId=change.after["SubnetId"],
+                AllocationId=change.after["AllocationId"],
+                TagSpecifications=self.marked(ctx),
+            )
         self.mend_tags(ctx, change)
 
     def moving(self, state: State) -> str | None:
@@ -50,7 +65,10 @@ class NatGateway(Ec2Module):
     def broken(self, state: State) -> str | None:
         if state["State"] != "failed":
             return None
-        return f"{state.get('FailureCode', 'failed')}: {state.get('FailureMessage', 'the service gives no reason')}"
+        return (
+            f"{state.get('FailureCode', 'failed')}:"
+            f" {state.get('FailureMessage', 'the service gives no reason')}"
+        )
 
     def again(self, ctx: Any, state: State) -> bool:
         return not self.tried  # one that failed in an earlier run makes room for another

@@ -22,11 +22,21 @@ class OidcProvider(AwsModule):
 
     def observe(self, ctx: Any) -> State | None:
         arn = _iam.oidc_provider_arn(ctx, self.url)
-        found = ctx.aws.read("iam", "get_open_id_connect_provider", missing=_iam.MISSING, OpenIDConnectProviderArn=arn)
+        found = ctx.aws.read(
+            "iam",
+            "get_open_id_connect_provider",
+            missing=_iam.MISSING,
+            OpenIDConnectProviderArn=arn,
+        )
         if found is None:
             return None
         said = {key: value for key, value in found.items() if key != "ResponseMetadata"}
-        return {**said, "Arn": arn, "ClientIDList": sorted(found["ClientIDList"]), "Tags": plain(found.get("Tags"))}
+        return {
+            **said,
+            "Arn": arn,
+            "ClientIDList": sorted(found["ClientIDList"]),
+            "Tags": plain(found.get("Tags")),
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State:
         return {"ClientIDList": sorted(self.client_ids), "Tags": plain(self.tags)}
@@ -36,18 +46,40 @@ class OidcProvider(AwsModule):
         if change.removes:
             ctx.aws.call("iam", "delete_open_id_connect_provider", OpenIDConnectProviderArn=arn)
         elif change.creates:
-            # No thumbprint: IAM trusts the authorities that sign EKS issuers, and finds the thumbprint itself.
-            ctx.aws.call("iam", "create_open_id_connect_provider", Url=self.url, ClientIDList=wanted["ClientIDList"],
-                         Tags=spelled({**wanted["Tags"], **ctx.owner.tags(self.name or self.url.rpartition("/")[2])}))
+            # No thumbprint: IAM trusts the authorities that sign EKS issuers, and finds the
+            # thumbprint itself.
+            ctx.aws.call(
+                "iam",
+                "create_open_id_connect_provider",
+                Url=self.url,
+                ClientIDList=wanted["ClientIDList"],
+                Tags=spelled(
+                    {**wanted["Tags"], **ctx.owner.tags(self.name or self.url.rpartition("/")[2])}
+                ),
+            )
         else:
             if change.touches("Tags"):
-                ctx.aws.call("iam", "tag_open_id_connect_provider", OpenIDConnectProviderArn=arn, Tags=spelled(wanted["Tags"]))
+                ctx.aws.call(
+                    "iam",
+                    "tag_open_id_connect_provider",
+                    OpenIDConnectProviderArn=arn,
+                    Tags=spelled(wanted["Tags"]),
+                )
             had, have = set((change.observed or {})["ClientIDList"]), set(wanted["ClientIDList"])
             for client in sorted(have - had):
-                ctx.aws.call("iam", "add_client_id_to_open_id_connect_provider", OpenIDConnectProviderArn=arn, ClientID=client)
+                ctx.aws.call(
+                    "iam",
+                    "add_client_id_to_open_id_connect_provider",
+                    OpenIDConnectProviderArn=arn,
+                    ClientID=client,
+                )
             for client in sorted(had - have):
-                ctx.aws.call("iam", "remove_client_id_from_open_id_connect_provider", OpenIDConnectProviderArn=arn,
-                             ClientID=client)
+                ctx.aws.call(
+                    "iam",
+                    "remove_client_id_from_open_id_connect_provider",
+                    OpenIDConnectProviderArn=arn,
+                    ClientID=client,
+                )
 
     def label(self, state: State) -> str:
         return str(state.get("Arn", self.url)).rpartition("/")[2]

@@ -14,11 +14,20 @@ class PlacementGroup(Ec2Module):
     id_field, kind = "GroupName", "placement-group"
     settle_seconds = 900  # it stays until the last instance in it is gone
 
-    strategy: Literal["cluster", "spread", "partition"] = "cluster"  # cluster: in one rack's reach, for EFA
+    strategy: Literal["cluster", "spread", "partition"] = (
+        "cluster"  # cluster: in one rack's reach, for EFA
+    )
 
     def observe(self, ctx: Any) -> State | None:
         every = ctx.aws.read("ec2", "describe_placement_groups")["PlacementGroups"]
-        found = next((item for item in every if item["GroupName"] == self.name and item["State"] != "deleted"), None)
+        found = next(
+            (
+                item
+                for item in every
+                if item["GroupName"] == self.name and item["State"] != "deleted"
+            ),
+            None,
+        )
         return with_plain_tags(found)
 
     def desired(self, ctx: Any, found: State | None) -> State:
@@ -30,10 +39,18 @@ class PlacementGroup(Ec2Module):
             return
         refuse_to_change(change, "Strategy")
         if change.creates:
-            ctx.aws.call("ec2", "create_placement_group", GroupName=self.name, Strategy=change.after["Strategy"],
-                         TagSpecifications=self.marked(ctx))
+            ctx.aws.call(
+                "ec2",
+                "create_placement_group",
+                GroupName=self.name,
+                Strategy=change.after["Strategy"],
+                TagSpecifications=self.marked(ctx),
+            )
         elif change.observed is not None and change.touches("Tags"):
-            by_id = {**change.observed, self.id_field: change.observed["GroupId"]}  # tags go by id, all else by name
+            by_id = {
+                **change.observed,
+                self.id_field: change.observed["GroupId"],
+            }  # tags go by id, all else by name
             self.mend_tags(ctx, Change(change.before, change.after, by_id))
 
     def moving(self, state: State) -> str | None:

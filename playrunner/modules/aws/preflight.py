@@ -1,4 +1,5 @@
-"""aws.preflight: whether a plan can be carried out, and what it costs by the hour, before anything is made."""
+"""aws.preflight: whether a plan can be carried out, and what it costs by the hour, before anything
+is made."""
 
 from __future__ import annotations
 
@@ -6,7 +7,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from playrunner.cloud import prices as price_list
-from playrunner.cloud.costs import Thing, as_data, as_table, dollars, hourly, in_one_line, is_at_most, unpriced
+from playrunner.cloud.costs import (
+    Thing,
+    as_data,
+    as_table,
+    dollars,
+    hourly,
+    in_one_line,
+    is_at_most,
+    unpriced,
+)
 from playrunner.cloud.preflight_findings import Finding, answers, findings, problem, warning
 from playrunner.hostside.module import Failed, Probe
 from playrunner.modules.aws._preflight import (
@@ -21,22 +31,41 @@ from playrunner.modules.aws._preflight import (
     versions as _preflight_versions,
 )
 from playrunner.modules.aws._preflight.plan import Knowledge, priced
-from playrunner.modules.aws._preflight.planned import Stored, Wish, cluster_of, lustre_of, machines_of, network_of, node_group_of
+from playrunner.modules.aws._preflight.planned import (
+    Stored,
+    Wish,
+    cluster_of,
+    lustre_of,
+    machines_of,
+    network_of,
+    node_group_of,
+)
 from playrunner.modules.aws._preflight.seen import Seen, look_around
 from playrunner.modules.aws._preflight.spot import spot_prices
 
 
 class Preflight(Probe):
-    """Asks AWS, in seconds and all at once, whether what is declared can be had: who asks and what he may do, zones and
-    what they offer, quotas, addresses, versions. All problems are told together, each with its remedy."""
+    """Asks AWS, in seconds and all at once, whether what is declared can be had: who asks and what
+    he may do, zones and what they offer, quotas, addresses, versions. All problems are told
+    together, each with its remedy."""
 
     cluster: dict[str, Any] = {}  # the control plane: name, version
-    node_groups: list[Any] = []  # name, instance_types, desired_size or min_size, capacity_type, disk_gib, zones
-    node_defaults: dict[str, Any] = {}  # what holds for every node group that does not say otherwise; also cluster, its name
-    machines: list[Any] = []  # those that stand alone: name, type, disk_gib, zones, public_addresses
-    network: dict[str, Any] = {}  # vpc_id and subnet_ids of one that is there, else nat_gateways, endpoint_interfaces
+    node_groups: list[
+        Any
+    ] = []  # name, instance_types, desired_size or min_size, capacity_type, disk_gib, zones
+    node_defaults: dict[
+        str, Any
+    ] = {}  # what holds for every node group that does not say otherwise; also cluster, its name
+    machines: list[
+        Any
+    ] = []  # those that stand alone: name, type, disk_gib, zones, public_addresses
+    network: dict[
+        str, Any
+    ] = {}  # vpc_id and subnet_ids of one that is there, else nat_gateways, endpoint_interfaces
     lustre: list[Any] = []  # name, deployment, throughput_per_tib, capacity_gib
-    stored: list[Any] = []  # what costs by what is put into it: name, role, what (efs, images or objects)
+    stored: list[
+        Any
+    ] = []  # what costs by what is put into it: name, role, what (efs, images or objects)
     prices: dict[str, Any] = {}  # dollars an hour by instance type, before those of the table
     max_hourly: float | None = None  # refuse a plan that costs more dollars an hour
     account: str = ""  # refuse any other account
@@ -44,27 +73,48 @@ class Preflight(Probe):
     def look(self, ctx: Any) -> dict[str, Any]:
         wish = self.wish()
         seen, found = look_around(ctx, wish)
-        learnt, refused = answers({
-            "the spot prices": lambda: spot_prices(ctx, wish),
-            "the versions of Kubernetes": lambda: _preflight_versions.offered(ctx) if wish.cluster else {},
-            "the rest": lambda: findings(self._checks(ctx, wish, seen))})
+        learnt, refused = answers(
+            {
+                "the spot prices": lambda: spot_prices(ctx, wish),
+                "the versions of Kubernetes": lambda: (
+                    _preflight_versions.offered(ctx) if wish.cluster else {}
+                ),
+                "the rest": lambda: findings(self._checks(ctx, wish, seen)),
+            }
+        )
         versions = learnt.get("the versions of Kubernetes", {})
-        known = Knowledge(self._own_prices(), learnt.get("the spot prices", {}),
-                          bool(wish.cluster and _preflight_versions.in_extended_support(wish.cluster, versions)))
+        known = Knowledge(
+            self._own_prices(),
+            learnt.get("the spot prices", {}),
+            bool(wish.cluster and _preflight_versions.in_extended_support(wish.cluster, versions)),
+        )
         plan = priced(wish, known)
-        found = [*self._identity(seen), *found, *refused, *learnt.get("the rest", ()),
-                 *(_preflight_versions.complaints(wish.cluster, versions) if wish.cluster else ()),
-                 *self._too_dear(plan), *_elsewhere(ctx, plan)]
+        found = [
+            *self._identity(seen),
+            *found,
+            *refused,
+            *learnt.get("the rest", ()),
+            *(_preflight_versions.complaints(wish.cluster, versions) if wish.cluster else ()),
+            *self._too_dear(plan),
+            *_elsewhere(ctx, plan),
+        ]
         return self._told(ctx, seen, wish, plan, found)
 
     def wish(self) -> Wish:
         """The declaration; what cannot be understood is a failure."""
         try:
             cluster = cluster_of(self.cluster)
-            groups = [node_group_of({**self.node_defaults, **one}, cluster) for one in self.node_groups]
+            groups = [
+                node_group_of({**self.node_defaults, **one}, cluster) for one in self.node_groups
+            ]
             alone = [machines_of(one, str(one.get("role") or "jumphost")) for one in self.machines]
-            return Wish(cluster, (*groups, *alone), network_of(self.network), tuple(map(lustre_of, self.lustre)),
-                        tuple(_stored(one) for one in self.stored))
+            return Wish(
+                cluster,
+                (*groups, *alone),
+                network_of(self.network),
+                tuple(map(lustre_of, self.lustre)),
+                tuple(_stored(one) for one in self.stored),
+            )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise Failed(f"the plan cannot be understood: {error}") from None
 
@@ -72,21 +122,30 @@ class Preflight(Probe):
         """What the price table alone says of it."""
         return priced(self.wish(), Knowledge(self._own_prices()))
 
-    def _checks(self, ctx: Any, wish: Wish, seen: Seen) -> dict[str, Callable[[], Iterable[Finding]]]:
-        return {"what the zones offer": lambda: offerings.missing_offers(ctx, wish, seen),
-                **quotas.checks(ctx, wish, seen), **_preflight_network.checks(ctx, wish, seen),
-                **rights.checks(ctx, wish, seen)}
+    def _checks(
+        self, ctx: Any, wish: Wish, seen: Seen
+    ) -> dict[str, Callable[[], Iterable[Finding]]]:
+        return {
+            "what the zones offer": lambda: offerings.missing_offers(ctx, wish, seen),
+            **quotas.checks(ctx, wish, seen),
+            **_preflight_network.checks(ctx, wish, seen),
+            **rights.checks(ctx, wish, seen),
+        }
 
     def _own_prices(self) -> dict[str, float]:
         try:
             return {str(kind): float(price) for kind, price in self.prices.items()}
         except (TypeError, ValueError) as error:
-            raise Failed(f"preflight_prices takes dollars an hour by instance type: {error}") from None
+            raise Failed(
+                f"preflight_prices takes dollars an hour by instance type: {error}"
+            ) from None
 
     def _identity(self, seen: Seen) -> Iterable[Finding]:
         if self.account and str(seen.identity["Account"]) != self.account:
-            yield problem(f"the account is {seen.identity['Account']} ({seen.identity['Arn']}) and {self.account} is wanted:"
-                          " see aws_profile and preflight_account")
+            yield problem(
+                f"the account is {seen.identity['Account']} ({seen.identity['Arn']}) and"
+                f" {self.account} is wanted: see aws_profile and preflight_account"
+            )
 
     def _too_dear(self, plan: Sequence[Thing]) -> Iterable[Finding]:
         if self.max_hourly is None:
@@ -94,22 +153,49 @@ class Preflight(Probe):
         cost = hourly(plan)
         if cost > self.max_hourly:
             at_most = "at most " * is_at_most(plan)
-            yield problem(f"the plan costs {at_most}{dollars(cost)} an hour and max_hourly allows {dollars(self.max_hourly)}:"
-                          ' choose fewer or smaller machines, or allow more ("invoke cost" shows what costs what)')
+            yield problem(
+                f"the plan costs {at_most}{dollars(cost)} an hour and max_hourly allows"
+                f" {dollars(self.max_hourly)}: choose fewer or smaller machines, or allow more"
+                ' ("invoke cost" shows what costs what)'
+            )
         for thing in unpriced(plan):
             if thing.unlisted:
-                yield problem(f"max_hourly cannot be kept, since the price of {thing.thing} is not known: {thing.note}")
+                yield problem(
+                    f"max_hourly cannot be kept, since the price of {thing.thing} is not known:"
+                    f" {thing.note}"
+                )
 
-    def _told(self, ctx: Any, seen: Seen, wish: Wish, plan: Sequence[Thing], found: Sequence[Finding]) -> dict[str, Any]:
-        kinds = {kind: [one.text for one in found if one.kind == kind] for kind in ("problem", "unknown", "warning")}
+    def _told(
+        self, ctx: Any, seen: Seen, wish: Wish, plan: Sequence[Thing], found: Sequence[Finding]
+    ) -> dict[str, Any]:
+        kinds = {
+            kind: [one.text for one in found if one.kind == kind]
+            for kind in ("problem", "unknown", "warning")
+        }
         for text in (*kinds["warning"], *kinds["unknown"]):
             ctx.warn(text)
-        told = {**as_data(plan), "account": seen.identity["Account"], "arn": seen.identity["Arn"], "region": ctx.aws.region,
-                "zones": list(seen.zones or ()), "problems": kinds["problem"], "not_known": kinds["unknown"]}
+        told = {
+            **as_data(plan),
+            "account": seen.identity["Account"],
+            "arn": seen.identity["Arn"],
+            "region": ctx.aws.region,
+            "zones": list(seen.zones or ()),
+            "problems": kinds["problem"],
+            "not_known": kinds["unknown"],
+        }
         if kinds["problem"]:
             many = len(kinds["problem"])
-            raise Failed("\n".join(kinds["problem"] if many == 1 else
-                                   [f"{many} things stand in the way:", *(f"- {text}" for text in kinds["problem"])]), **told)
+            raise Failed(
+                "\n".join(
+                    kinds["problem"]
+                    if many == 1
+                    else [
+                        f"{many} things stand in the way:",
+                        *(f"- {text}" for text in kinds["problem"]),
+                    ]
+                ),
+                **told,
+            )
         anew = seen.our_networks == 0 or any(seen.missing(group) for group in wish.machines)
         if any(thing.hourly for thing in plan):
             ctx.show(as_table(plan) if anew or ctx.check else in_one_line(plan))
@@ -118,13 +204,21 @@ class Preflight(Probe):
 
 def _stored(given: Any) -> Stored:
     what = str(given["what"])
-    return Stored(str(given["name"]), str(given.get("role") or what), _STORED[what][0], _STORED[what][1])
+    return Stored(
+        str(given["name"]), str(given.get("role") or what), _STORED[what][0], _STORED[what][1]
+    )
 
 
 def _elsewhere(ctx: Any, plan: Sequence[Thing]) -> Iterable[Finding]:
     if ctx.aws.region not in price_list.REGIONS and any(thing.hourly for thing in plan):
-        yield warning(f"the prices are those of {' and '.join(price_list.REGIONS)}; in {ctx.aws.region} they differ")
+        yield warning(
+            f"the prices are those of {' and '.join(price_list.REGIONS)}; in {ctx.aws.region} they"
+            " differ"
+        )
 
 
-_STORED = {"efs": ("file system", price_list.EFS_GIB["regional"]), "images": ("repository", price_list.IMAGE_GIB),
-           "objects": ("bucket", price_list.BUCKET_GIB)}
+_STORED = {
+    "efs": ("file system", price_list.EFS_GIB["regional"]),
+    "images": ("repository", price_list.IMAGE_GIB),
+    "objects": ("bucket", price_list.BUCKET_GIB),
+}

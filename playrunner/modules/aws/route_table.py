@@ -10,8 +10,15 @@ from playrunner.hostside.state import Change, State
 from playrunner.modules.aws._ec2 import Ec2Module, one, refuse_to_change
 
 # What a route can lead to, as EC2 spells it, by how its id begins.
-_TARGETS = {"igw-": "GatewayId", "vgw-": "GatewayId", "nat-": "NatGatewayId", "tgw-": "TransitGatewayId",
-            "pcx-": "VpcPeeringConnectionId", "eni-": "NetworkInterfaceId", "eigw-": "EgressOnlyInternetGatewayId"}
+_TARGETS = {
+    "igw-": "GatewayId",
+    "vgw-": "GatewayId",
+    "nat-": "NatGatewayId",
+    "tgw-": "TransitGatewayId",
+    "pcx-": "VpcPeeringConnectionId",
+    "eni-": "NetworkInterfaceId",
+    "eigw-": "EgressOnlyInternetGatewayId",
+}
 
 
 class RouteTable(Ec2Module):
@@ -20,34 +27,52 @@ class RouteTable(Ec2Module):
     id_field, kind = "RouteTableId", "route-table"
 
     vpc_id: str  # the network
-    routes: dict[str, str] = {}  # exactly these, as {0.0.0.0/0: igw-... or nat-...}; the network itself needs no route
+    routes: dict[
+        str, str
+    ] = {}  # exactly these, as {0.0.0.0/0: igw-... or nat-...}; the network itself needs no route
     subnet_ids: list[str] = []  # exactly these subnets follow it
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> str | None:
         for cidr, target in (arguments.get("routes") or {}).items():
             if _field(str(target)) is None:
-                return f'the route {cidr} leads to "{target}"; it takes an id that begins with {", ".join(_TARGETS)}'
+                return (
+                    f'the route {cidr} leads to "{target}"; it takes an id that begins with'
+                    f" {', '.join(_TARGETS)}"
+                )
         return None
 
     def observe(self, ctx: Any) -> State | None:
-        found = one(ctx.aws.read("ec2", "describe_route_tables", **mine(ctx.owner))["RouteTables"], self.name)
+        found = one(
+            ctx.aws.read("ec2", "describe_route_tables", **mine(ctx.owner))["RouteTables"],
+            self.name,
+        )
         if found is None:
             return None
-        return {**found, "routes": dict(filter(None, map(_route, found.get("Routes") or ()))),
-                "subnets": sorted(_associations(found))}
+        return {
+            **found,
+            "routes": dict(filter(None, map(_route, found.get("Routes") or ()))),
+            "subnets": sorted(_associations(found)),
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State:
         # Not narrowed to what is declared: a route too many leads traffic astray.
         gone = dict.fromkeys((found or {}).get("routes") or {}) if found else {}
-        return self.declared(VpcId=self.vpc_id, routes={**gone, **self.routes}, subnets=sorted(set(self.subnet_ids)))
+        return self.declared(
+            VpcId=self.vpc_id, routes={**gone, **self.routes}, subnets=sorted(set(self.subnet_ids))
+        )
 
     def apply(self, ctx: Any, change: Change) -> None:
         seen = change.observed or {}
         refuse_to_change(change, "VpcId")
         if change.creates and change.after is not None:
-            seen = ctx.aws.call("ec2", "create_route_table", token="ClientToken", VpcId=change.after["VpcId"],
-                                TagSpecifications=self.marked(ctx))["RouteTable"]
+            seen = ctx.aws.call(
+                "ec2",
+                "create_route_table",
+                token="ClientToken",
+                VpcId=change.after["VpcId"],
+                TagSpecifications=self.marked(ctx),
+            )["RouteTable"]
         table, wanted = seen["RouteTableId"], change.after or {"routes": {}, "subnets": []}
         followed = _associations(seen)
         for subnet in sorted(set(followed) - set(wanted["subnets"])):
@@ -60,7 +85,9 @@ class RouteTable(Ec2Module):
             ctx.aws.call("ec2", "associate_route_table", RouteTableId=table, SubnetId=subnet)
         self.mend_tags(ctx, change)
 
-    def _lead(self, ctx: Any, table: str, present: Mapping[str, str], wanted: Mapping[str, str | None]) -> None:
+    def _lead(
+        self, ctx: Any, table: str, present: Mapping[str, str], wanted: Mapping[str, str | None]
+    ) -> None:
         for cidr, target in wanted.items():
             where = {"RouteTableId": table, _destination(cidr): cidr}
             if target is None:
@@ -70,15 +97,21 @@ class RouteTable(Ec2Module):
                 ctx.aws.call("ec2", operation, **where, **{str(_field(target)): target})
 
     def moving(self, state: State) -> str | None:
-        doing = [item["AssociationState"].get("State") for item in state.get("Associations") or ()
-                 if item.get("AssociationState")]
+        doing = [
+            item["AssociationState"].get("State")
+            for item in state.get("Associations") or ()
+            if item.get("AssociationState")
+        ]
         return next((state for state in doing if state in ("associating", "disassociating")), None)
 
 
 def _route(route: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Destination and target; None for what is not ours to say: the network itself, endpoints, what a gateway announces."""
+    """Destination and target; None for what is not ours to say: the network itself, endpoints, what
+    a gateway announces."""
     destination = route.get("DestinationCidrBlock") or route.get("DestinationIpv6CidrBlock")
-    target = next((str(route[field]) for field in dict.fromkeys(_TARGETS.values()) if route.get(field)), "")
+    target = next(
+        (str(route[field]) for field in dict.fromkeys(_TARGETS.values()) if route.get(field)), ""
+    )
     if not destination or target == "local" or route.get("Origin") == "EnableVgwRoutePropagation":
         return None
     return str(destination), target
@@ -86,8 +119,12 @@ def _route(route: Mapping[str, Any]) -> tuple[str, str] | None:
 
 def _associations(table: Mapping[str, Any]) -> dict[str, str]:
     """The subnets that follow a table by their own choice, each with the id of the association."""
-    return {item["SubnetId"]: item["RouteTableAssociationId"] for item in table.get("Associations") or ()
-            if item.get("SubnetId") and (item.get("AssociationState") or {}).get("State") != "disassociated"}
+    return {
+        item["SubnetId"]: item["RouteTableAssociationId"]
+        for item in table.get("Associations") or ()
+        if item.get("SubnetId")
+        and (item.get("AssociationState") or {}).get("State") != "disassociated"
+    }
 
 
 def _field(target: str) -> str | None:

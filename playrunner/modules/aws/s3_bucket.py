@@ -12,30 +12,48 @@ from playrunner.modules.aws._base import AwsModule
 from playrunner.modules.aws._storage import given
 from playrunner.modules.aws._storage_bucket import empty, holds_something
 
-_PRIVATE = {"BlockPublicAcls": True, "IgnorePublicAcls": True, "BlockPublicPolicy": True, "RestrictPublicBuckets": True}
+_PRIVATE = {
+    "BlockPublicAcls": True,
+    "IgnorePublicAcls": True,
+    "BlockPublicPolicy": True,
+    "RestrictPublicBuckets": True,
+}
 
 
 class S3Bucket(AwsModule):
-    """A bucket in the run's region. Its name is one for all of AWS, so it may be taken by somebody else."""
+    """A bucket in the run's region. Its name is one for all of AWS, so it may be taken by somebody
+    else."""
 
     name: str  # lower case letters, digits, dots and dashes
     block_public_access: bool = True  # no policy and no object can make it public
     kms_key: str | None = None  # the key to encrypt with; S3's own keys (AES256) when not given
     versioning: bool | None = None  # keep earlier versions of objects; not spoken of when not given
-    empty_on_delete: bool = False  # when it is deleted, all that is in it goes with it; otherwise only an empty one is deleted
+    # When it is deleted, all that is in it goes with it; otherwise only an empty one is deleted
+    empty_on_delete: bool = False
 
     def observe(self, ctx: Any) -> State | None:
-        said = ctx.aws.read("s3", "get_bucket_tagging", ("NoSuchBucket", "NoSuchTagSet", "AccessDenied"), Bucket=self.name)
+        said = ctx.aws.read(
+            "s3",
+            "get_bucket_tagging",
+            ("NoSuchBucket", "NoSuchTagSet", "AccessDenied"),
+            Bucket=self.name,
+        )
         if said is None and not self._exists(ctx):
             return None
         arn = f"arn:{ctx.aws.partition}:s3:::{self.name}"
         state: State = {"Name": self.name, "Arn": arn, "Tags": (said or {}).get("TagSet", [])}
         if not self.ours(ctx, state):
             return state
-        gone = ("NoSuchPublicAccessBlockConfiguration", "ServerSideEncryptionConfigurationNotFoundError", "NoSuchBucket")
+        gone = (
+            "NoSuchPublicAccessBlockConfiguration",
+            "ServerSideEncryptionConfigurationNotFoundError",
+            "NoSuchBucket",
+        )
         public = ctx.aws.read("s3", "get_public_access_block", gone, Bucket=self.name)
         secret = ctx.aws.read("s3", "get_bucket_encryption", gone, Bucket=self.name)
-        state["PublicAccessBlock"] = public["PublicAccessBlockConfiguration"] if public else dict.fromkeys(_PRIVATE, False)
+        state["PublicAccessBlock"] = (
+            public["PublicAccessBlockConfiguration"] if public else dict.fromkeys(_PRIVATE, False)
+        )
         state["Encryption"] = _default_encryption(secret)
         if self.versioning is not None:
             said = ctx.aws.read("s3", "get_bucket_versioning", gone, Bucket=self.name)
@@ -47,7 +65,9 @@ class S3Bucket(AwsModule):
         return given(
             PublicAccessBlock=dict.fromkeys(_PRIVATE, self.block_public_access),
             Encryption=given(SSEAlgorithm=algorithm, KMSMasterKeyID=self.kms_key),
-            Versioning=None if self.versioning is None else "Enabled" if self.versioning else "Suspended",
+            Versioning=(
+                None if self.versioning is None else "Enabled" if self.versioning else "Suspended"
+            ),
         )
 
     def apply(self, ctx: Any, change: Change) -> None:
@@ -56,32 +76,62 @@ class S3Bucket(AwsModule):
             return
         wanted = change.after or {}
         if change.creates:
-            ctx.aws.call("s3", "create_bucket", Bucket=self.name, CreateBucketConfiguration=self._at_creation(ctx))
+            ctx.aws.call(
+                "s3",
+                "create_bucket",
+                Bucket=self.name,
+                CreateBucketConfiguration=self._at_creation(ctx),
+            )
         if change.touches("PublicAccessBlock"):
-            ctx.aws.call("s3", "put_public_access_block", Bucket=self.name,
-                         PublicAccessBlockConfiguration=wanted["PublicAccessBlock"])
+            ctx.aws.call(
+                "s3",
+                "put_public_access_block",
+                Bucket=self.name,
+                PublicAccessBlockConfiguration=wanted["PublicAccessBlock"],
+            )
         if change.touches("Encryption"):
-            rule = {"ApplyServerSideEncryptionByDefault": wanted["Encryption"], "BucketKeyEnabled": bool(self.kms_key)}
-            ctx.aws.call("s3", "put_bucket_encryption", Bucket=self.name,
-                         ServerSideEncryptionConfiguration={"Rules": [rule]})
-        if "Versioning" in wanted and change.touches("Versioning") and not (change.creates and not self.versioning):
-            ctx.aws.call("s3", "put_bucket_versioning", Bucket=self.name,
-                         VersioningConfiguration={"Status": wanted["Versioning"]})
+            rule = {
+                "ApplyServerSideEncryptionByDefault": wanted["Encryption"],
+                "BucketKeyEnabled": bool(self.kms_key),
+            }
+            ctx.aws.call(
+                "s3",
+                "put_bucket_encryption",
+                Bucket=self.name,
+                ServerSideEncryptionConfiguration={"Rules": [rule]},
+            )
+        if (
+            "Versioning" in wanted
+            and change.touches("Versioning")
+            and not (change.creates and not self.versioning)
+        ):
+            ctx.aws.call(
+                "s3",
+                "put_bucket_versioning",
+                Bucket=self.name,
+                VersioningConfiguration={"Status": wanted["Versioning"]},
+            )
 
     def label(self, state: State) -> str:
         return f"s3://{self.name}"
 
     def _exists(self, ctx: Any) -> bool:
         try:
-            return ctx.aws.read("s3", "head_bucket", ("404", "NoSuchBucket"), Bucket=self.name) is not None
+            return (
+                ctx.aws.read("s3", "head_bucket", ("404", "NoSuchBucket"), Bucket=self.name)
+                is not None
+            )
         except Refused as refusal:
             if refusal.code not in ("403", "AccessDenied"):
                 raise
-            raise Failed(f"s3://{self.name} belongs to another account, or this one may not look at it;"
-                         " bucket names are taken for all of AWS, so ours may need another") from None
+            raise Failed(
+                f"s3://{self.name} belongs to another account, or this one may not look at it;"
+                " bucket names are taken for all of AWS, so ours may need another"
+            ) from None
 
     def _at_creation(self, ctx: Any) -> State:
-        """Our mark is on it from its first moment; us-east-1 is the one region that must not be named."""
+        """Our mark is on it from its first moment; us-east-1 is the one region that must not be
+        named."""
         region = {} if ctx.aws.region == "us-east-1" else {"LocationConstraint": ctx.aws.region}
         return {**region, "Tags": spelled(ctx.owner.tags(self.name))}
 
@@ -89,7 +139,10 @@ class S3Bucket(AwsModule):
         if self.empty_on_delete:
             empty(ctx, self.name)
         elif holds_something(ctx, self.name):
-            raise HoldsData(f"s3://{self.name} is not empty; empty it, or set empty_on_delete: true to delete what is in it")
+            raise HoldsData(
+                f"s3://{self.name} is not empty; empty it, or set empty_on_delete: true to delete"
+                " what is in it"
+            )
         ctx.aws.call("s3", "delete_bucket", Bucket=self.name)
 
 

@@ -25,7 +25,11 @@ class Subnet(Ec2Module):
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> str | None:
         try:
-            part(arguments.get("cidr") or "0.0.0.0/0", arguments.get("prefix"), arguments.get("block") or 0)
+            part(
+                arguments.get("cidr") or "0.0.0.0/0",
+                arguments.get("prefix"),
+                arguments.get("block") or 0,
+            )
         except ValueError as error:
             return str(error)
         return None
@@ -34,8 +38,12 @@ class Subnet(Ec2Module):
         return one(ctx.aws.read("ec2", "describe_subnets", **mine(ctx.owner))["Subnets"], self.name)
 
     def desired(self, ctx: Any, found: State | None) -> State:
-        return self.declared(VpcId=self.vpc_id, AvailabilityZone=self.zone,
-                             CidrBlock=part(self.cidr, self.prefix, self.block), MapPublicIpOnLaunch=self.public)
+        return self.declared(
+            VpcId=self.vpc_id,
+            AvailabilityZone=self.zone,
+            CidrBlock=part(self.cidr, self.prefix, self.block),
+            MapPublicIpOnLaunch=self.public,
+        )
 
     def apply(self, ctx: Any, change: Change) -> None:
         seen = change.observed or {}
@@ -44,11 +52,19 @@ class Subnet(Ec2Module):
             return
         refuse_to_change(change, "VpcId", "AvailabilityZone", "CidrBlock")
         if change.creates:
-            fixed = {name: change.after[name] for name in ("VpcId", "AvailabilityZone", "CidrBlock")}
-            seen = ctx.aws.call("ec2", "create_subnet", **fixed, TagSpecifications=self.marked(ctx))["Subnet"]
+            fixed = {
+                name: change.after[name] for name in ("VpcId", "AvailabilityZone", "CidrBlock")
+            }
+            seen = ctx.aws.call(
+                "ec2", "create_subnet", **fixed, TagSpecifications=self.marked(ctx)
+            )["Subnet"]
         if change.after["MapPublicIpOnLaunch"] != seen["MapPublicIpOnLaunch"]:
-            ctx.aws.call("ec2", "modify_subnet_attribute", SubnetId=seen["SubnetId"],
-                         MapPublicIpOnLaunch={"Value": change.after["MapPublicIpOnLaunch"]})
+            ctx.aws.call(
+                "ec2",
+                "modify_subnet_attribute",
+                SubnetId=seen["SubnetId"],
+                MapPublicIpOnLaunch={"Value": change.after["MapPublicIpOnLaunch"]},
+            )
         self.mend_tags(ctx, change)
 
     def moving(self, state: State) -> str | None:
@@ -64,6 +80,9 @@ def part(cidr: str, prefix: int | None, block: int) -> str:
         raise ValueError(f"{cidr} has no parts of the size /{prefix}")
     count = 2 ** (prefix - whole.prefixlen)
     if not 0 <= block < count:
-        raise ValueError(f"{cidr} has {count} parts of the size /{prefix}; there is no part {block} (the first is 0)")
+        raise ValueError(
+            f"{cidr} has {count} parts of the size /{prefix}; there is no part {block} (the first"
+            " is 0)"
+        )
     first = int(whole.network_address) + block * 2 ** (whole.max_prefixlen - prefix)
     return f"{type(whole.network_address)(first)}/{prefix}"

@@ -21,9 +21,16 @@ class Vpc(Ec2Module):
         found = one(ctx.aws.read("ec2", "describe_vpcs", **mine(ctx.owner))["Vpcs"], self.name)
         if found is None:
             return None
-        told = ctx.aws.read("ec2", "describe_vpc_attribute", missing=("InvalidVpcID.NotFound",),
-                            VpcId=found["VpcId"], Attribute="enableDnsHostnames")
-        return {**found, "EnableDnsHostnames": told["EnableDnsHostnames"]["Value"]} if told else None
+        told = ctx.aws.read(
+            "ec2",
+            "describe_vpc_attribute",
+            missing=("InvalidVpcID.NotFound",),
+            VpcId=found["VpcId"],
+            Attribute="enableDnsHostnames",
+        )
+        return (
+            {**found, "EnableDnsHostnames": told["EnableDnsHostnames"]["Value"]} if told else None
+        )
 
     def desired(self, ctx: Any, found: State | None) -> State:
         return self.declared(CidrBlock=self.cidr, EnableDnsHostnames=self.dns_hostnames)
@@ -35,11 +42,19 @@ class Vpc(Ec2Module):
             return
         refuse_to_change(change, "CidrBlock")
         if change.creates:
-            seen = ctx.aws.call("ec2", "create_vpc", CidrBlock=change.after["CidrBlock"],
-                                TagSpecifications=self.marked(ctx))["Vpc"]
+            seen = ctx.aws.call(
+                "ec2",
+                "create_vpc",
+                CidrBlock=change.after["CidrBlock"],
+                TagSpecifications=self.marked(ctx),
+            )["Vpc"]
         if change.after["EnableDnsHostnames"] != seen.get("EnableDnsHostnames", False):
-            ctx.aws.call("ec2", "modify_vpc_attribute", VpcId=seen["VpcId"],
-                         EnableDnsHostnames={"Value": change.after["EnableDnsHostnames"]})
+            ctx.aws.call(
+                "ec2",
+                "modify_vpc_attribute",
+                VpcId=seen["VpcId"],
+                EnableDnsHostnames={"Value": change.after["EnableDnsHostnames"]},
+            )
         self.mend_tags(ctx, change)
 
     def moving(self, state: State) -> str | None:

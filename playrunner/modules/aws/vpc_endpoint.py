@@ -1,4 +1,5 @@
-"""aws.vpc_endpoint: a short way from a network to S3 or DynamoDB, which costs nothing and passes by the NAT gateway."""
+"""aws.vpc_endpoint: a short way from a network to S3 or DynamoDB, which costs nothing and passes by
+the NAT gateway."""
 
 from __future__ import annotations
 
@@ -20,12 +21,18 @@ class VpcEndpoint(Ec2Module):
 
     def observe(self, ctx: Any) -> State | None:
         every = ctx.aws.read("ec2", "describe_vpc_endpoints", **mine(ctx.owner))["VpcEndpoints"]
-        found = one([item for item in every if item["State"].lower() not in ("deleted", "rejected")], self.name)
+        found = one(
+            [item for item in every if item["State"].lower() not in ("deleted", "rejected")],
+            self.name,
+        )
         return found and {**found, "RouteTableIds": sorted(found.get("RouteTableIds") or ())}
 
     def desired(self, ctx: Any, found: State | None) -> State:
-        return self.declared(VpcId=self.vpc_id, ServiceName=f"com.amazonaws.{ctx.aws.region}.{self.service}",
-                             RouteTableIds=sorted(set(self.route_table_ids)))
+        return self.declared(
+            VpcId=self.vpc_id,
+            ServiceName=f"com.amazonaws.{ctx.aws.region}.{self.service}",
+            RouteTableIds=sorted(set(self.route_table_ids)),
+        )
 
     def apply(self, ctx: Any, change: Change) -> None:
         seen = change.observed or {}
@@ -35,13 +42,28 @@ class VpcEndpoint(Ec2Module):
         refuse_to_change(change, "VpcId", "ServiceName")
         tables = change.after["RouteTableIds"]
         if change.creates:
-            ctx.aws.call("ec2", "create_vpc_endpoint", token="ClientToken", VpcEndpointType="Gateway",
-                         VpcId=change.after["VpcId"], ServiceName=change.after["ServiceName"], RouteTableIds=tables,
-                         TagSpecifications=self.marked(ctx))
+            ctx.aws.call(
+                "ec2",
+                "create_vpc_endpoint",
+                token="ClientToken",
+                VpcEndpointType="Gateway",
+                VpcId=change.after["VpcId"],
+                ServiceName=change.after["ServiceName"],
+                RouteTableIds=tables,
+                TagSpecifications=self.marked(ctx),
+            )
         elif change.touches("RouteTableIds"):
-            more, fewer = sorted(set(tables) - set(seen["RouteTableIds"])), sorted(set(seen["RouteTableIds"]) - set(tables))
-            ctx.aws.call("ec2", "modify_vpc_endpoint", VpcEndpointId=seen["VpcEndpointId"],
-                         **({"AddRouteTableIds": more} if more else {}), **({"RemoveRouteTableIds": fewer} if fewer else {}))
+            more, fewer = (
+                sorted(set(tables) - set(seen["RouteTableIds"])),
+                sorted(set(seen["RouteTableIds"]) - set(tables)),
+            )
+            ctx.aws.call(
+                "ec2",
+                "modify_vpc_endpoint",
+                VpcEndpointId=seen["VpcEndpointId"],
+                **({"AddRouteTableIds": more} if more else {}),
+                **({"RemoveRouteTableIds": fewer} if fewer else {}),
+            )
         self.mend_tags(ctx, change)
 
     def moving(self, state: State) -> str | None:
@@ -50,4 +72,7 @@ class VpcEndpoint(Ec2Module):
     def broken(self, state: State) -> str | None:
         if state["State"].lower() != "failed":
             return None
-        return str((state.get("LastError") or {}).get("Message") or "the endpoint failed; the service gives no reason")
+        return str(
+            (state.get("LastError") or {}).get("Message")
+            or "the endpoint failed; the service gives no reason"
+        )

@@ -21,7 +21,8 @@ class GcpModule(CloudModule):
 
 
 def with_marks(ctx: Any, change: Change, key: str) -> dict[str, str]:
-    """What the labels shall be: those declared, on a thing that is there beside those it has; our mark on a new one."""
+    """What the labels shall be: those declared, on a thing that is there beside those it has; our
+    mark on a new one."""
     wanted = (change.after or {}).get(key) or {}
     if change.observed is None:
         return marks.labels(ctx.owner, wanted)

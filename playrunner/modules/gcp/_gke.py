@@ -1,4 +1,5 @@
-"""What the GKE modules share: how GKE says that something is under way or went wrong, and where a cluster is."""
+"""What the GKE modules share: how GKE says that something is under way or went wrong, and where a
+cluster is."""
 
 from __future__ import annotations
 
@@ -28,9 +29,9 @@ class GkeModule(GcpModule):
         return said(state) if state.get("status") in FAILED else None
 
     def again(self, ctx: Any, state: State) -> bool:
-        """What failed in an earlier run is made anew; what failed in this one would only fail again."""
+        """What failed in an earlier run is made anew; what failed in this one would only fail
+        again."""
         return never_was(state) and not self._asked_for_here
-
 
     def ask(self, ctx: Any, method: str, path: str, body: Any = None) -> None:
         """A change, once GKE has nothing else to do with the cluster: it does one thing at a time."""
@@ -52,8 +53,13 @@ def never_was(state: State | None) -> bool:
 
 
 def said(state: State) -> str:
-    reasons = [str(state.get("statusMessage") or ""), *(str(one.get("message") or "") for one in state.get("conditions") or ())]
-    return ": ".join(filter(None, [str(state["status"]), "; ".join(dict.fromkeys(filter(None, reasons)))]))
+    reasons = [
+        str(state.get("statusMessage") or ""),
+        *(str(one.get("message") or "") for one in state.get("conditions") or ()),
+    ]
+    return ": ".join(
+        filter(None, [str(state["status"]), "; ".join(dict.fromkeys(filter(None, reasons)))])
+    )
 
 
 def cluster_path(ctx: Any, location: str, name: str) -> str:

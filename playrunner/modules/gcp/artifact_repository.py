@@ -21,7 +21,9 @@ class ArtifactRepository(GcpModule):
     description: str = ""  # in words
     immutable_tags: bool = False  # a tag that was pushed can not be pushed again
     labels: dict[str, str] = {}  # more labels, beside the owner's
-    empty_on_delete: bool = False  # when it is deleted, its images go with it; otherwise only an empty one is deleted
+    empty_on_delete: bool = (
+        False  # when it is deleted, its images go with it; otherwise only an empty one is deleted
+    )
 
     def observe(self, ctx: Any) -> State | None:
         found = ctx.gcp.read("artifactregistry", self._path(ctx))
@@ -30,21 +32,37 @@ class ArtifactRepository(GcpModule):
         place = str(found["name"]).split("/")
         uri = found.get("registryUri") or f"{place[3]}-docker.pkg.dev/{place[1]}/{place[5]}"
         docker = found.get("dockerConfig") or {}
-        return {**found, "labels": found.get("labels") or {}, "description": found.get("description") or "", "uri": uri,
-                "immutableTags": bool(docker.get("immutableTags"))}
+        return {
+            **found,
+            "labels": found.get("labels") or {},
+            "description": found.get("description") or "",
+            "uri": uri,
+            "immutableTags": bool(docker.get("immutableTags")),
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State:
         if found is not None and found["format"] != self.format:
-            raise Failed(f"repository {self.name} holds {found['format']} and cannot hold {self.format}; give the new one another"
-                         " name, or delete this one first")
-        return {"format": self.format, "description": self.description, "labels": dict(self.labels),
-                **({"immutableTags": self.immutable_tags} if self.format == "DOCKER" else {})}
+            raise Failed(
+                f"repository {self.name} holds {found['format']} and cannot hold {self.format};"
+                " give the new one another name, or delete this one first"
+            )
+        return {
+            "format": self.format,
+            "description": self.description,
+            "labels": dict(self.labels),
+            **({"immutableTags": self.immutable_tags} if self.format == "DOCKER" else {}),
+        }
 
     def apply(self, ctx: Any, change: Change) -> None:
         path = self._path(ctx)
         if change.removes:
-            if not self.empty_on_delete and ctx.gcp.listing("artifactregistry", f"{path}/dockerImages", "dockerImages"):
-                raise HoldsData(f"the repository {self.name} holds images; set empty_on_delete: true to delete them with it")
+            if not self.empty_on_delete and ctx.gcp.listing(
+                "artifactregistry", f"{path}/dockerImages", "dockerImages"
+            ):
+                raise HoldsData(
+                    f"the repository {self.name} holds images; set empty_on_delete: true to delete"
+                    " them with it"
+                )
             begun = ctx.gcp.call("DELETE", "artifactregistry", path)
             ctx.gcp.finished("artifactregistry", begun)
             return
@@ -52,8 +70,13 @@ class ArtifactRepository(GcpModule):
         if self.format == "DOCKER":
             body["dockerConfig"] = {"immutableTags": self.immutable_tags}
         if change.creates:
-            begun = ctx.gcp.call("POST", "artifactregistry", path.rpartition("/")[0], {"format": self.format, **body},
-                                 repositoryId=self.name)
+            begun = ctx.gcp.call(
+                "POST",
+                "artifactregistry",
+                path.rpartition("/")[0],
+                {"format": self.format, **body},
+                repositoryId=self.name,
+            )
             ctx.gcp.finished("artifactregistry", begun)
         else:
             ctx.gcp.call("PATCH", "artifactregistry", path, body, updateMask=",".join(body))

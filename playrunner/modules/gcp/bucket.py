@@ -16,11 +16,14 @@ class Bucket(GcpModule):
 
     name: str  # small letters, digits, dots, dashes and underscores
     location: str = ""  # a region, or US, EU, ASIA; by default the inventory's region; fixed
-    storage_class: str = "STANDARD"  # of objects that do not say: STANDARD, NEARLINE, COLDLINE, ARCHIVE
+    storage_class: str = (
+        "STANDARD"  # of objects that do not say: STANDARD, NEARLINE, COLDLINE, ARCHIVE
+    )
     private: bool = True  # access by the bucket's own rights alone, and never for the public
     versioning: bool | None = None  # keep earlier versions of objects; not spoken of when not given
     labels: dict[str, str] = {}  # more labels, beside the owner's
-    empty_on_delete: bool = False  # when it is deleted, all that is in it goes with it; otherwise only an empty one is deleted
+    # When it is deleted, all that is in it goes with it; otherwise only an empty one is deleted
+    empty_on_delete: bool = False
 
     def observe(self, ctx: Any) -> State | None:
         try:
@@ -28,17 +31,25 @@ class Bucket(GcpModule):
         except Refused as refusal:
             if refusal.code != "PERMISSION_DENIED":
                 raise
-            raise Failed(f"gs://{self.name} belongs to another project, or these credentials may not look at it; bucket names are"
-                         " taken for all of Google Cloud, so ours may need another") from None
+            raise Failed(
+                f"gs://{self.name} belongs to another project, or these credentials may not look at"
+                " it; bucket names are taken for all of Google Cloud, so ours may need another"
+            ) from None
         return _observed(found) if found else None
 
     def desired(self, ctx: Any, found: State | None) -> State:
         place = (self.location or ctx.gcp.region).upper()
         if found is not None and found["location"] != place:
-            raise Failed(f"gs://{self.name} is in {found['location']} and cannot move to {place}; give the new one another name,"
-                         " or delete this one first")
-        wanted: State = {"location": place, "storageClass": self.storage_class, "labels": dict(self.labels),
-                         "private": self.private}
+            raise Failed(
+                f"gs://{self.name} is in {found['location']} and cannot move to {place}; give the"
+                " new one another name, or delete this one first"
+            )
+        wanted: State = {
+            "location": place,
+            "storageClass": self.storage_class,
+            "labels": dict(self.labels),
+            "private": self.private,
+        }
         return wanted if self.versioning is None else {**wanted, "versioned": self.versioning}
 
     def apply(self, ctx: Any, change: Change) -> None:
@@ -46,9 +57,14 @@ class Bucket(GcpModule):
             self._remove(ctx)
             return
         wanted = change.after or {}
-        body: State = {"storageClass": wanted["storageClass"], "labels": with_marks(ctx, change, "labels"),
-                       "iamConfiguration": {"uniformBucketLevelAccess": {"enabled": wanted["private"]},
-                                            "publicAccessPrevention": "enforced" if wanted["private"] else "inherited"}}
+        body: State = {
+            "storageClass": wanted["storageClass"],
+            "labels": with_marks(ctx, change, "labels"),
+            "iamConfiguration": {
+                "uniformBucketLevelAccess": {"enabled": wanted["private"]},
+                "publicAccessPrevention": "enforced" if wanted["private"] else "inherited",
+            },
+        }
         if "versioned" in wanted:
             body["versioning"] = {"enabled": wanted["versioned"]}
         if change.creates:
@@ -63,10 +79,18 @@ class Bucket(GcpModule):
     def _remove(self, ctx: Any) -> None:
         inside = ctx.gcp.listing("storage", f"b/{self.name}/o", "items", versions="true")
         if inside and not self.empty_on_delete:
-            raise HoldsData(f"gs://{self.name} is not empty; empty it, or set empty_on_delete: true to delete what is in it")
+            raise HoldsData(
+                f"gs://{self.name} is not empty; empty it, or set empty_on_delete: true to delete"
+                " what is in it"
+            )
         for one in inside:
             try:
-                ctx.gcp.call("DELETE", "storage", f"b/{self.name}/o/{quote(one['name'], safe='')}", generation=one["generation"])
+                ctx.gcp.call(
+                    "DELETE",
+                    "storage",
+                    f"b/{self.name}/o/{quote(one['name'], safe='')}",
+                    generation=one["generation"],
+                )
             except Refused as refusal:
                 if not refusal.not_found:
                     raise
@@ -76,5 +100,9 @@ class Bucket(GcpModule):
 def _observed(found: State) -> State:
     access = found.get("iamConfiguration") or {}
     uniform = bool((access.get("uniformBucketLevelAccess") or {}).get("enabled"))
-    return {**found, "private": uniform and access.get("publicAccessPrevention") == "enforced",
-            "labels": found.get("labels") or {}, "versioned": bool((found.get("versioning") or {}).get("enabled"))}
+    return {
+        **found,
+        "private": uniform and access.get("publicAccessPrevention") == "enforced",
+        "labels": found.get("labels") or {},
+        "versioned": bool((found.get("versioning") or {}).get("enabled")),
+    }

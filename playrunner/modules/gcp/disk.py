@@ -10,7 +10,8 @@ from playrunner.modules.gcp._base import GcpModule, short, with_marks
 
 
 class Disk(GcpModule):
-    """A disk. It can grow; its kind is fixed. One that is in use is waited for before it is deleted."""
+    """A disk. It can grow; its kind is fixed. One that is in use is waited for before it is
+    deleted."""
 
     identity: ClassVar[tuple[str, ...]] = ("name", "zone")
     settle_seconds: ClassVar[float] = 900  # a machine that goes takes some minutes to let it go
@@ -23,16 +24,28 @@ class Disk(GcpModule):
 
     def observe(self, ctx: Any) -> State | None:
         found = ctx.gcp.read("compute", self._path(ctx))
-        return {**found, "sizeGb": int(found["sizeGb"]), "type": short(found["type"]), "labels": found.get("labels") or {}} \
-            if found else None
+        return (
+            {
+                **found,
+                "sizeGb": int(found["sizeGb"]),
+                "type": short(found["type"]),
+                "labels": found.get("labels") or {},
+            }
+            if found
+            else None
+        )
 
     def desired(self, ctx: Any, found: State | None) -> State:
         if found is not None and found["type"] != self.type:
-            raise Failed(f"disk {self.name} is a {found['type']} and cannot become a {self.type}; give the new one another name,"
-                         " or delete this one first")
+            raise Failed(
+                f"disk {self.name} is a {found['type']} and cannot become a {self.type}; give the"
+                " new one another name, or delete this one first"
+            )
         if found is not None and found["sizeGb"] > self.size_gib:
-            raise Failed(f"disk {self.name} has {found['sizeGb']} GiB and cannot shrink to {self.size_gib}; declare"
-                         f" {found['sizeGb']}, or give a smaller one another name")
+            raise Failed(
+                f"disk {self.name} has {found['sizeGb']} GiB and cannot shrink to {self.size_gib};"
+                f" declare {found['sizeGb']}, or give a smaller one another name"
+            )
         return {"sizeGb": self.size_gib, "type": self.type, "labels": dict(self.labels)}
 
     def apply(self, ctx: Any, change: Change) -> None:
@@ -41,20 +54,38 @@ class Disk(GcpModule):
             begun = ctx.gcp.call("DELETE", "compute", path, token=True)
         elif change.creates:
             kind = f"projects/{ctx.gcp.project}/zones/{self.zone or ctx.gcp.zone}/diskTypes/{self.type}"
-            body = {"name": self.name, "sizeGb": str(self.size_gib), "type": kind, "labels": with_marks(ctx, change, "labels")}
+            body = {
+                "name": self.name,
+                "sizeGb": str(self.size_gib),
+                "type": kind,
+                "labels": with_marks(ctx, change, "labels"),
+            }
             begun = ctx.gcp.call("POST", "compute", path.rpartition("/")[0], body, token=True)
         elif change.touches("sizeGb"):
-            begun = ctx.gcp.call("POST", "compute", f"{path}/resize", {"sizeGb": str(wanted["sizeGb"])}, token=True)
+            begun = ctx.gcp.call(
+                "POST", "compute", f"{path}/resize", {"sizeGb": str(wanted["sizeGb"])}, token=True
+            )
         else:
-            body = {"labels": with_marks(ctx, change, "labels"), "labelFingerprint": (change.observed or {})["labelFingerprint"]}
+            body = {
+                "labels": with_marks(ctx, change, "labels"),
+                "labelFingerprint": (change.observed or {})["labelFingerprint"],
+            }
             begun = ctx.gcp.call("POST", "compute", f"{path}/setLabels", body, token=True)
         ctx.gcp.finished("compute", begun)
 
     def moving(self, state: State) -> str | None:
-        return str(state["status"]).lower() if state["status"] in ("CREATING", "RESTORING", "DELETING") else None
+        return (
+            str(state["status"]).lower()
+            if state["status"] in ("CREATING", "RESTORING", "DELETING")
+            else None
+        )
 
     def broken(self, state: State) -> str | None:
-        return f"disk {self.name} has failed; delete it and make it anew" if state["status"] == "FAILED" else None
+        return (
+            f"disk {self.name} has failed; delete it and make it anew"
+            if state["status"] == "FAILED"
+            else None
+        )
 
     def label(self, state: State) -> str:
         return f"{self.name} in {short(state.get('zone'))}"

@@ -12,21 +12,29 @@ from playrunner.modules.gcp._pool import Pool
 
 
 class GkeCluster(_gke.GkeModule):
-    """A control plane in one zone, or in a region (three zones, and three times the nodes). Channel, version, workload identity
-    and labels are changed in place; its pools are gcp.gke_nodepool's, but for the first one, with which it is made."""
+    """A control plane in one zone, or in a region (three zones, and three times the nodes).
+    Channel, version, workload identity and labels are changed in place; its pools are
+    gcp.gke_nodepool's, but for the first one, with which it is made."""
 
     identity: ClassVar[tuple[str, ...]] = ("name", "location")
     takes_along: ClassVar[bool] = True
     settle_seconds: ClassVar[float] = 3600  # a cluster takes about 5 minutes, an upgrade about 20
 
     name: str  # small letters, digits and dashes, 40 at most
-    location: str = ""  # a zone, or a region for a control plane in three zones; by default the inventory's gcp_zone
-    release_channel: Literal["RAPID", "REGULAR", "STABLE", "EXTENDED", "NONE"] = "REGULAR"  # who decides when it is upgraded
-    version: str | None = None  # Kubernetes' version, as 1.33; by default the channel's, and then left alone
+    # A zone, or a region for a control plane in three zones; by default the inventory's gcp_zone
+    location: str = ""
+    release_channel: Literal["RAPID", "REGULAR", "STABLE", "EXTENDED", "NONE"] = (
+        "REGULAR"  # who decides when it is upgraded
+    )
+    version: str | None = (
+        None  # Kubernetes' version, as 1.33; by default the channel's, and then left alone
+    )
     workload_identity: bool = True  # whether pods may have service accounts of Google's
     network: str = ""  # the VPC's name; by default "default"
     subnetwork: str = ""  # the subnet's name
-    pool: dict[str, Any]  # the first pool: name, machine_type, nodes, disk_gib, ... as gcp.gke_nodepool has them
+    pool: dict[
+        str, Any
+    ]  # the first pool: name, machine_type, nodes, disk_gib, ... as gcp.gke_nodepool has them
     labels: dict[str, str] = {}  # more labels, beside the owner's
 
     def observe(self, ctx: Any) -> State | None:
@@ -34,17 +42,26 @@ class GkeCluster(_gke.GkeModule):
         return observed(found) if found else None
 
     def desired(self, ctx: Any, found: State | None) -> State:
-        wanted: State = {"resourceLabels": dict(self.labels), "channel": _channel(self.release_channel),
-                         "workloadPool": f"{ctx.gcp.project}.svc.id.goog" if self.workload_identity else ""}
+        wanted: State = {
+            "resourceLabels": dict(self.labels),
+            "channel": _channel(self.release_channel),
+            "workloadPool": f"{ctx.gcp.project}.svc.id.goog" if self.workload_identity else "",
+        }
         if self.version:
             wanted["currentMasterVersion"] = _version(self.version, found)
         for key, value in (("network", self.network), ("subnetwork", self.subnetwork)):
             if value:
                 wanted[key] = value
                 self._refuse_other(found, key, value)
-        if found is not None and self.version and _minor(self.version) < _minor(found["currentMasterVersion"]):
-            raise Failed(f"cluster {self.name} has Kubernetes {found['currentMasterVersion']}, and GKE never goes back to"
-                         f" {self.version}; declare that or a later one")
+        if (
+            found is not None
+            and self.version
+            and _minor(self.version) < _minor(found["currentMasterVersion"])
+        ):
+            raise Failed(
+                f"cluster {self.name} has Kubernetes {found['currentMasterVersion']}, and GKE never"
+                f" goes back to {self.version}; declare that or a later one"
+            )
         return wanted
 
     def apply(self, ctx: Any, change: Change) -> None:
@@ -63,8 +80,13 @@ class GkeCluster(_gke.GkeModule):
     def _new(self, ctx: Any, change: Change) -> State:
         wanted = change.after or {}
         labels = with_marks(ctx, change, "resourceLabels")
-        made: State = {"name": self.name, "resourceLabels": labels, "releaseChannel": {"channel": wanted["channel"]},
-                       "nodePools": [Pool.read(self.pool).document(labels)], "ipAllocationPolicy": {"useIpAliases": True}}
+        made: State = {
+            "name": self.name,
+            "resourceLabels": labels,
+            "releaseChannel": {"channel": wanted["channel"]},
+            "nodePools": [Pool.read(self.pool).document(labels)],
+            "ipAllocationPolicy": {"useIpAliases": True},
+        }
         if self.version:
             made["initialClusterVersion"] = self.version
         if wanted["workloadPool"]:
@@ -72,15 +94,21 @@ class GkeCluster(_gke.GkeModule):
         return {**made, **{key: wanted[key] for key in ("network", "subnetwork") if key in wanted}}
 
     def _mend(self, ctx: Any, change: Change, path: str) -> None:
-        """One update at a time, as GKE takes them; what still differs afterwards is the runner's to bring up again."""
+        """One update at a time, as GKE takes them; what still differs afterwards is the runner's to
+        bring up again."""
         wanted, found = change.after or {}, change.observed or {}
         if change.touches("resourceLabels"):
-            body = {"resourceLabels": with_marks(ctx, change, "resourceLabels"), "labelFingerprint": found["labelFingerprint"]}
+            body = {
+                "resourceLabels": with_marks(ctx, change, "resourceLabels"),
+                "labelFingerprint": found["labelFingerprint"],
+            }
             self.ask(ctx, "POST", f"{path}:setResourceLabels", body)
         elif change.touches("channel"):
             self._update(ctx, path, desiredReleaseChannel={"channel": wanted["channel"]})
         elif change.touches("workloadPool"):
-            self._update(ctx, path, desiredWorkloadIdentityConfig={"workloadPool": wanted["workloadPool"]})
+            self._update(
+                ctx, path, desiredWorkloadIdentityConfig={"workloadPool": wanted["workloadPool"]}
+            )
         elif "currentMasterVersion" in wanted and change.touches("currentMasterVersion"):
             self._update(ctx, path, desiredMasterVersion=wanted["currentMasterVersion"])
 
@@ -89,16 +117,23 @@ class GkeCluster(_gke.GkeModule):
 
     def _refuse_other(self, found: State | None, key: str, wanted: str) -> None:
         if found is not None and short(found.get(key)) != wanted:
-            raise Failed(f"cluster {self.name} is in the {key} {found.get(key)}, not {wanted}: this is fixed when it is made, so"
-                         " delete the cluster and create it anew, or declare what is there")
+            raise Failed(
+                f"cluster {self.name} is in the {key} {found.get(key)}, not {wanted}: this is fixed"
+                " when it is made, so delete the cluster and create it anew, or declare what is"
+                " there"
+            )
 
 
 def observed(cluster: State) -> State:
     """A cluster as GKE describes it, with what is declared in one word at the top."""
-    return {**cluster, "channel": _channel((cluster.get("releaseChannel") or {}).get("channel")),
-            "workloadPool": (cluster.get("workloadIdentityConfig") or {}).get("workloadPool", ""),
-            "network": short(f"/{cluster.get('network', '')}"), "subnetwork": short(f"/{cluster.get('subnetwork', '')}"),
-            "resourceLabels": dict(cluster.get("resourceLabels") or {})}
+    return {
+        **cluster,
+        "channel": _channel((cluster.get("releaseChannel") or {}).get("channel")),
+        "workloadPool": (cluster.get("workloadIdentityConfig") or {}).get("workloadPool", ""),
+        "network": short(f"/{cluster.get('network', '')}"),
+        "subnetwork": short(f"/{cluster.get('subnetwork', '')}"),
+        "resourceLabels": dict(cluster.get("resourceLabels") or {}),
+    }
 
 
 def _channel(said: Any) -> str:

@@ -1,4 +1,5 @@
-"""gcp.gke_nodepool: machines of one kind that GKE starts and joins to a cluster, as many as pods need or a fixed number."""
+"""gcp.gke_nodepool: machines of one kind that GKE starts and joins to a cluster, as many as pods
+need or a fixed number."""
 
 from __future__ import annotations
 
@@ -15,27 +16,36 @@ _FIXED = ("machineType", "diskSizeGb", "diskType", "spot", "imageType")
 
 
 class GkeNodepool(_gke.GkeModule):
-    """A node pool. Its size, scaling, labels and taints are changed in place; machines and accelerators are fixed."""
+    """A node pool. Its size, scaling, labels and taints are changed in place; machines and
+    accelerators are fixed."""
 
     identity: ClassVar[tuple[str, ...]] = ("cluster", "name", "location")
-    settle_seconds: ClassVar[float] = 3600  # GKE tries for long before it says that a zone has no machines
+    settle_seconds: ClassVar[float] = (
+        3600  # GKE tries for long before it says that a zone has no machines
+    )
 
     cluster: str  # the cluster's name
     name: str  # the pool's name
     machine_type: str  # as e2-standard-4, a2-highgpu-8g
     location: str = ""  # the cluster's zone or region; by default the inventory's gcp_zone
-    nodes: int | None = None  # how many in each zone; with scaling only to begin with, by default min_nodes
+    nodes: int | None = (
+        None  # how many in each zone; with scaling only to begin with, by default min_nodes
+    )
     min_nodes: int | None = None  # with max_nodes: scaled by GKE, never fewer in a zone; may be 0
     max_nodes: int | None = None  # never more in a zone; without it the pool is not scaled
     accelerator: str = ""  # as nvidia-tesla-a100
     accelerators: int = 0  # how many in each machine
-    driver: str = ""  # have GKE install the GPU driver: DEFAULT or LATEST; by default somebody else does (role gke_driver)
+    # Have GKE install the GPU driver: DEFAULT or LATEST; by default somebody else does (role
+    # gke_driver)
+    driver: str = ""
     disk_gib: int = 100  # of the root disk
     disk_type: str = "pd-balanced"  # of the root disk: pd-standard, pd-balanced or pd-ssd
     spot: bool = False  # cheaper machines that may be taken away
     image_type: str = "COS_CONTAINERD"  # the nodes' system
     labels: dict[str, str] = {}  # Kubernetes labels of its nodes
-    taints: list[dict[str, str]] = []  # key, value, effect (NoSchedule, NoExecute, PreferNoSchedule), beside GKE's own
+    taints: list[
+        dict[str, str]
+    ] = []  # key, value, effect (NoSchedule, NoExecute, PreferNoSchedule), beside GKE's own
     service_account: str = ""  # by which nodes work in the project; by default the project's own
     locations: list[str] = []  # the zones of its nodes; by default the cluster's
     workload_identity: bool = True  # whether its pods may have service accounts of Google's
@@ -65,8 +75,13 @@ class GkeNodepool(_gke.GkeModule):
 
     def desired(self, ctx: Any, found: State | None) -> State:
         pool = self._pool()
-        wanted: State = {"autoscaling": pool.scaling, "labels": dict(self.labels), "taints": _in_order(pool.taint_list),
-                         **pool.config, "accelerators": _cards(pool.cards)}
+        wanted: State = {
+            "autoscaling": pool.scaling,
+            "labels": dict(self.labels),
+            "taints": _in_order(pool.taint_list),
+            **pool.config,
+            "accelerators": _cards(pool.cards),
+        }
         if found is not None:
             # One that is to go is said to be nothing, so that it shows.
             wanted["labels"] = {**dict.fromkeys(found["labels"]), **wanted["labels"]}
@@ -82,7 +97,12 @@ class GkeNodepool(_gke.GkeModule):
         elif found is None:
             self._asked_for_here = True
             labels = with_marks(ctx, Change(None, {"resourceLabels": {}}, None), "resourceLabels")
-            self.ask(ctx, "POST", self._path(ctx).rpartition("/")[0], {"nodePool": self._pool().document(labels)})
+            self.ask(
+                ctx,
+                "POST",
+                self._path(ctx).rpartition("/")[0],
+                {"nodePool": self._pool().document(labels)},
+            )
         else:
             self._mend(ctx, change)
 
@@ -113,18 +133,47 @@ class GkeNodepool(_gke.GkeModule):
     def _refuse_fixed(self, found: State | None, wanted: State) -> None:
         differing = _differences(found, wanted) if found and not _gke.never_was(found) else []
         if differing and not self.replace:
-            raise Failed(f"node pool {self.name} cannot be changed in place ({'; '.join(differing)});"
-                         " set replace: true (its nodes are drained and made anew), or give the new one another name")
+            raise Failed(
+                f"node pool {self.name} cannot be changed in place ({'; '.join(differing)}); set"
+                " replace: true (its nodes are drained and made anew), or give the new one another"
+                " name"
+            )
 
     def _pool(self) -> Pool:
-        names = ("machine_type", "min_nodes", "max_nodes", "accelerator", "accelerators", "driver", "disk_gib", "disk_type",
-                 "spot", "image_type", "labels", "taints", "service_account", "locations", "workload_identity")
-        count = self.nodes if self.nodes is not None else (self.min_nodes or 0) if self.max_nodes is not None else 1
-        return Pool.read({"name": self.name, "nodes": count, **{name: getattr(self, name) for name in names}})
+        names = (
+            "machine_type",
+            "min_nodes",
+            "max_nodes",
+            "accelerator",
+            "accelerators",
+            "driver",
+            "disk_gib",
+            "disk_type",
+            "spot",
+            "image_type",
+            "labels",
+            "taints",
+            "service_account",
+            "locations",
+            "workload_identity",
+        )
+        count = (
+            self.nodes
+            if self.nodes is not None
+            else (self.min_nodes or 0)
+            if self.max_nodes is not None
+            else 1
+        )
+        return Pool.read(
+            {"name": self.name, "nodes": count, **{name: getattr(self, name) for name in names}}
+        )
 
     def _size(self, ctx: Any, found: State) -> int | None:
-        """How many there shall be in a zone now; the pool itself only tells how many there were to be at first."""
-        groups = [str(one).partition("/projects/")[2] for one in found.get("instanceGroupUrls") or ()]
+        """How many there shall be in a zone now; the pool itself only tells how many there were to
+        be at first."""
+        groups = [
+            str(one).partition("/projects/")[2] for one in found.get("instanceGroupUrls") or ()
+        ]
         said = ctx.gcp.read("compute", f"projects/{groups[0]}") if groups else None
         return int(said["targetSize"]) if said else None
 
@@ -136,17 +185,30 @@ def observed(pool: State) -> State:
     """A pool as GKE describes it, with what is declared at the top, and GKE's own taint apart."""
     config, scaling = pool.get("config") or {}, pool.get("autoscaling") or {}
     every = [dict(one) for one in config.get("taints") or ()]
-    on: State = {"enabled": True, "minNodeCount": scaling.get("minNodeCount", 0), "maxNodeCount": scaling.get("maxNodeCount", 0)}
-    return {**pool, **{name: config.get(name) for name in _FIXED}, "spot": bool(config.get("spot")),
-            "autoscaling": on if scaling.get("enabled") else {"enabled": False}, "labels": dict(config.get("labels") or {}),
-            "taints": _in_order([one for one in every if one["key"] != GPU_TAINT]), "all_taints": every,
-            "accelerators": _cards(config.get("accelerators") or ()),
-            "resourceLabels": dict(config.get("resourceLabels") or {})}
+    on: State = {
+        "enabled": True,
+        "minNodeCount": scaling.get("minNodeCount", 0),
+        "maxNodeCount": scaling.get("maxNodeCount", 0),
+    }
+    return {
+        **pool,
+        **{name: config.get(name) for name in _FIXED},
+        "spot": bool(config.get("spot")),
+        "autoscaling": on if scaling.get("enabled") else {"enabled": False},
+        "labels": dict(config.get("labels") or {}),
+        "taints": _in_order([one for one in every if one["key"] != GPU_TAINT]),
+        "all_taints": every,
+        "accelerators": _cards(config.get("accelerators") or ()),
+        "resourceLabels": dict(config.get("resourceLabels") or {}),
+    }
 
 
 def _differences(found: State, wanted: State) -> list[str]:
-    return [f"{name} is {found.get(name)} and {wanted[name]} is declared" for name in (*_FIXED, "accelerators")
-            if name in wanted and found.get(name) != wanted[name]]
+    return [
+        f"{name} is {found.get(name)} and {wanted[name]} is declared"
+        for name in (*_FIXED, "accelerators")
+        if name in wanted and found.get(name) != wanted[name]
+    ]
 
 
 def _cards(found: Any) -> list[str]:

@@ -9,7 +9,8 @@ from playrunner.kube.kubeconfig.context_module import KubeContext
 
 
 class Kubeconfig(KubeContext):
-    """A context of a GKE cluster in kubectl's file. It becomes the current one when it is made; others are left alone."""
+    """A context of a GKE cluster in kubectl's file. It becomes the current one when it is made;
+    others are left alone."""
 
     token_command: ClassVar[str] = "playrunner.gke_token"
 
@@ -21,8 +22,11 @@ class Kubeconfig(KubeContext):
 
     def desired(self, ctx: Any, found: State | None) -> State:
         settings = ctx.gcp.account_session.settings
-        given = {"--credentials-file": settings.credentials_file, "--impersonate": settings.impersonate,
-                 "--endpoint-url": settings.endpoint_url}
+        given = {
+            "--credentials-file": settings.credentials_file,
+            "--impersonate": settings.impersonate,
+            "--endpoint-url": settings.endpoint_url,
+        }
         words = [word for flag, value in given.items() if value for word in (flag, value)]
         server = self.endpoint if "://" in self.endpoint else f"https://{self.endpoint}"
         return self.declared(server, self.certificate_authority, words, self.namespace)

@@ -1,4 +1,5 @@
-"""gcp.preflight: whether a plan can be carried out in Google Cloud, and what it costs by the hour, before anything is made."""
+"""gcp.preflight: whether a plan can be carried out in Google Cloud, and what it costs by the hour,
+before anything is made."""
 
 from __future__ import annotations
 
@@ -6,7 +7,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from playrunner.cloud import prices as price_list
-from playrunner.cloud.costs import Thing, as_data, as_table, dollars, hourly, in_one_line, is_at_most, unpriced
+from playrunner.cloud.costs import (
+    Thing,
+    as_data,
+    as_table,
+    dollars,
+    hourly,
+    in_one_line,
+    is_at_most,
+    unpriced,
+)
 from playrunner.cloud.preflight_findings import Finding, findings, problem, warning
 from playrunner.hostside.module import Failed, Probe
 from playrunner.modules.gcp._preflight import offers, quotas
@@ -15,13 +25,15 @@ from playrunner.modules.gcp._preflight.plan import Wish
 
 
 class Preflight(Probe):
-    """Asks Google Cloud whether what is declared can be had: the project, its APIs, the zone and what it offers, versions,
-    quotas. All problems are told together, each with its remedy."""
+    """Asks Google Cloud whether what is declared can be had: the project, its APIs, the zone and
+    what it offers, versions, quotas. All problems are told together, each with its remedy."""
 
     cluster: dict[str, Any] = {}  # name, location, version
     pools: list[Any] = []  # as gcp.gke_nodepool has them
     disks: list[Any] = []  # name, type, size_gib, zone, role
-    stored: list[Any] = []  # what costs by what is put into it: name, role, what (objects or images)
+    stored: list[
+        Any
+    ] = []  # what costs by what is put into it: name, role, what (objects or images)
     prices: dict[str, Any] = {}  # dollars an hour by machine type, before those of the table
     max_hourly: float | None = None  # refuse a plan that may cost more dollars an hour
     project: str = ""  # refuse any other project
@@ -29,10 +41,18 @@ class Preflight(Probe):
     def look(self, ctx: Any) -> dict[str, Any]:
         wish, _ = self.wish(), ctx.gcp.project  # known before questions are asked side by side
         plan = _preflight_plan.priced(wish, self._own_prices())
-        found = [*self._identity(ctx), *findings({
-            "what the zone offers": lambda: offers.complaints(ctx, wish),
-            "the versions of Kubernetes": lambda: offers.version_complaints(ctx, wish),
-            "the quotas": lambda: quotas.complaints(ctx, wish)}), *self._too_dear(plan), *_elsewhere(ctx, plan)]
+        found = [
+            *self._identity(ctx),
+            *findings(
+                {
+                    "what the zone offers": lambda: offers.complaints(ctx, wish),
+                    "the versions of Kubernetes": lambda: offers.version_complaints(ctx, wish),
+                    "the quotas": lambda: quotas.complaints(ctx, wish),
+                }
+            ),
+            *self._too_dear(plan),
+            *_elsewhere(ctx, plan),
+        ]
         return self._told(ctx, plan, found)
 
     def wish(self) -> Wish:
@@ -50,34 +70,62 @@ class Preflight(Probe):
         try:
             return {str(kind): float(price) for kind, price in self.prices.items()}
         except (TypeError, ValueError) as error:
-            raise Failed(f"preflight_prices takes dollars an hour by machine type: {error}") from None
+            raise Failed(
+                f"preflight_prices takes dollars an hour by machine type: {error}"
+            ) from None
 
     def _identity(self, ctx: Any) -> Iterable[Finding]:
         if self.project and ctx.gcp.project != self.project:
-            yield problem(f"the project is {ctx.gcp.project} and {self.project} is wanted: see gcp_project and preflight_account")
+            yield problem(
+                f"the project is {ctx.gcp.project} and {self.project} is wanted: see gcp_project"
+                " and preflight_account"
+            )
 
     def _too_dear(self, plan: Sequence[Thing]) -> Iterable[Finding]:
         if self.max_hourly is None:
             return
         if hourly(plan) > self.max_hourly:
             at_most = "at most " * is_at_most(plan)
-            yield problem(f"the plan costs {at_most}{dollars(hourly(plan))} an hour and max_hourly allows"
-                          f" {dollars(self.max_hourly)}: choose fewer or smaller machines, or allow more (\"invoke cost\" shows"
-                          " what costs what)")
+            yield problem(
+                f"the plan costs {at_most}{dollars(hourly(plan))} an hour and max_hourly allows"
+                f" {dollars(self.max_hourly)}: choose fewer or smaller machines, or allow more"
+                ' ("invoke cost" shows'
+                " what costs what)"
+            )
         for thing in unpriced(plan):
             if thing.unlisted:
-                yield problem(f"max_hourly cannot be kept, since the price of {thing.thing} is not known: {thing.note}")
+                yield problem(
+                    f"max_hourly cannot be kept, since the price of {thing.thing} is not known:"
+                    f" {thing.note}"
+                )
 
     def _told(self, ctx: Any, plan: Sequence[Thing], found: Sequence[Finding]) -> dict[str, Any]:
-        kinds = {kind: [one.text for one in found if one.kind == kind] for kind in ("problem", "unknown", "warning")}
+        kinds = {
+            kind: [one.text for one in found if one.kind == kind]
+            for kind in ("problem", "unknown", "warning")
+        }
         for text in (*kinds["warning"], *kinds["unknown"]):
             ctx.warn(text)
-        told = {**as_data(plan), "project": ctx.gcp.project, "region": ctx.gcp.region, "problems": kinds["problem"],
-                "not_known": kinds["unknown"]}
+        told = {
+            **as_data(plan),
+            "project": ctx.gcp.project,
+            "region": ctx.gcp.region,
+            "problems": kinds["problem"],
+            "not_known": kinds["unknown"],
+        }
         if kinds["problem"]:
             many = len(kinds["problem"])
-            raise Failed("\n".join(kinds["problem"] if many == 1 else
-                                   [f"{many} things stand in the way:", *(f"- {text}" for text in kinds["problem"])]), **told)
+            raise Failed(
+                "\n".join(
+                    kinds["problem"]
+                    if many == 1
+                    else [
+                        f"{many} things stand in the way:",
+                        *(f"- {text}" for text in kinds["problem"]),
+                    ]
+                ),
+                **told,
+            )
         if any(thing.hourly for thing in plan):
             ctx.show(as_table(plan) if ctx.check else in_one_line(plan))
         return {**told, "msg": in_one_line(plan)}
@@ -85,4 +133,6 @@ class Preflight(Probe):
 
 def _elsewhere(ctx: Any, plan: Sequence[Thing]) -> Iterable[Finding]:
     if ctx.gcp.region not in price_list.GCP_REGIONS and any(thing.hourly for thing in plan):
-        yield warning(f"the prices are those of {price_list.GCP_REGIONS[0]}; in {ctx.gcp.region} they differ")
+        yield warning(
+            f"the prices are those of {price_list.GCP_REGIONS[0]}; in {ctx.gcp.region} they differ"
+        )

@@ -9,7 +9,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-NOT_IN_USE = 12  # userdel could not remove something beside the account, a missing mail spool for instance
+NOT_IN_USE = (
+    12  # userdel could not remove something beside the account, a missing mail spool for instance
+)
 
 
 def run_tool(ctx: Any, words: list[str], stdin: Optional[str] = None) -> None:
@@ -24,7 +26,11 @@ def groups_of(user: str, primary: int) -> list[str]:
     """The names of a user's groups, without the first one."""
     import grp
 
-    return sorted(group.gr_name for group in grp.getgrall() if user in group.gr_mem and group.gr_gid != primary)
+    return sorted(
+        group.gr_name
+        for group in grp.getgrall()
+        if user in group.gr_mem and group.gr_gid != primary
+    )
 
 
 def group_number(group: str) -> int:
@@ -36,7 +42,9 @@ def group_number(group: str) -> int:
         try:
             return grp.getgrgid(int(group)).gr_gid
         except (KeyError, ValueError):
-            raise Failed(f"Group {group} does not exist; create it first with the group module") from None
+            raise Failed(
+                f"Group {group} does not exist; create it first with the group module"
+            ) from None
 
 
 def group_called(group: str) -> str:

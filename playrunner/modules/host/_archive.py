@@ -1,4 +1,5 @@
-"""Archives as lists of members, whether tar (plain, gzip, bzip2, xz, zstd) or zip; none may leave its folder."""
+"""Archives as lists of members, whether tar (plain, gzip, bzip2, xz, zstd) or zip; none may leave
+its folder."""
 
 from __future__ import annotations
 
@@ -15,15 +16,37 @@ if TYPE_CHECKING:
     from typing import Any
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
-_HANDLERS = {b"\x1f\x8b": "TgzArchive", b"BZ": "TarBzipArchive", b"\xfd7": "TarXzArchive", _ZSTD[:2]: "TarZstdArchive"}
+_HANDLERS = {
+    b"\x1f\x8b": "TgzArchive",
+    b"BZ": "TarBzipArchive",
+    b"\xfd7": "TarXzArchive",
+    _ZSTD[:2]: "TarZstdArchive",
+}
 
 
 class Member:
     """One thing in an archive."""
 
-    def __init__(self, name: str, kind: str, mode: int, mtime: float, size: int = 0, target: str = "",
-                 owner: tuple[str, int] = ("", -1), group: tuple[str, int] = ("", -1), source: Any = None) -> None:
-        self.name, self.kind, self.mode, self.mtime, self.size, self.target = name, kind, mode, mtime, size, target
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        mode: int,
+        mtime: float,
+        size: int = 0,
+        target: str = "",
+        owner: tuple[str, int] = ("", -1),
+        group: tuple[str, int] = ("", -1),
+        source: Any = None,
+    ) -> None:
+        self.name, self.kind, self.mode, self.mtime, self.size, self.target = (
+            name,
+            kind,
+            mode,
+            mtime,
+            size,
+            target,
+        )
         self.owner, self.group, self._source = owner, group, source
 
     def chunks(self) -> Iterator[bytes]:
@@ -36,7 +59,8 @@ class Member:
 
 
 def members_of(path: str, data: Any = None) -> tuple[str, list[Member]]:
-    """What the archive is called, and what is in it; `data` is the archive itself when it is not at `path`."""
+    """What the archive is called, and what is in it; `data` is the archive itself when it is not at
+    `path`."""
     import io
     import tarfile
 
@@ -52,18 +76,36 @@ def members_of(path: str, data: Any = None) -> tuple[str, list[Member]]:
     try:
         # Left open: members are read from it when they are compared or unpacked.
         archive = tarfile.open(fileobj=io.BytesIO(data)) if data is not None else tarfile.open(path)  # noqa: SIM115
-        return _HANDLERS.get(head[:2], "TarArchive"), [_tar_member(archive, one) for one in archive.getmembers()]
+        return _HANDLERS.get(head[:2], "TarArchive"), [
+            _tar_member(archive, one) for one in archive.getmembers()
+        ]
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise Failed(f'Failed to find handler for "{path}": it is neither a tar nor a zip archive ({error}); '
-                     "make sure that the file is whole") from None
+        raise Failed(
+            f'Failed to find handler for "{path}": it is neither a tar nor a zip archive ({error});'
+            " make sure that the file is whole"
+        ) from None
 
 
 def _tar_member(archive: Any, one: Any) -> Member:
-    kinds = [("directory", one.isdir()), ("link", one.issym()), ("hard", one.islnk()), ("file", one.isreg())]
+    kinds = [
+        ("directory", one.isdir()),
+        ("link", one.issym()),
+        ("hard", one.islnk()),
+        ("file", one.isreg()),
+    ]
     kind = next((kind for kind, yes in kinds if yes), "special")
     target = _safe(one.linkname, "a hard link to ") if kind == "hard" else one.linkname
-    return Member(_safe(one.name), kind, one.mode & 0o7777, one.mtime, one.size, target,
-                  (one.uname, one.uid), (one.gname, one.gid), lambda: archive.extractfile(one))
+    return Member(
+        _safe(one.name),
+        kind,
+        one.mode & 0o7777,
+        one.mtime,
+        one.size,
+        target,
+        (one.uname, one.uid),
+        (one.gname, one.gid),
+        lambda: archive.extractfile(one),
+    )
 
 
 def _zip_members(source: Any, path: str) -> list[Member]:
@@ -72,18 +114,38 @@ def _zip_members(source: Any, path: str) -> list[Member]:
     try:
         archive = zipfile.ZipFile(source)
     except zipfile.BadZipFile as error:
-        raise Failed(f'Failed to find handler for "{path}": {error}; make sure that the file is whole') from None
+        raise Failed(
+            f'Failed to find handler for "{path}": {error}; make sure that the file is whole'
+        ) from None
     members = []
     for one in archive.infolist():
         mode = one.external_attr >> 16
         modified = time.mktime((*one.date_time, 0, 0, -1))
         if one.is_dir():
-            members.append(Member(_safe(one.filename), "directory", stat.S_IMODE(mode) or 0o755, modified))
+            members.append(
+                Member(_safe(one.filename), "directory", stat.S_IMODE(mode) or 0o755, modified)
+            )
         elif stat.S_ISLNK(mode):
-            members.append(Member(_safe(one.filename), "link", 0o777, modified, target=os.fsdecode(archive.read(one))))
+            members.append(
+                Member(
+                    _safe(one.filename),
+                    "link",
+                    0o777,
+                    modified,
+                    target=os.fsdecode(archive.read(one)),
+                )
+            )
         else:
-            members.append(Member(_safe(one.filename), "file", stat.S_IMODE(mode) or 0o644, modified, one.file_size,
-                                  source=lambda one=one: archive.open(one)))
+            members.append(
+                Member(
+                    _safe(one.filename),
+                    "file",
+                    stat.S_IMODE(mode) or 0o644,
+                    modified,
+                    one.file_size,
+                    source=lambda one=one: archive.open(one),
+                )
+            )
     return members
 
 
@@ -91,19 +153,29 @@ def _safe(name: str, what: str = "") -> str:
     """The member's path below the folder it is unpacked in; one that would leave it is refused."""
     path = os.path.normpath(name)
     if path.startswith("/") or path == ".." or path.startswith("../") or "\0" in path:
-        raise Failed(f"the archive holds {what}{name}, which lies outside the folder it is unpacked in; it is not unpacked")
+        raise Failed(
+            f"the archive holds {what}{name}, which lies outside the folder it is unpacked in; it"
+            " is not unpacked"
+        )
     return path
 
 
 def _unpacked(path: str, data: Any) -> bytes:
-    """Zstandard is not in the standard library before Python 3.14; the program of that name does it."""
+    """Zstandard is not in the standard library before Python 3.14; the program of that name does
+    it."""
     import subprocess
 
     try:
-        done = subprocess.run(["zstd", "-dc"], input=read_bytes(path) if data is None else data, capture_output=True,
-                              check=False)
+        done = subprocess.run(
+            ["zstd", "-dc"],
+            input=read_bytes(path) if data is None else data,
+            capture_output=True,
+            check=False,
+        )
     except FileNotFoundError:
-        raise Failed(f"{path} is packed with zstd, which this host does not have; install the package zstd") from None
+        raise Failed(
+            f"{path} is packed with zstd, which this host does not have; install the package zstd"
+        ) from None
     if done.returncode:
         raise Failed(f"{path} cannot be unpacked: {done.stderr.decode(errors='replace').strip()}")
     unpacked: bytes = done.stdout

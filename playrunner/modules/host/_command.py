@@ -30,7 +30,11 @@ class Guarded(Action):
             return None
         folder = os.path.expanduser(self.chdir)
         if not os.path.isdir(folder):
-            raise Failed(f"Unable to change directory before execution: {folder} is no directory on the host", rc=None)
+            raise Failed(
+                f"Unable to change directory before execution: {folder} is no directory on the"
+                " host",
+                rc=None,
+            )
         return folder
 
     def reason_not_to(self) -> Optional[str]:
@@ -52,26 +56,50 @@ def is_there(pattern: str, folder: Optional[str]) -> bool:
     return bool(glob(path))
 
 
-def run_and_tell(ctx: Any, command: Union[str, list[str]], shown: Any, *, strip: bool = True,
-                 **how: Any) -> dict[str, Any]:
+def run_and_tell(
+    ctx: Any, command: Union[str, list[str]], shown: Any, *, strip: bool = True, **how: Any
+) -> dict[str, Any]:
     """Run it while its output can be followed; the result as people register it."""
     began = time.time()
     try:
         ran: Ran = ctx.run(command, live=True, **how)
     except OSError as error:
         words = command if isinstance(command, str) else " ".join(command)
-        raise Failed(f"Error executing command: {error.strerror}: {error.filename or words}", rc=error.errno, cmd=words,
-                     stdout="", stderr="", stdout_lines=[], stderr_lines=[]) from None
-    result = {"cmd": shown, "rc": ran.rc, "start": _clock(began), "end": _clock(began + ran.seconds),
-              "delta": _duration(ran.seconds), "msg": "", **outputs(ran, strip)}
+        raise Failed(
+            f"Error executing command: {error.strerror}: {error.filename or words}",
+            rc=error.errno,
+            cmd=words,
+            stdout="",
+            stderr="",
+            stdout_lines=[],
+            stderr_lines=[],
+        ) from None
+    result = {
+        "cmd": shown,
+        "rc": ran.rc,
+        "start": _clock(began),
+        "end": _clock(began + ran.seconds),
+        "delta": _duration(ran.seconds),
+        "msg": "",
+        **outputs(ran, strip),
+    }
     if ran.rc:
-        raise Failed("non-zero return code", changed=True, **{key: result[key] for key in result if key != "msg"})
+        raise Failed(
+            "non-zero return code",
+            changed=True,
+            **{key: result[key] for key in result if key != "msg"},
+        )
     return result
 
 
 def outputs(ran: Ran, strip: bool) -> dict[str, Any]:
     out, err = (ran.out.rstrip("\r\n"), ran.err.rstrip("\r\n")) if strip else (ran.out, ran.err)
-    return {"stdout": out, "stdout_lines": out.splitlines(), "stderr": err, "stderr_lines": err.splitlines()}
+    return {
+        "stdout": out,
+        "stdout_lines": out.splitlines(),
+        "stderr": err,
+        "stderr_lines": err.splitlines(),
+    }
 
 
 def fed(text: Optional[str], add_newline: bool) -> Optional[str]:
@@ -84,8 +112,18 @@ def skipped(command: Any, reason: str, check: bool) -> dict[str, Any]:
     verb = "Would not run" if check else "Did not run"
     path, _, what = reason.partition(" ")
     said = f"skipped, since {reason}"
-    return {"cmd": command, "rc": 0, "stdout": said, "stdout_lines": [said], "stderr": "", "stderr_lines": [],
-            "start": None, "end": None, "delta": None, "msg": f"{verb} command since '{path}' {what}"}
+    return {
+        "cmd": command,
+        "rc": 0,
+        "stdout": said,
+        "stdout_lines": [said],
+        "stderr": "",
+        "stderr_lines": [],
+        "start": None,
+        "end": None,
+        "delta": None,
+        "msg": f"{verb} command since '{path}' {what}",
+    }
 
 
 def expanded_argument(argument: str) -> str:

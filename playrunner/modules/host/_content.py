@@ -22,18 +22,27 @@ TEXT_LIMIT = 256 * 1024  # bytes of a file that a state holds, for a diff or to 
 CHUNK = 1024 * 1024  # bytes read at a time
 
 
-def write(ctx: Any, path: str, chunks: Iterable[bytes], attributes: State, validate: Optional[str] = None,
-          unsafe: bool = False) -> None:
-    """Write a file whole or not at all; an existing one keeps its mode and owner unless asked otherwise."""
+def write(
+    ctx: Any,
+    path: str,
+    chunks: Iterable[bytes],
+    attributes: State,
+    validate: Optional[str] = None,
+    unsafe: bool = False,
+) -> None:
+    """Write a file whole or not at all; an existing one keeps its mode and owner unless asked
+    otherwise."""
     there = stat_of(path, follow=True)
     scrap = scrap_beside(path)
     ctx.scrap(scrap)
     try:
-        fd = os.open(scrap, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+        fd = os.open(
+            scrap, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600
+        )
         try:
             for chunk in chunks:
                 while chunk:
-                    chunk = chunk[os.write(fd, chunk):]
+                    chunk = chunk[os.write(fd, chunk) :]
             _keep_attributes(fd, there if there and stat.S_ISREG(there.st_mode) else None)
             set_attributes(fd, attributes)
             os.fsync(fd)
@@ -54,8 +63,16 @@ def backup_of(ctx: Any, path: str) -> str:
     """Copy a file aside, under a name that tells when; the copy's path."""
     copy = f"{path}.{os.getpid()}.{time.strftime('%Y-%m-%d@%H:%M:%S~')}"
     info = os.stat(path)
-    write(ctx, copy, chunks_of(path), {"mode": octal(info.st_mode), "owner": user_name(info.st_uid),
-                                       "group": group_name(info.st_gid)})
+    write(
+        ctx,
+        copy,
+        chunks_of(path),
+        {
+            "mode": octal(info.st_mode),
+            "owner": user_name(info.st_uid),
+            "group": group_name(info.st_gid),
+        },
+    )
     os.utime(copy, ns=(info.st_atime_ns, info.st_mtime_ns))
     return copy
 
@@ -89,7 +106,8 @@ def sha1_of(chunks: Iterable[bytes]) -> str:
 
 
 def _new_sha1(size: int) -> Any:
-    # hashlib takes ten milliseconds to load OpenSSL, which hashes twenty times faster: worth it for large files only.
+    # hashlib takes ten milliseconds to load OpenSSL, which hashes twenty times faster: worth it for
+    # large files only.
     if size <= TEXT_LIMIT:
         try:
             from _sha1 import sha1  # type: ignore[import-not-found,unused-ignore]
@@ -124,16 +142,21 @@ def stat_of(path: str, follow: bool = False) -> Optional[os.stat_result]:
 def refuse(error: OSError, path: str) -> NoReturn:
     """The system's refusal as a failure that names the path and what to do."""
     remedies = {
-        errno.ENOSPC: "free some space on its file system", errno.EDQUOT: "the quota is used up",
+        errno.ENOSPC: "free some space on its file system",
+        errno.EDQUOT: "the quota is used up",
         errno.EROFS: "its file system is mounted read-only",
         errno.EACCES: "run the step with become, or as a user who may",
         errno.EPERM: "run the step with become, or as a user who may",
-        errno.ENOENT: f"Destination directory {os.path.dirname(path)} does not exist; create it first",
+        errno.ENOENT: (
+            f"Destination directory {os.path.dirname(path)} does not exist; create it first"
+        ),
         errno.ENOTDIR: "a part of the path is not a directory",
         errno.EBUSY: "it is in use; unsafe_writes writes in place",
     }
     remedy = remedies.get(error.errno or 0)
-    raise Failed(f"{path}: {error.strerror or error}" + (f"; {remedy}" if remedy else ""), path=path) from None
+    raise Failed(
+        f"{path}: {error.strerror or error}" + (f"; {remedy}" if remedy else ""), path=path
+    ) from None
 
 
 def scrap_beside(path: str) -> str:
@@ -159,8 +182,12 @@ def _validated(ctx: Any, validate: str, scrap: str, path: str) -> None:
         raise Failed(f"validate must contain %s, which stands for the file to check: {validate}")
     ran = ctx.run(shlex.split(validate % scrap))
     if ran.rc:
-        raise Failed(f"failed to validate: rc:{ran.rc} error:{ran.err}; {path} stays as it was",
-                     exit_status=ran.rc, stdout=ran.out, stderr=ran.err)
+        raise Failed(
+            f"failed to validate: rc:{ran.rc} error:{ran.err}; {path} stays as it was",
+            exit_status=ran.rc,
+            stdout=ran.out,
+            stderr=ran.err,
+        )
 
 
 def _replace(scrap: str, path: str, unsafe: bool) -> None:

@@ -10,7 +10,8 @@ MARK = "#Ansible: "  # the same as Ansible writes, so that either takes over the
 
 
 def with_job(lines: list[str], name: str, job: Optional[str]) -> list[str]:
-    """The lines with this job, replaced where it stands or added at the end; without it when `job` is None."""
+    """The lines with this job, replaced where it stands or added at the end; without it when `job`
+    is None."""
     result, found, skip = [], False, False
     for line in lines:
         if skip:
@@ -26,17 +27,20 @@ def with_job(lines: list[str], name: str, job: Optional[str]) -> list[str]:
     return result if found or job is None else [*result, MARK + name, job]
 
 
-def with_variable(lines: list[str], name: str, value: Optional[str], before: Optional[str],
-                  after: Optional[str]) -> list[str]:
+def with_variable(
+    lines: list[str], name: str, value: Optional[str], before: Optional[str], after: Optional[str]
+) -> list[str]:
     """The lines with this variable; a new one stands on top, or beside the one named."""
     setting = f'{name}="{value}"'
     at = next((number for number, line in enumerate(lines) if variable_of(line) == name), None)
     if value is None:
         return [line for line in lines if variable_of(line) != name]
     if at is not None:
-        return [*lines[:at], setting, *lines[at + 1:]]
+        return [*lines[:at], setting, *lines[at + 1 :]]
     neighbour = before or after
-    beside = [number for number, line in enumerate(lines) if neighbour and variable_of(line) == neighbour]
+    beside = [
+        number for number, line in enumerate(lines) if neighbour and variable_of(line) == neighbour
+    ]
     place = 0 if not beside else beside[0] if before else beside[0] + 1
     return [*lines[:place], setting, *lines[place:]]
 
@@ -50,5 +54,7 @@ def variable_of(line: str) -> Optional[str]:
 
 def names_in(lines: list[str]) -> dict[str, list[str]]:
     """The names of jobs and variables, as results tell them."""
-    return {"jobs": [line[len(MARK):] for line in lines if line.startswith(MARK)],
-            "envs": [name for name in map(variable_of, lines) if name]}
+    return {
+        "jobs": [line[len(MARK) :] for line in lines if line.startswith(MARK)],
+        "envs": [name for name in map(variable_of, lines) if name],
+    }

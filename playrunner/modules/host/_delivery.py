@@ -1,7 +1,7 @@
 """One file with given content at a path: what copy, template and assemble have in common.
 
-An entry says what to deliver: `name`, `sha1`, `mode`, and its bytes as `data`, as a path on the host under `from`, or
-as something the controller ships.
+An entry says what to deliver: `name`, `sha1`, `mode`, and its bytes as `data`, as a path on the
+host under `from`, or as something the controller ships.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class Delivered(Placed):
     backup: bool = False  # keep a copy of the file as it was
     force: bool = True  # replace a file that is different; otherwise only make a missing one
     follow: bool = False  # write through a link at dest rather than replace it
-    validate: str | None = None  # a command that checks the new file before it replaces the old; %s stands for it
+    validate: str | None = (
+        None  # a command that checks the new file before it replaces the old; %s stands for it
+    )
 
     # Found while looking; not arguments.
     _entry = dict[str, "Any"]()
@@ -64,7 +66,10 @@ class Delivered(Placed):
         if there and not self.force:
             return {"kind": there["kind"]}
         if there and there["kind"] == "directory":
-            raise Failed(f"{self._path} is a directory, and a file cannot replace it; remove it first", dest=self._path)
+            raise Failed(
+                f"{self._path} is a directory, and a file cannot replace it; remove it first",
+                dest=self._path,
+            )
         wanted = self.entry_state(ctx, self._entry, there)
         if found and not there:
             wanted["above"] = None
@@ -72,11 +77,18 @@ class Delivered(Placed):
 
     def entry_state(self, ctx: Any, entry: Entry, there: Optional[State]) -> State:
         data = None
-        if ctx.diff and entry.get("size", 0) <= TEXT_LIMIT and not (there and there.get("sha1") == entry["sha1"]):
+        if (
+            ctx.diff
+            and entry.get("size", 0) <= TEXT_LIMIT
+            and not (there and there.get("sha1") == entry["sha1"])
+        ):
             data = b"".join(contents(ctx, entry))
         mode = entry["mode"] if self.mode == "preserve" else self.mode
-        return {**file_state(ctx, entry["sha1"], there, data), **mode_state(mode, there, "file"),
-                **self.owner_state(ctx, there)}
+        return {
+            **file_state(ctx, entry["sha1"], there, data),
+            **mode_state(mode, there, "file"),
+            **self.owner_state(ctx, there),
+        }
 
     def apply(self, ctx: Any, change: Change) -> None:
         self.deliver(ctx, self._path, self._entry, change)
@@ -88,10 +100,21 @@ class Delivered(Placed):
         if forward and found and found["kind"] == "file" and self.backup and change.touches("sha1"):
             self._backup_file = backup_of(ctx, path)
         if forward and found and found["kind"] == "absent":
-            make_folders(os.path.dirname(path), {**mode_state(self.folder_mode(), None, "directory"),
-                                                 **self.owner_state(ctx, None)})
-        bring(ctx, path, change, contents(ctx, entry) if forward else None, self.validate if forward else None,
-              self.unsafe_writes)
+            make_folders(
+                os.path.dirname(path),
+                {
+                    **mode_state(self.folder_mode(), None, "directory"),
+                    **self.owner_state(ctx, None),
+                },
+            )
+        bring(
+            ctx,
+            path,
+            change,
+            contents(ctx, entry) if forward else None,
+            self.validate if forward else None,
+            self.unsafe_writes,
+        )
 
     def folder_mode(self) -> Any:
         """The mode of folders that have to be made on the way."""
@@ -100,7 +123,11 @@ class Delivered(Placed):
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
         shown: dict[str, Any] = {"dest": self._path, "path": self._path, **facts(self._path)}
         if change.after is not None:
-            shown["checksum"] = self._entry["sha1"] if "sha1" in change.after else (change.observed or {}).get("sha1")
+            shown["checksum"] = (
+                self._entry["sha1"]
+                if "sha1" in change.after
+                else (change.observed or {}).get("sha1")
+            )
         source = getattr(self, "src", None)
         shown["src"] = source["name"] if isinstance(source, dict) else source
         if self._backup_file:

@@ -1,4 +1,5 @@
-"""Facts a host keeps about itself: *.fact files with JSON or INI in them, or programs that print such."""
+"""Facts a host keeps about itself: *.fact files with JSON or INI in them, or programs that print
+such."""
 
 from __future__ import annotations
 
@@ -15,7 +16,10 @@ def gathered(ctx: Any, folder: str, seconds: int) -> dict[str, Any]:
     if not os.path.isdir(folder):
         return {}
     names = [name for name in sorted(os.listdir(folder)) if name.endswith(".fact")]
-    return {name[:-len(".fact")].replace("-", "_"): _read(ctx, os.path.join(folder, name), seconds) for name in names}
+    return {
+        name[: -len(".fact")].replace("-", "_"): _read(ctx, os.path.join(folder, name), seconds)
+        for name in names
+    }
 
 
 def _read(ctx: Any, path: str, seconds: int) -> Any:
@@ -25,7 +29,10 @@ def _read(ctx: Any, path: str, seconds: int) -> Any:
         if os.access(path, os.X_OK):
             ran = ctx.run([path], timeout=seconds)
             if ran.rc:
-                return _complain(ctx, f"Failure executing fact script ({path}), rc: {ran.rc}, err: {ran.err.strip()}")
+                return _complain(
+                    ctx,
+                    f"Failure executing fact script ({path}), rc: {ran.rc}, err: {ran.err.strip()}",
+                )
             text = ran.out
         else:
             with open(path, encoding="utf-8") as file:
@@ -46,7 +53,9 @@ def _ini(ctx: Any, path: str, text: str) -> Any:
         parser.read_string(text)
         return {section: dict(parser.items(section, raw=True)) for section in parser.sections()}
     except configparser.Error as error:
-        return _complain(ctx, f"error loading facts as JSON or ini - please check content: {path}: {error}")
+        return _complain(
+            ctx, f"error loading facts as JSON or ini - please check content: {path}: {error}"
+        )
 
 
 def _complain(ctx: Any, text: str) -> str:

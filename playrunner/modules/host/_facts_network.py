@@ -18,23 +18,47 @@ SCOPES = {0x00: "global", 0x10: "host", 0x20: "link", 0x40: "site"}
 
 def gathered() -> dict[str, Any]:
     if not os.path.isdir("/sys/class/net"):
-        return {"interfaces": [], "all_ipv4_addresses": [], "all_ipv6_addresses": [], "default_ipv4": {},
-                "default_ipv6": {}}
+        return {
+            "interfaces": [],
+            "all_ipv4_addresses": [],
+            "all_ipv6_addresses": [],
+            "default_ipv4": {},
+            "default_ipv6": {},
+        }
     six = _ipv6()
     names = os.listdir("/sys/class/net")
-    interfaces = {name: interface(name, six.get(name, [])) for name in names if os.path.isdir(f"/sys/class/net/{name}")}
-    facts: dict[str, Any] = {name.replace("-", "_").replace(":", "_"): found for name, found in interfaces.items()}
-    return {**facts, "interfaces": list(interfaces), "all_ipv4_addresses": _all_ipv4(interfaces),
-            "all_ipv6_addresses": [entry["address"] for found in interfaces.values() for entry in found.get("ipv6", [])
-                                   if entry["address"] != "::1"],
-            "default_ipv4": _default_ipv4(interfaces), "default_ipv6": _default_ipv6(interfaces)}
+    interfaces = {
+        name: interface(name, six.get(name, []))
+        for name in names
+        if os.path.isdir(f"/sys/class/net/{name}")
+    }
+    facts: dict[str, Any] = {
+        name.replace("-", "_").replace(":", "_"): found for name, found in interfaces.items()
+    }
+    return {
+        **facts,
+        "interfaces": list(interfaces),
+        "all_ipv4_addresses": _all_ipv4(interfaces),
+        "all_ipv6_addresses": [
+            entry["address"]
+            for found in interfaces.values()
+            for entry in found.get("ipv6", [])
+            if entry["address"] != "::1"
+        ],
+        "default_ipv4": _default_ipv4(interfaces),
+        "default_ipv6": _default_ipv6(interfaces),
+    }
 
 
 def interface(name: str, six: list[dict[str, str]]) -> dict[str, Any]:
     base = f"/sys/class/net/{name}"
     flags = int(text_of(f"{base}/flags") or "0", 16)
-    found: dict[str, Any] = {"device": name, "active": _is_active(base, flags), "promisc": bool(flags & PROMISCUOUS),
-                             "type": TYPES.get(text_of(f"{base}/type"), "unknown")}
+    found: dict[str, Any] = {
+        "device": name,
+        "active": _is_active(base, flags),
+        "promisc": bool(flags & PROMISCUOUS),
+        "type": TYPES.get(text_of(f"{base}/type"), "unknown"),
+    }
     mtu, mac, speed = text_of(f"{base}/mtu"), text_of(f"{base}/address"), text_of(f"{base}/speed")
     if mtu:
         found["mtu"] = int(mtu)
@@ -42,8 +66,11 @@ def interface(name: str, six: list[dict[str, str]]) -> dict[str, Any]:
         found["macaddress"] = mac
     if os.path.exists(f"{base}/device"):
         found["pciid"] = os.path.basename(os.path.realpath(f"{base}/device"))
-        found["module"] = os.path.basename(os.path.realpath(f"{base}/device/driver/module")) \
-            if os.path.exists(f"{base}/device/driver/module") else None
+        found["module"] = (
+            os.path.basename(os.path.realpath(f"{base}/device/driver/module"))
+            if os.path.exists(f"{base}/device/driver/module")
+            else None
+        )
     if speed:
         found["speed"] = int(speed)
     if os.path.isdir(f"{base}/bridge"):
@@ -51,11 +78,17 @@ def interface(name: str, six: list[dict[str, str]]) -> dict[str, Any]:
     elif os.path.isdir(f"{base}/bonding"):
         found.update(type="bonding", slaves=text_of(f"{base}/bonding/slaves").split())
     four = _ipv4(name)
-    return {key: value for key, value in {**found, "ipv4": four, "ipv6": six or None}.items() if value is not None}
+    return {
+        key: value
+        for key, value in {**found, "ipv4": four, "ipv6": six or None}.items()
+        if value is not None
+    }
 
 
 def _is_active(base: str, flags: int) -> bool:
-    return text_of(f"{base}/operstate") == "up" or (text_of(f"{base}/operstate") == "unknown" and bool(flags & UP))
+    return text_of(f"{base}/operstate") == "up" or (
+        text_of(f"{base}/operstate") == "unknown" and bool(flags & UP)
+    )
 
 
 def _ipv4(name: str) -> Optional[dict[str, str]]:
@@ -65,17 +98,21 @@ def _ipv4(name: str) -> Optional[dict[str, str]]:
     request = name.encode()[:15].ljust(256, b"\0")
     asked = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
-        address, netmask, broadcast = (fcntl.ioctl(asked.fileno(), what, request)[20:24]
-                                       for what in (ADDRESS, NETMASK, BROADCAST))
+        address, netmask, broadcast = (
+            fcntl.ioctl(asked.fileno(), what, request)[20:24]
+            for what in (ADDRESS, NETMASK, BROADCAST)
+        )
     except OSError:
         return None
     finally:
         asked.close()
     network = bytes(part & mask for part, mask in zip(address, netmask))  # noqa: B905
     told = {"address": address, "netmask": netmask, "network": network}
-    return {**{key: socket.inet_ntoa(value) for key, value in told.items()},
-            "broadcast": "" if broadcast in (b"\0\0\0\0", address) else socket.inet_ntoa(broadcast),
-            "prefix": str(bin(int.from_bytes(netmask, "big")).count("1"))}
+    return {
+        **{key: socket.inet_ntoa(value) for key, value in told.items()},
+        "broadcast": "" if broadcast in (b"\0\0\0\0", address) else socket.inet_ntoa(broadcast),
+        "prefix": str(bin(int.from_bytes(netmask, "big")).count("1")),
+    }
 
 
 def _ipv6() -> dict[str, list[dict[str, str]]]:
@@ -85,10 +122,17 @@ def _ipv6() -> dict[str, list[dict[str, str]]]:
     for line in text_of("/proc/net/if_inet6").splitlines():
         digits, _, prefix, scope, _, name = line.split()
         address = socket.inet_ntop(socket.AF_INET6, bytes.fromhex(digits))
-        found.setdefault(name, []).append({"address": address, "prefix": str(int(prefix, 16)),
-                                           "scope": SCOPES.get(int(scope, 16), "unknown")})
+        found.setdefault(name, []).append(
+            {
+                "address": address,
+                "prefix": str(int(prefix, 16)),
+                "scope": SCOPES.get(int(scope, 16), "unknown"),
+            }
+        )
     for addresses in found.values():
-        addresses.sort(key=lambda entry: ("global", "site", "host", "link", "unknown").index(entry["scope"]))
+        addresses.sort(
+            key=lambda entry: ("global", "site", "host", "link", "unknown").index(entry["scope"])
+        )
     return found
 
 
@@ -101,15 +145,23 @@ def _default_ipv4(interfaces: dict[str, Any]) -> dict[str, Any]:
     import _socket as socket
 
     routes = [line.split() for line in text_of("/proc/net/route").splitlines()[1:]]
-    ways = [row for row in routes if row[1] == "00000000" and row[7] == "00000000" and int(row[3], 16) & UP]
+    ways = [
+        row
+        for row in routes
+        if row[1] == "00000000" and row[7] == "00000000" and int(row[3], 16) & UP
+    ]
     if not ways:
         return {}
     best = min(ways, key=lambda row: int(row[6]))
     found = interfaces.get(best[0], {})
     # Always little-endian hexadecimal of what is in the kernel's memory, as the machine stores it.
     gateway = socket.inet_ntoa(bytes.fromhex(best[2])[::-1])
-    told = {"interface": best[0], "alias": best[0], **found.get("ipv4", {}),
-            **{key: found[key] for key in ("macaddress", "mtu", "type") if key in found}}
+    told = {
+        "interface": best[0],
+        "alias": best[0],
+        **found.get("ipv4", {}),
+        **{key: found[key] for key in ("macaddress", "mtu", "type") if key in found},
+    }
     return {**told, "gateway": gateway} if int(best[3], 16) & GATEWAY_ROUTE else told
 
 
@@ -117,12 +169,18 @@ def _default_ipv6(interfaces: dict[str, Any]) -> dict[str, Any]:
     import _socket as socket
 
     rows = [line.split() for line in text_of("/proc/net/ipv6_route").splitlines()]
-    ways = [row for row in rows if row[0] == "0" * 32 and row[1] == "00" and row[9] != "lo" and int(row[8], 16) & UP]
+    ways = [
+        row
+        for row in rows
+        if row[0] == "0" * 32 and row[1] == "00" and row[9] != "lo" and int(row[8], 16) & UP
+    ]
     if not ways:
         return {}
     best = min(ways, key=lambda row: int(row[5], 16))
     found = interfaces.get(best[9], {})
-    address: dict[str, str] = next((entry for entry in found.get("ipv6", []) if entry["scope"] == "global"), {})
+    address: dict[str, str] = next(
+        (entry for entry in found.get("ipv6", []) if entry["scope"] == "global"), {}
+    )
     told: dict[str, Any] = {"interface": best[9], **address}
     told.update({key: found[key] for key in ("macaddress", "mtu", "type") if key in found})
     gateway = socket.inet_ntop(socket.AF_INET6, bytes.fromhex(best[4]))

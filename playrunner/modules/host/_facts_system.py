@@ -18,11 +18,25 @@ MACHINES = {"amd64": "x86_64"}
 
 
 def gathered(chosen: set[str], ctx: Any) -> dict[str, Any]:
-    makers = {"platform": platform, "user": user, "python": python, "env": lambda: {"env": dict(os.environ)},
-              "date_time": date_time, "dns": dns, "distribution": _facts_distribution.distribution,
-              "lsb": _facts_distribution.lsb, "pkg_mgr": _facts_distribution.pkg_mgr,
-              "service_mgr": _facts_distribution.service_mgr, "cmdline": cmdline, "selinux": selinux,
-              "apparmor": apparmor, "fips": fips, "ssh_pub_keys": host_keys, "chroot": chroot, "loadavg": loadavg}
+    makers = {
+        "platform": platform,
+        "user": user,
+        "python": python,
+        "env": lambda: {"env": dict(os.environ)},
+        "date_time": date_time,
+        "dns": dns,
+        "distribution": _facts_distribution.distribution,
+        "lsb": _facts_distribution.lsb,
+        "pkg_mgr": _facts_distribution.pkg_mgr,
+        "service_mgr": _facts_distribution.service_mgr,
+        "cmdline": cmdline,
+        "selinux": selinux,
+        "apparmor": apparmor,
+        "fips": fips,
+        "ssh_pub_keys": host_keys,
+        "chroot": chroot,
+        "loadavg": loadavg,
+    }
     facts: dict[str, Any] = {}
     for name, make in makers.items():
         if name in chosen:
@@ -33,12 +47,22 @@ def gathered(chosen: set[str], ctx: Any) -> dict[str, Any]:
 def platform() -> dict[str, Any]:
     name = os.uname()
     full = _full_name(name.nodename)
-    machine_id = next(filter(None, map(text_of, ("/var/lib/dbus/machine-id", "/etc/machine-id"))), None)
-    return {"system": name.sysname, "kernel": name.release, "kernel_version": name.version, "machine": name.machine,
-            "architecture": MACHINES.get(name.machine, name.machine), "nodename": name.nodename,
-            "hostname": name.nodename.partition(".")[0], "fqdn": full, "domain": full.partition(".")[2],
-            "userspace_bits": "64" if sys.maxsize > 2**32 else "32",
-            **({"machine_id": machine_id} if machine_id else {})}
+    machine_id = next(
+        filter(None, map(text_of, ("/var/lib/dbus/machine-id", "/etc/machine-id"))), None
+    )
+    return {
+        "system": name.sysname,
+        "kernel": name.release,
+        "kernel_version": name.version,
+        "machine": name.machine,
+        "architecture": MACHINES.get(name.machine, name.machine),
+        "nodename": name.nodename,
+        "hostname": name.nodename.partition(".")[0],
+        "fqdn": full,
+        "domain": full.partition(".")[2],
+        "userspace_bits": "64" if sys.maxsize > 2**32 else "32",
+        **({"machine_id": machine_id} if machine_id else {}),
+    }
 
 
 def user() -> dict[str, Any]:
@@ -46,34 +70,82 @@ def user() -> dict[str, Any]:
 
     try:
         account = pwd.getpwuid(os.geteuid())
-        named = {"user_id": account.pw_name, "user_dir": account.pw_dir, "user_shell": account.pw_shell,
-                 "user_gecos": account.pw_gecos, "user_uid": account.pw_uid, "user_gid": account.pw_gid}
+        named = {
+            "user_id": account.pw_name,
+            "user_dir": account.pw_dir,
+            "user_shell": account.pw_shell,
+            "user_gecos": account.pw_gecos,
+            "user_uid": account.pw_uid,
+            "user_gid": account.pw_gid,
+        }
     except KeyError:
-        named = {"user_id": str(os.geteuid()), "user_dir": os.path.expanduser("~"), "user_shell": "", "user_gecos": "",
-                 "user_uid": os.geteuid(), "user_gid": os.getegid()}
-    return {**named, "real_user_id": os.getuid(), "effective_user_id": os.geteuid(), "real_group_id": os.getgid(),
-            "effective_group_id": os.getegid()}
+        named = {
+            "user_id": str(os.geteuid()),
+            "user_dir": os.path.expanduser("~"),
+            "user_shell": "",
+            "user_gecos": "",
+            "user_uid": os.geteuid(),
+            "user_gid": os.getegid(),
+        }
+    return {
+        **named,
+        "real_user_id": os.getuid(),
+        "effective_user_id": os.geteuid(),
+        "real_group_id": os.getgid(),
+        "effective_group_id": os.getegid(),
+    }
 
 
 def python() -> dict[str, Any]:
     info = sys.version_info
-    version = {"major": info[0], "minor": info[1], "micro": info[2], "releaselevel": info[3], "serial": info[4]}
-    return {"python_version": ".".join(map(str, info[:3])),
-            "python": {"version": version, "version_info": list(info), "executable": sys.executable,
-                       "type": sys.implementation.name, "has_sslcontext": True}}
+    version = {
+        "major": info[0],
+        "minor": info[1],
+        "micro": info[2],
+        "releaselevel": info[3],
+        "serial": info[4],
+    }
+    return {
+        "python_version": ".".join(map(str, info[:3])),
+        "python": {
+            "version": version,
+            "version_info": list(info),
+            "executable": sys.executable,
+            "type": sys.implementation.name,
+            "has_sslcontext": True,
+        },
+    }
 
 
 def date_time() -> dict[str, Any]:
     now = time.time()
     local, utc, micro = time.localtime(now), time.gmtime(now), f"{int(now % 1 * 1000000):06d}"
-    names = {"year": "%Y", "month": "%m", "weekday": "%A", "weekday_number": "%w", "weeknumber": "%W", "day": "%d",
-             "hour": "%H", "minute": "%M", "second": "%S", "date": "%Y-%m-%d", "time": "%H:%M:%S",
-             "iso8601_basic_short": "%Y%m%dT%H%M%S", "tz": "%Z", "tz_offset": "%z"}
+    names = {
+        "year": "%Y",
+        "month": "%m",
+        "weekday": "%A",
+        "weekday_number": "%w",
+        "weeknumber": "%W",
+        "day": "%d",
+        "hour": "%H",
+        "minute": "%M",
+        "second": "%S",
+        "date": "%Y-%m-%d",
+        "time": "%H:%M:%S",
+        "iso8601_basic_short": "%Y%m%dT%H%M%S",
+        "tz": "%Z",
+        "tz_offset": "%z",
+    }
     facts = {name: time.strftime(form, local) for name, form in names.items()}
     moment = time.strftime("%Y-%m-%dT%H:%M:%S", utc)
-    facts.update(epoch=str(int(now)), epoch_int=str(int(now)), tz_dst=time.tzname[1],
-                 iso8601=f"{moment}Z", iso8601_micro=f"{moment}.{micro}Z",
-                 iso8601_basic=facts["iso8601_basic_short"] + micro)
+    facts.update(
+        epoch=str(int(now)),
+        epoch_int=str(int(now)),
+        tz_dst=time.tzname[1],
+        iso8601=f"{moment}Z",
+        iso8601_micro=f"{moment}.{micro}Z",
+        iso8601_basic=facts["iso8601_basic_short"] + micro,
+    )
     return {"date_time": facts}
 
 
@@ -112,14 +184,24 @@ def selinux() -> dict[str, Any]:
         return {"selinux": {"status": "disabled"}, "selinux_python_present": True}
     lines = text_of("/etc/selinux/config").splitlines()
     settings = dict(line.split("=", 1) for line in lines if "=" in line and line[0] != "#")
-    return {"selinux_python_present": True, "selinux": {
-        "status": "enabled", "mode": "enforcing" if text_of("/sys/fs/selinux/enforce") == "1" else "permissive",
-        "config_mode": settings.get("SELINUX", "unknown"), "type": settings.get("SELINUXTYPE", "unknown"),
-        "policyvers": _number(text_of("/sys/fs/selinux/policyvers"))}}
+    return {
+        "selinux_python_present": True,
+        "selinux": {
+            "status": "enabled",
+            "mode": "enforcing" if text_of("/sys/fs/selinux/enforce") == "1" else "permissive",
+            "config_mode": settings.get("SELINUX", "unknown"),
+            "type": settings.get("SELINUXTYPE", "unknown"),
+            "policyvers": _number(text_of("/sys/fs/selinux/policyvers")),
+        },
+    }
 
 
 def apparmor() -> dict[str, Any]:
-    return {"apparmor": {"status": "enabled" if os.path.exists("/sys/kernel/security/apparmor") else "disabled"}}
+    return {
+        "apparmor": {
+            "status": "enabled" if os.path.exists("/sys/kernel/security/apparmor") else "disabled"
+        }
+    }
 
 
 def fips() -> dict[str, Any]:
@@ -153,7 +235,9 @@ def loadavg() -> dict[str, Any]:
 def text_of(path: str) -> str:
     """A small file's text without the newline at its end; empty when it cannot be read."""
     try:
-        fd = os.open(path, os.O_RDONLY)  # a third of what open() costs, and there are hundreds of these
+        fd = os.open(
+            path, os.O_RDONLY
+        )  # a third of what open() costs, and there are hundreds of these
     except OSError:
         return ""
     try:
@@ -171,7 +255,8 @@ def text_of(path: str) -> str:
 
 def _full_name(name: str) -> str:
     """The host's whole name, as far as the resolver tells it in time."""
-    import _socket  # what socket itself is made of; importing that would cost more than all other facts
+    # What socket itself is made of; importing that would cost more than all other facts
+    import _socket
     import threading
 
     found = [name]

@@ -10,9 +10,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-PRODUCTS = (("KVM", "kvm"), ("OpenStack", "openstack"), ("VMware", "VMware"), ("VirtualBox", "virtualbox"),
-            ("RHEV", "RHEV"), ("Bochs", "kvm"), ("HVM domU", "xen"), ("Virtual Machine", "VirtualPC"),
-            ("Parallels", "parallels"), ("Google", "kvm"), ("Amazon EC2", "kvm"), ("QEMU", "kvm"))
+PRODUCTS = (
+    ("KVM", "kvm"),
+    ("OpenStack", "openstack"),
+    ("VMware", "VMware"),
+    ("VirtualBox", "virtualbox"),
+    ("RHEV", "RHEV"),
+    ("Bochs", "kvm"),
+    ("HVM domU", "xen"),
+    ("Virtual Machine", "VirtualPC"),
+    ("Parallels", "parallels"),
+    ("Google", "kvm"),
+    ("Amazon EC2", "kvm"),
+    ("QEMU", "kvm"),
+)
 
 
 def gathered() -> dict[str, Any]:
@@ -21,15 +32,23 @@ def gathered() -> dict[str, Any]:
     if guest and "container" not in guest and os.path.exists("/run/.containerenv"):
         guest.append("container")
     host = ["kvm"] if os.path.exists("/dev/kvm") and not guest else []
-    return {"virtualization_type": host[0] if host and not guest else kind,
-            "virtualization_role": "guest" if guest else "host" if host else "NA",
-            "virtualization_tech_guest": guest, "virtualization_tech_host": host}
+    return {
+        "virtualization_type": host[0] if host and not guest else kind,
+        "virtualization_role": "guest" if guest else "host" if host else "NA",
+        "virtualization_tech_guest": guest,
+        "virtualization_tech_host": host,
+    }
 
 
 def containers() -> list[str]:
     names = text_of("/proc/1/cgroup")
     marker = _environment_of_first().get("container", "")
-    if "/docker/" in names or "/docker-" in names or os.path.exists("/.dockerenv") or os.path.exists("/.dockerinit"):
+    if (
+        "/docker/" in names
+        or "/docker-" in names
+        or os.path.exists("/.dockerenv")
+        or os.path.exists("/.dockerinit")
+    ):
         return ["docker", "container"]
     if "/lxc/" in names or marker == "lxc":
         return ["lxc", "container"]
@@ -41,7 +60,9 @@ def containers() -> list[str]:
 
 
 def machines() -> list[str]:
-    product = " ".join(text_of(f"/sys/devices/virtual/dmi/id/{name}") for name in ("product_name", "sys_vendor"))
+    product = " ".join(
+        text_of(f"/sys/devices/virtual/dmi/id/{name}") for name in ("product_name", "sys_vendor")
+    )
     found = [kind for sign, kind in PRODUCTS if sign in product]
     if text_of("/sys/hypervisor/type") == "xen":
         found.append("xen")

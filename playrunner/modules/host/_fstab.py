@@ -13,7 +13,10 @@ ESCAPES = {" ": r"\040", "\t": r"\011", "#": r"\043"}
 
 def entry(table: str, path: str) -> Any:
     """The fields of the line for this place, or None."""
-    return next((fields for fields in map(fields_of, read_lines(table)) if fields and fields[1] == path), None)
+    return next(
+        (fields for fields in map(fields_of, read_lines(table)) if fields and fields[1] == path),
+        None,
+    )
 
 
 def put(ctx: Any, table: str, path: str, wanted: Optional[list[str]]) -> None:

@@ -45,9 +45,19 @@ class Answer:
         self._response.close()
 
 
-def fetch(url: str, method: str = "GET", body: Optional[bytes] = None, headers: Optional[dict[str, str]] = None,
-          timeout: float = 30, user: Optional[str] = None, password: Optional[str] = None, basic_at_once: bool = False,
-          verify: bool = True, follow: str = "safe", **tls: Any) -> Answer:
+def fetch(
+    url: str,
+    method: str = "GET",
+    body: Optional[bytes] = None,
+    headers: Optional[dict[str, str]] = None,
+    timeout: float = 30,
+    user: Optional[str] = None,
+    password: Optional[str] = None,
+    basic_at_once: bool = False,
+    verify: bool = True,
+    follow: str = "safe",
+    **tls: Any,
+) -> Answer:
     """Ask and return the answer, whatever its status; no answer at all is a failure."""
     import urllib.error
     import urllib.parse
@@ -56,9 +66,14 @@ def fetch(url: str, method: str = "GET", body: Optional[bytes] = None, headers: 
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https", "ftp", "file"):
         shown = without_login(url)
-        raise Failed(f"{shown} is not a web address: it should begin with http:// or https://", url=shown)
+        raise Failed(
+            f"{shown} is not a web address: it should begin with http:// or https://", url=shown
+        )
     if "@" in parts.netloc and user is None:
-        user, password = urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or "")
+        user, password = (
+            urllib.parse.unquote(parts.username or ""),
+            urllib.parse.unquote(parts.password or ""),
+        )
         url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
     sent = {str(name): str(value) for name, value in (headers or {}).items()}
     request = urllib.request.Request(url, data=body, headers=sent, method=method)
@@ -68,13 +83,21 @@ def fetch(url: str, method: str = "GET", body: Optional[bytes] = None, headers: 
         token = base64.b64encode(f"{user}:{password or ''}".encode()).decode()
         request.add_unredirected_header("Authorization", f"Basic {token}")
     try:
-        return Answer(_opener(url, user, password, verify, follow, tls).open(request, timeout=timeout), url)
+        return Answer(
+            _opener(url, user, password, verify, follow, tls).open(request, timeout=timeout), url
+        )
     except urllib.error.HTTPError as error:
         return Answer(error, url)
     except (OSError, ValueError) as error:  # URLError is an OSError
         reason = getattr(error, "reason", error)
-        raise Failed(f"Request failed: {url}: {reason}; see that the address is right and reachable from this host",
-                     status=-1, status_code=-1, url=url, elapsed=0) from None
+        raise Failed(
+            f"Request failed: {url}: {reason}; see that the address is right and reachable from"
+            " this host",
+            status=-1,
+            status_code=-1,
+            url=url,
+            elapsed=0,
+        ) from None
 
 
 def without(secret: Optional[str], value: Any) -> Any:
@@ -95,16 +118,28 @@ def without_login(url: str) -> str:
     return url.replace(f"{begin}@", f"{user}:********@", 1) if at and colon else url
 
 
-def _opener(url: str, user: Optional[str], password: Optional[str], verify: bool, follow: str,
-            tls: dict[str, Any]) -> Any:
+def _opener(
+    url: str,
+    user: Optional[str],
+    password: Optional[str],
+    verify: bool,
+    follow: str,
+    tls: dict[str, Any],
+) -> Any:
     import urllib.request
 
     class Redirects(urllib.request.HTTPRedirectHandler):
-        def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-            if follow in ("none", "no") or (follow == "safe" and req.get_method() not in ("GET", "HEAD")):
+        def redirect_request(
+            self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
+        ) -> Any:
+            if follow in ("none", "no") or (
+                follow == "safe" and req.get_method() not in ("GET", "HEAD")
+            ):
                 return None
             new = super().redirect_request(req, fp, code, msg, headers, newurl)
-            if new is not None and (req.get_method() == "HEAD" or (follow in ("all", "yes") and code in (307, 308))):
+            if new is not None and (
+                req.get_method() == "HEAD" or (follow in ("all", "yes") and code in (307, 308))
+            ):
                 new.method = req.get_method()
                 new.data = req.data
             return new
@@ -119,7 +154,10 @@ def _opener(url: str, user: Optional[str], password: Optional[str], verify: bool
     if user is not None:
         known = urllib.request.HTTPPasswordMgrWithDefaultRealm()
         known.add_password(None, url, user, password or "")
-        handlers += [urllib.request.HTTPBasicAuthHandler(known), urllib.request.HTTPDigestAuthHandler(known)]
+        handlers += [
+            urllib.request.HTTPBasicAuthHandler(known),
+            urllib.request.HTTPDigestAuthHandler(known),
+        ]
     return urllib.request.build_opener(*handlers)
 
 

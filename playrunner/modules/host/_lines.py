@@ -45,7 +45,9 @@ class LinesOfFile(Module):
         return {**self.attributes(found), **_paths.file_state(ctx, sha1_of((data,)), found, data)}
 
     def apply(self, ctx: Any, change: Change) -> None:
-        data: Optional[bytes] = getattr(self, "_data", None)  # none when an earlier state is put back
+        data: Optional[bytes] = getattr(
+            self, "_data", None
+        )  # none when an earlier state is put back
         _paths.bring(ctx, self.file(), change, None if data is None else (data,))
 
 

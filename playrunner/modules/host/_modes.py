@@ -1,4 +1,5 @@
-"""File modes as playbooks write them: 0644 as a number, "0644" as text, or symbolic as chmod takes them."""
+"""File modes as playbooks write them: 0644 as a number, "0644" as text, or symbolic as chmod takes
+them."""
 
 from __future__ import annotations
 
@@ -39,14 +40,14 @@ def default_bits(kind: str) -> int:
 
 
 def _symbolic(clause: str, current: int, is_folder: bool, whole: str) -> int:
-    who = clause[:len(clause) - len(clause.lstrip("ugoa"))]
-    rest = clause[len(who):]
+    who = clause[: len(clause) - len(clause.lstrip("ugoa"))]
+    rest = clause[len(who) :]
     if not rest:
         raise _not_a_mode(whole)
     while rest:
         operator, rest = rest[0], rest[1:]
-        letters = rest[:len(rest) - len(rest.lstrip("rwxXstugo"))]
-        rest = rest[len(letters):]
+        letters = rest[: len(rest) - len(rest.lstrip("rwxXstugo"))]
+        rest = rest[len(letters) :]
         if operator not in "+-=" or (rest and rest[0] not in "+-="):
             raise _not_a_mode(whole)
         everyone = not who or "a" in who
@@ -85,4 +86,6 @@ def _umask() -> int:
 
 
 def _not_a_mode(mode: str) -> Failed:
-    return Failed(f'mode must be in octal or symbolic form, not "{mode}"; write it as "0644" or "u=rw,go=r"')
+    return Failed(
+        f'mode must be in octal or symbolic form, not "{mode}"; write it as "0644" or "u=rw,go=r"'
+    )

@@ -18,8 +18,12 @@ def set_attributes(place: Union[str, int], wanted: State) -> None:
     owner, group, mode = wanted.get("owner"), wanted.get("group"), wanted.get("mode")
     if owner is not None or group is not None:
         # First the owner: a change of it clears the set-user-id bit that a mode may ask for.
-        os.chown(place, -1 if owner is None else user_id(owner), -1 if group is None else group_id(group),
-                 **({"follow_symlinks": False} if isinstance(place, str) else {}))
+        os.chown(
+            place,
+            -1 if owner is None else user_id(owner),
+            -1 if group is None else group_id(group),
+            **({"follow_symlinks": False} if isinstance(place, str) else {}),
+        )
     if mode is not None and not (isinstance(place, str) and os.path.islink(place)):
         os.chmod(place, int(mode, 8))
 
@@ -32,7 +36,9 @@ def user_id(owner: Any) -> int:
     except KeyError:
         if str(owner).isdigit():
             return int(owner)
-        raise Failed(f"chown failed: failed to look up user {owner}; create it first or write its number") from None
+        raise Failed(
+            f"chown failed: failed to look up user {owner}; create it first or write its number"
+        ) from None
 
 
 def group_id(group: Any) -> int:
@@ -43,7 +49,9 @@ def group_id(group: Any) -> int:
     except KeyError:
         if str(group).isdigit():
             return int(group)
-        raise Failed(f"chgrp failed: failed to look up group {group}; create it first or write its number") from None
+        raise Failed(
+            f"chgrp failed: failed to look up group {group}; create it first or write its number"
+        ) from None
 
 
 def user_name(uid: int) -> str:

@@ -16,7 +16,8 @@ PROGRAM_FOLDERS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin",
 
 
 class Packages(Module):
-    """What all package managers have in common: which packages go, which come, and what is said about it."""
+    """What all package managers have in common: which packages go, which come, and what is said
+    about it."""
 
     def names(self) -> list[str]:
         raise NotImplementedError
@@ -25,8 +26,16 @@ class Packages(Module):
         """Packages to install, with the version wanted, and packages to remove."""
         before: State = (change.before or {}).get("packages", {})
         after: State = (change.after or {}).get("packages", {})
-        coming = {name: wanted for name, wanted in after.items() if wanted is not None and wanted != before.get(name)}
-        return coming, [name for name, wanted in after.items() if wanted is None and before.get(name) is not None]
+        coming = {
+            name: wanted
+            for name, wanted in after.items()
+            if wanted is not None and wanted != before.get(name)
+        }
+        return coming, [
+            name
+            for name, wanted in after.items()
+            if wanted is None and before.get(name) is not None
+        ]
 
 
 def program(*names: str) -> Optional[str]:

@@ -1,6 +1,8 @@
-"""What is at a path, and the one way to make, mend, remove and restore it; every module that leaves files shares this.
+"""What is at a path, and the one way to make, mend, remove and restore it; every module that leaves
+files shares this.
 
-A state names `kind`, `mode`, `owner`, `group`, and `sha1` (also `content` when asked for diffs) or a link's `target`.
+A state names `kind`, `mode`, `owner`, `group`, and `sha1` (also `content` when asked for diffs) or
+a link's `target`.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ class Placed(Module):
     mode: Any = None  # as 0644, "0644" or "u=rw,go=r"; left alone when not given
     owner: Any = None  # a user's name or number
     group: Any = None  # a group's name or number
-    unsafe_writes: bool = False  # write in place where the path cannot be replaced, as with a bind-mounted file
+    unsafe_writes: bool = (
+        False  # write in place where the path cannot be replaced, as with a bind-mounted file
+    )
 
     def attributes(self, ctx: Any, found: Optional[State], kind: str = "file") -> State:
         """The part of the desired state that mode, owner and group speak of."""
@@ -46,7 +50,8 @@ class Placed(Module):
 
     def owner_state(self, ctx: Any, found: Optional[State]) -> State:
         wanted: State = {}
-        # Under --check an earlier step may be the one that makes the user; what is not there yet cannot tell.
+        # Under --check an earlier step may be the one that makes the user; what is not there yet
+        # cannot tell.
         later = ctx.check and found is None
         if self.owner is not None:
             wanted["owner"] = str(self.owner) if later else user_name(user_id(self.owner))
@@ -67,14 +72,21 @@ def expanded(path: str) -> str:
     return os.path.expandvars(os.path.expanduser(path)) if "~" in path or "$" in path else path
 
 
-def look(ctx: Any, path: str, content: bool = True, data: Optional[bytes] = None) -> Optional[State]:
-    """The state of what is at `path`, or None when nothing is; `data` spares reading it a second time."""
+def look(
+    ctx: Any, path: str, content: bool = True, data: Optional[bytes] = None
+) -> Optional[State]:
+    """The state of what is at `path`, or None when nothing is; `data` spares reading it a second
+    time."""
     info = stat_of(path)
     if info is None:
         return None
     kind = kind_of(info)
-    state: State = {"kind": kind, "mode": octal(info.st_mode), "owner": user_name(info.st_uid),
-                    "group": group_name(info.st_gid)}
+    state: State = {
+        "kind": kind,
+        "mode": octal(info.st_mode),
+        "owner": user_name(info.st_uid),
+        "group": group_name(info.st_gid),
+    }
     if kind == "link":
         state["target"] = os.readlink(path)
     elif kind == "directory" and ctx.diff:
@@ -102,15 +114,23 @@ def file_state(ctx: Any, sha1: str, found: Optional[State], data: Optional[bytes
 
 
 def replacing(found: Optional[State], wanted: State) -> State:
-    """`wanted`, also naming all that goes when something of another kind is there, so that it can be put back."""
+    """`wanted`, also naming all that goes when something of another kind is there, so that it can
+    be put back."""
     if found and found["kind"] != wanted["kind"]:
         return {**dict.fromkeys(found), **wanted}
     return wanted
 
 
-def bring(ctx: Any, path: str, change: Change, chunks: Optional[Iterable[bytes]] = None, validate: Optional[str] = None,
-          unsafe: bool = False) -> None:
-    """Make what is at `path` what `change` says; `chunks` give a file's content when the state does not hold it."""
+def bring(
+    ctx: Any,
+    path: str,
+    change: Change,
+    chunks: Optional[Iterable[bytes]] = None,
+    validate: Optional[str] = None,
+    unsafe: bool = False,
+) -> None:
+    """Make what is at `path` what `change` says; `chunks` give a file's content when the state does
+    not hold it."""
     after, found = change.after, change.observed
     try:
         if after is None or after["kind"] == "absent":
@@ -122,12 +142,17 @@ def bring(ctx: Any, path: str, change: Change, chunks: Optional[Iterable[bytes]]
         new = found is None or found["kind"] != after["kind"]
         if found and new and (found["kind"] == "directory" or after["kind"] == "directory"):
             remove(path)
-        if after["kind"] == "file" and (new or not found or after.get("sha1", found.get("sha1")) != found.get("sha1")):
+        if after["kind"] == "file" and (
+            new or not found or after.get("sha1", found.get("sha1")) != found.get("sha1")
+        ):
             _write_as(ctx, path, after, found, chunks, validate, unsafe)
         elif after["kind"] == "directory" and new:
             make_folders(path, after)
             if after.get("entries"):
-                raise Failed(f"{path} is back, but empty: the {after['entries']} entries it held were not kept")
+                raise Failed(
+                    f"{path} is back, but empty: the {after['entries']} entries it held were not"
+                    " kept"
+                )
         elif after["kind"] == "link" and (new or (found and after["target"] != found["target"])):
             _swap_in(ctx, path, lambda scrap: os.symlink(after["target"], scrap))
             set_attributes(path, after)
@@ -163,7 +188,8 @@ def first_missing(path: str) -> Optional[str]:
 
 
 def remove_folders(path: str, highest: Optional[str]) -> None:
-    """Take away folders that were made on the way, from the lowest up to `highest`, as long as they are empty."""
+    """Take away folders that were made on the way, from the lowest up to `highest`, as long as they
+    are empty."""
     while highest and path.startswith(highest):
         try:
             os.rmdir(path)
@@ -197,17 +223,38 @@ def facts(path: str, follow: bool = False) -> dict[str, Any]:
     if info is None:
         return {}
     kind = kind_of(info)
-    return {"mode": octal(info.st_mode), "owner": user_name(info.st_uid), "group": group_name(info.st_gid),
-            "uid": info.st_uid, "gid": info.st_gid, "size": info.st_size,
-            "state": "hard" if kind == "file" and info.st_nlink > 1 else "file" if kind == "special" else kind}
+    return {
+        "mode": octal(info.st_mode),
+        "owner": user_name(info.st_uid),
+        "group": group_name(info.st_gid),
+        "uid": info.st_uid,
+        "gid": info.st_gid,
+        "size": info.st_size,
+        "state": (
+            "hard"
+            if kind == "file" and info.st_nlink > 1
+            else "file"
+            if kind == "special"
+            else kind
+        ),
+    }
 
 
-def _write_as(ctx: Any, path: str, after: State, found: Optional[State], chunks: Optional[Iterable[bytes]],
-              validate: Optional[str], unsafe: bool) -> None:
+def _write_as(
+    ctx: Any,
+    path: str,
+    after: State,
+    found: Optional[State],
+    chunks: Optional[Iterable[bytes]],
+    validate: Optional[str],
+    unsafe: bool,
+) -> None:
     if chunks is None:
         if after.get("content") is None and after.get("sha1") != sha1_of(()):
-            raise Failed(f"{path} cannot be put back: what was in it was not kept, since it was binary or longer than "
-                         f"{TEXT_LIMIT} bytes")
+            raise Failed(
+                f"{path} cannot be put back: what was in it was not kept, since it was binary or"
+                f" longer than {TEXT_LIMIT} bytes"
+            )
         chunks = ((after.get("content") or "").encode(),)
     write(ctx, path, chunks, after, validate, unsafe)
 

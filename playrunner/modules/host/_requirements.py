@@ -12,7 +12,8 @@ RELATIONS = ("===", "==", ">=", "<=", "!=", "~=", ">", "<")
 
 
 def listed(given: Any) -> list[str]:
-    """Packages named one by one or with commas between; a comma before a relation belongs to the package."""
+    """Packages named one by one or with commas between; a comma before a relation belongs to the
+    package."""
     found: list[str] = []
     for part in (part.strip() for item in given or [] for part in str(item).split(",")):
         if part.startswith(("=", "<", ">", "!", "~")) and found:
@@ -45,7 +46,7 @@ def met_by(text: str, version: str) -> bool:
         relation = next((sign for sign in RELATIONS if condition.strip().startswith(sign)), None)
         if relation is None:
             return False
-        wanted = condition.strip()[len(relation):].strip()
+        wanted = condition.strip()[len(relation) :].strip()
         need = _numbers(wanted)
         if wanted == version and "=" in relation and relation != "!=":
             continue
@@ -82,6 +83,13 @@ def _holds(have: tuple[int, ...], relation: str, need: tuple[int, ...]) -> bool:
     width = max(len(have), len(need))
     left, right = have + (0,) * (width - len(have)), need + (0,) * (width - len(need))
     if relation == "~=":
-        return left >= right and have[:len(need) - 1] == need[:-1]
-    return {"==": left == right, "===": left == right, "!=": left != right, ">=": left >= right, "<=": left <= right,
-            ">": left > right, "<": left < right}[relation]
+        return left >= right and have[: len(need) - 1] == need[:-1]
+    return {
+        "==": left == right,
+        "===": left == right,
+        "!=": left != right,
+        ">=": left >= right,
+        "<=": left <= right,
+        ">": left > right,
+        "<": left < right,
+    }[relation]

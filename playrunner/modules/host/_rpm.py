@@ -21,8 +21,12 @@ class RpmPackages(Packages):
 
     aliases = {"pkg": "name"}
     manager = "dnf"
-    name: list[Any] = []  # packages: name, name-version, a path to a .rpm file; "*" with latest for all
-    state: Literal["present", "installed", "latest", "absent", "removed"] | None = None  # installed, newest or gone
+    name: list[
+        Any
+    ] = []  # packages: name, name-version, a path to a .rpm file; "*" with latest for all
+    state: Literal["present", "installed", "latest", "absent", "removed"] | None = (
+        None  # installed, newest or gone
+    )
     enablerepo: list[Any] = []  # repositories to use for this step only
     disablerepo: list[Any] = []  # repositories to leave out for this step only
     update_cache: bool = False  # fetch the package lists first
@@ -49,7 +53,9 @@ class RpmPackages(Packages):
         if self.state in ("absent", "removed"):
             return {"packages": dict.fromkeys(there)}
         old = self._outdated(ctx) if self.state == "latest" else set()
-        return {"packages": {name: self._wanted(name, version, old) for name, version in there.items()}}
+        return {
+            "packages": {name: self._wanted(name, version, old) for name, version in there.items()}
+        }
 
     def apply(self, ctx: Any, change: Change) -> None:
         coming, going = self.coming_and_going(change)
@@ -57,7 +63,9 @@ class RpmPackages(Packages):
             self._manage(ctx, "autoremove" if self.autoremove else "remove", going)
         fresh = [name for name, wanted in coming.items() if wanted == PRESENT]
         newer = [name for name, wanted in coming.items() if wanted == NEWEST]
-        exact = [f"{name}-{wanted}" for name, wanted in coming.items() if wanted not in (PRESENT, NEWEST)]
+        exact = [
+            f"{name}-{wanted}" for name, wanted in coming.items() if wanted not in (PRESENT, NEWEST)
+        ]
         if fresh:
             self._manage(ctx, "install", fresh)
         if newer:
@@ -73,7 +81,9 @@ class RpmPackages(Packages):
             return PRESENT
         form = ["--qf", r"%{VERSION}-%{RELEASE}.%{ARCH}\n"]
         if name.endswith(".rpm"):
-            ran = ctx.run(["rpm", "-qp", "--qf", r"%{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}\n", name], env=PLAIN)
+            ran = ctx.run(
+                ["rpm", "-qp", "--qf", r"%{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}\n", name], env=PLAIN
+            )
             if ran.rc:
                 raise Failed(f"{name} is not a package file: {ran.err.strip()}")
             name = ran.out.strip()
@@ -93,21 +103,36 @@ class RpmPackages(Packages):
         if ran.rc not in (0, UPDATES_EXIST):
             raise Failed(f"{self.manager} check-update failed: {ran.err.strip()}", rc=ran.rc)
         rows = [line.split() for line in ran.out.partition("Obsoleting")[0].splitlines()]
-        return {part for row in rows if len(row) == 3 for part in (row[0], row[0].rpartition(".")[0])}
+        return {
+            part for row in rows if len(row) == 3 for part in (row[0], row[0].rpartition(".")[0])
+        }
 
     def _repositories(self) -> list[str]:
-        return [*(f"--disablerepo={name}" for name in named(self.disablerepo)),
-                *(f"--enablerepo={name}" for name in named(self.enablerepo)),
-                *(["--refresh"] if self.update_cache and self.manager == "dnf" else [])]
+        return [
+            *(f"--disablerepo={name}" for name in named(self.disablerepo)),
+            *(f"--enablerepo={name}" for name in named(self.enablerepo)),
+            *(["--refresh"] if self.update_cache and self.manager == "dnf" else []),
+        ]
 
     def _manage(self, ctx: Any, verb: str, names: list[str]) -> None:
         if self.update_cache and self.manager == "yum":
             ctx.run(["yum", "-q", "makecache"], env=PLAIN)
-        options = [*(["--nogpgcheck"] if self.disable_gpg_check else []),
-                   *([] if self.install_weak_deps or self.manager == "yum" else ["--setopt=install_weak_deps=False"])]
+        options = [
+            *(["--nogpgcheck"] if self.disable_gpg_check else []),
+            *(
+                []
+                if self.install_weak_deps or self.manager == "yum"
+                else ["--setopt=install_weak_deps=False"]
+            ),
+        ]
         command = [self.manager, "-y", *self._repositories(), *options, verb, *names]
         ran = ctx.run(command, env=PLAIN, live=True)
         if ran.rc:
-            raise Failed(f"'{' '.join(command)}' failed: {ran.err.strip() or ran.out.strip()}", rc=ran.rc,
-                         results=[ran.out], stdout=ran.out, stderr=ran.err)
+            raise Failed(
+                f"'{' '.join(command)}' failed: {ran.err.strip() or ran.out.strip()}",
+                rc=ran.rc,
+                results=[ran.out],
+                stdout=ran.out,
+                stderr=ran.err,
+            )
         self._results.append(ran.out)

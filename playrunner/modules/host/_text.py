@@ -22,7 +22,9 @@ class Edited(Placed):
 
     path: str  # the file to edit
     backup: bool = False  # keep a copy of the file as it was
-    validate: str | None = None  # a command that checks the new file before it replaces the old; %s stands for it
+    validate: str | None = (
+        None  # a command that checks the new file before it replaces the old; %s stands for it
+    )
 
     # What was read, what it becomes and what to say of it; not arguments.
     _text = ""
@@ -52,7 +54,10 @@ class Edited(Placed):
             if self.said_of_missing():
                 return None
             if not self.may_create():
-                raise Failed(f"Destination {path} does not exist !; make it first, or say create: true", rc=257)
+                raise Failed(
+                    f"Destination {path} does not exist !; make it first, or say create: true",
+                    rc=257,
+                )
             self._missing = True
             missing = first_missing(path)
             return {"kind": "absent", "above": missing} if missing else None
@@ -75,7 +80,9 @@ class Edited(Placed):
             wanted["above"] = None
         attributes = self.attributes(ctx, there)
         if there and any(there[key] != value for key, value in attributes.items()):
-            self._said += (" and " if self._said else "") + "ownership, perms or SE linux context changed"
+            self._said += (
+                " and " if self._said else ""
+            ) + "ownership, perms or SE linux context changed"
         return {**wanted, **attributes}
 
     def apply(self, ctx: Any, change: Change) -> None:
@@ -88,10 +95,20 @@ class Edited(Placed):
                 self._backup_file = backup_of(ctx, path)
         elif edits:
             os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        bring(ctx, path, change, (self._new,) if edits else None, self.validate if edits else None, self.unsafe_writes)
+        bring(
+            ctx,
+            path,
+            change,
+            (self._new,) if edits else None,
+            self.validate if edits else None,
+            self.unsafe_writes,
+        )
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        return {"msg": self._said, **({"backup_file": self._backup_file} if self._backup_file else {})}
+        return {
+            "msg": self._said,
+            **({"backup_file": self._backup_file} if self._backup_file else {}),
+        }
 
     def _place(self) -> str:
         return os.path.realpath(expanded(self.path))

@@ -19,14 +19,25 @@ if TYPE_CHECKING:
 class Apt(Packages):
     """Packages of Debian, Ubuntu and their children."""
 
-    aliases = {"pkg": "name", "package": "name", "update-cache": "update_cache", "default-release": "default_release",
-               "install-recommends": "install_recommends", "allow-downgrade": "allow_downgrade",
-               "allow-downgrades": "allow_downgrade", "allow_downgrades": "allow_downgrade"}
+    aliases = {
+        "pkg": "name",
+        "package": "name",
+        "update-cache": "update_cache",
+        "default-release": "default_release",
+        "install-recommends": "install_recommends",
+        "allow-downgrade": "allow_downgrade",
+        "allow-downgrades": "allow_downgrade",
+        "allow_downgrades": "allow_downgrade",
+    }
     name: list[Any] = []  # packages: name, name=version (with *), name>=version
-    state: Literal["present", "installed", "latest", "absent", "removed"] = "present"  # installed, newest or gone
+    state: Literal["present", "installed", "latest", "absent", "removed"] = (
+        "present"  # installed, newest or gone
+    )
     update_cache: bool = False  # fetch the package lists first
     cache_valid_time: int = 0  # seconds for which fetched lists are good enough
-    install_recommends: bool | None = None  # also install what packages recommend; apt's own setting when not given
+    install_recommends: bool | None = (
+        None  # also install what packages recommend; apt's own setting when not given
+    )
     default_release: str | None = None  # prefer this release, such as bookworm-backports
     purge: bool = False  # when removing, remove configuration files too
     autoremove: bool = False  # also remove what was installed for others only
@@ -35,7 +46,9 @@ class Apt(Packages):
     only_upgrade: bool = False  # leave packages that are not installed alone
     allow_downgrade: bool = False  # an older version may replace a newer one
     allow_unauthenticated: bool = False  # install what is not signed
-    dpkg_options: str = "force-confdef,force-confold"  # how dpkg settles questions about configuration files
+    dpkg_options: str = (
+        "force-confdef,force-confold"  # how dpkg settles questions about configuration files
+    )
     lock_timeout: int = 60  # seconds to wait while another program holds the package database
 
     def names(self) -> list[str]:
@@ -44,7 +57,9 @@ class Apt(Packages):
     def observe(self, ctx: Any) -> State | None:
         self._output = {"stdout": "", "stderr": ""}
         needed("apt-get", "use the module of the package manager this host has, or package")
-        packages = _apt_cache.installed(ctx, [_apt_cache.split_version(name)[0] for name in self.names()])
+        packages = _apt_cache.installed(
+            ctx, [_apt_cache.split_version(name)[0] for name in self.names()]
+        )
         if self.deb:
             self._deb_name, self._deb_version = _apt_cache.of_deb_file(ctx, self.deb)
             packages.update(_apt_cache.installed(ctx, [self._deb_name]))
@@ -58,7 +73,9 @@ class Apt(Packages):
         return found
 
     def desired(self, ctx: Any, found: State | None) -> State | None:
-        wanted: State = {"packages": self._wanted(ctx, (found or {})["packages"], lenient=self._stale)}
+        wanted: State = {
+            "packages": self._wanted(ctx, (found or {})["packages"], lenient=self._stale)
+        }
         if self._stale:
             wanted["lists"] = "fresh"
         if self._sweeping():
@@ -69,7 +86,9 @@ class Apt(Packages):
         after: State = dict(change.after or {})
         if change.touches("lists") and after.get("lists") == "fresh":
             self._apt_get(ctx, ["update"])
-            after["packages"] = self._wanted(ctx, (change.observed or {})["packages"], lenient=False)
+            after["packages"] = self._wanted(
+                ctx, (change.observed or {})["packages"], lenient=False
+            )
             change.after = after
             if self._sweeping():
                 change.before = {**(change.before or {}), "pending": self._pending(ctx)}
@@ -77,7 +96,10 @@ class Apt(Packages):
         if going:
             self._apt_get(ctx, ["remove", *(["--purge"] if self.purge else []), *going])
         if coming:
-            self._apt_get(ctx, ["install", *self._options(), *(self._argument(*pair) for pair in coming.items())])
+            self._apt_get(
+                ctx,
+                ["install", *self._options(), *(self._argument(*pair) for pair in coming.items())],
+            )
         if (change.before or {}).get("pending"):
             self._apt_get(ctx, self._sweeping())
 
@@ -88,7 +110,10 @@ class Apt(Packages):
         updated = change.touches("lists") if ctx.check else fetched != self._fetched
         alone = not (self.names() or self.deb or self._sweeping())
         more["changed"] = change.touches("packages", "pending") or (alone and updated)
-        more["stdout_lines"], more["stderr_lines"] = more["stdout"].splitlines(), more["stderr"].splitlines()
+        more["stdout_lines"], more["stderr_lines"] = (
+            more["stdout"].splitlines(),
+            more["stderr"].splitlines(),
+        )
         return {"cache_updated": updated, "cache_update_time": fetched, **more}
 
     def _wanted(self, ctx: Any, packages: dict[str, Any], lenient: bool) -> dict[str, Any]:
@@ -96,22 +121,42 @@ class Apt(Packages):
         if self.state in ("absent", "removed"):
             return dict.fromkeys(packages)
         latest = self.state == "latest"
-        uncertain = [name for name, relation, version in asked
-                     if latest or not _apt_cache.satisfies(ctx, packages[name], relation, version)]
+        uncertain = [
+            name
+            for name, relation, version in asked
+            if latest or not _apt_cache.satisfies(ctx, packages[name], relation, version)
+        ]
         policies = _apt_cache.policies(ctx, uncertain, self.default_release)
-        wanted = {name: self._version(ctx, name, relation, version, packages[name], policies.get(name), lenient)
-                  if name in uncertain else packages[name] for name, relation, version in asked}
+        wanted = {
+            name: self._version(
+                ctx, name, relation, version, packages[name], policies.get(name), lenient
+            )
+            if name in uncertain
+            else packages[name]
+            for name, relation, version in asked
+        }
         if self.deb:
             wanted[self._deb_name] = self._deb_version
         return wanted
 
-    def _version(self, ctx: Any, name: str, relation: str, version: str, there: Optional[str],
-                 policy: Optional[_apt_cache.Policy], lenient: bool) -> Optional[str]:
+    def _version(
+        self,
+        ctx: Any,
+        name: str,
+        relation: str,
+        version: str,
+        there: Optional[str],
+        policy: Optional[_apt_cache.Policy],
+        lenient: bool,
+    ) -> Optional[str]:
         """The version of a package that should be there."""
         if there is None and self.only_upgrade:
             return None
-        fitting = [known for known in (policy.versions if policy else [])
-                   if _apt_cache.satisfies(ctx, known, relation, version)]
+        fitting = [
+            known
+            for known in (policy.versions if policy else [])
+            if _apt_cache.satisfies(ctx, known, relation, version)
+        ]
         if policy and policy.candidate and (not relation or policy.candidate in fitting):
             return policy.candidate
         if relation and fitting:
@@ -124,7 +169,9 @@ class Apt(Packages):
             return there
         if policy:  # a name that other packages provide; nothing to do when one of them is there
             return None if _apt_cache.provided(ctx, [name]) else PROVIDED
-        raise Failed(f"No package matching '{name}' is available; check its spelling, or set update_cache")
+        raise Failed(
+            f"No package matching '{name}' is available; check its spelling, or set update_cache"
+        )
 
     def _argument(self, name: str, version: str) -> str:
         if self.deb and name == self._deb_name and version == self._deb_version:
@@ -132,37 +179,71 @@ class Apt(Packages):
         return name if version == PROVIDED else f"{name}={version}"
 
     def _options(self) -> list[str]:
-        recommends = {None: [], True: ["-o", "APT::Install-Recommends=yes"], False: ["--no-install-recommends"]}
-        return [*recommends[self.install_recommends], *(["-t", self.default_release] if self.default_release else []),
-                *(["--only-upgrade"] if self.only_upgrade else []),
-                *(["--allow-downgrades"] if self.allow_downgrade else []),
-                *(["--allow-unauthenticated"] if self.allow_unauthenticated else []),
-                *(["--auto-remove"] if self.autoremove else [])]
+        recommends = {
+            None: [],
+            True: ["-o", "APT::Install-Recommends=yes"],
+            False: ["--no-install-recommends"],
+        }
+        return [
+            *recommends[self.install_recommends],
+            *(["-t", self.default_release] if self.default_release else []),
+            *(["--only-upgrade"] if self.only_upgrade else []),
+            *(["--allow-downgrades"] if self.allow_downgrade else []),
+            *(["--allow-unauthenticated"] if self.allow_unauthenticated else []),
+            *(["--auto-remove"] if self.autoremove else []),
+        ]
 
     def _sweeping(self) -> list[str]:
         """The apt-get words that upgrade or tidy the whole host, or none."""
         if self.upgrade != "no":
-            return ["dist-upgrade"] if self.upgrade in ("dist", "full") else ["upgrade", "--with-new-pkgs"]
-        return ["autoremove", *(["--purge"] if self.purge else [])] if self.autoremove and not self.deb else []
+            return (
+                ["dist-upgrade"]
+                if self.upgrade in ("dist", "full")
+                else ["upgrade", "--with-new-pkgs"]
+            )
+        return (
+            ["autoremove", *(["--purge"] if self.purge else [])]
+            if self.autoremove and not self.deb
+            else []
+        )
 
     def _pending(self, ctx: Any) -> list[str]:
         ran = ctx.run(["apt-get", "-s", "-qq", *self._sweeping()], env=_apt_cache.PLAIN)
         if ran.rc:
-            raise Failed(f"apt-get cannot foresee {self._sweeping()[0]}: {ran.err.strip()}", rc=ran.rc)
-        return [line.split()[1] for line in ran.out.splitlines() if line.startswith(("Inst ", "Remv ", "Purg "))]
+            raise Failed(
+                f"apt-get cannot foresee {self._sweeping()[0]}: {ran.err.strip()}", rc=ran.rc
+            )
+        return [
+            line.split()[1]
+            for line in ran.out.splitlines()
+            if line.startswith(("Inst ", "Remv ", "Purg "))
+        ]
 
     def _apt_get(self, ctx: Any, words: list[str]) -> None:
         """Run apt-get without questions, waiting for whoever holds the package database."""
-        dpkg = [part for option in self.dpkg_options.split(",") if option
-                for part in ("-o", f"Dpkg::Options::=--{option.strip()}")]
+        dpkg = [
+            part
+            for option in self.dpkg_options.split(",")
+            if option
+            for part in ("-o", f"Dpkg::Options::=--{option.strip()}")
+        ]
         command = ["apt-get", "-y", "-o", f"DPkg::Lock::Timeout={self.lock_timeout}", *dpkg, *words]
         give_up = time.monotonic() + self.lock_timeout
         while True:
-            ran = ctx.run(command, env={**_apt_cache.PLAIN, "DEBIAN_FRONTEND": "noninteractive"}, live=True)
+            ran = ctx.run(
+                command, env={**_apt_cache.PLAIN, "DEBIAN_FRONTEND": "noninteractive"}, live=True
+            )
             if ran.rc == 0:
                 break
             if "Could not get lock" not in ran.err or time.monotonic() > give_up:
-                raise Failed(f"'{' '.join(command)}' failed: {ran.err.strip() or ran.out.strip()}", rc=ran.rc,
-                             stdout=ran.out, stderr=ran.err)
+                raise Failed(
+                    f"'{' '.join(command)}' failed: {ran.err.strip() or ran.out.strip()}",
+                    rc=ran.rc,
+                    stdout=ran.out,
+                    stderr=ran.err,
+                )
             time.sleep(1)
-        self._output = {"stdout": self._output["stdout"] + ran.out, "stderr": self._output["stderr"] + ran.err}
+        self._output = {
+            "stdout": self._output["stdout"] + ran.out,
+            "stderr": self._output["stderr"] + ran.err,
+        }

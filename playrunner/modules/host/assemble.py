@@ -34,7 +34,9 @@ class Assemble(Delivered):
     def entry(self, ctx: Any) -> Entry:
         pieces = self._pieces(ctx)
         text = b""
-        delimiter = self.delimiter.encode().decode("unicode_escape").encode() if self.delimiter else b""
+        delimiter = (
+            self.delimiter.encode().decode("unicode_escape").encode() if self.delimiter else b""
+        )
         for number, piece in enumerate(pieces):
             if number and not pieces[number - 1].endswith(b"\n"):
                 text += b"\n"
@@ -42,22 +44,34 @@ class Assemble(Delivered):
                 text += delimiter + (b"" if delimiter.endswith(b"\n") else b"\n")
             text += piece
         text = (self.header or "").encode() + text + (self.footer or "").encode()
-        name = self.src["name"] if isinstance(self.src, dict) else os.path.basename(expanded(self.src))
+        name = (
+            self.src["name"] if isinstance(self.src, dict) else os.path.basename(expanded(self.src))
+        )
         return entry_of(name, text)
 
     def _pieces(self, ctx: Any) -> list[bytes]:
         if isinstance(self.src, dict):
-            files = {one["path"]: one for one in self.src.get("files", ())
-                     if one["kind"] == "file" and "/" not in one["path"]}
+            files = {
+                one["path"]: one
+                for one in self.src.get("files", ())
+                if one["kind"] == "file" and "/" not in one["path"]
+            }
             return [ctx.blob(files[name]) for name in self._chosen(files)]
         folder = expanded(self.src)
         if not os.path.isdir(folder):
-            raise Failed(f"Source ({folder}) does not exist" if not os.path.exists(folder) else
-                         f"Source ({folder}) is not a directory")
+            raise Failed(
+                f"Source ({folder}) does not exist"
+                if not os.path.exists(folder)
+                else f"Source ({folder}) is not a directory"
+            )
         names = [name for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name))]
         return [read_bytes(os.path.join(folder, name)) for name in self._chosen(names)]
 
     def _chosen(self, names: Any) -> list[str]:
         pattern = compiled(self.regexp, "regexp") if self.regexp else None
-        return [name for name in sorted(names) if (not pattern or pattern.search(name))
-                and not (self.ignore_hidden and name.startswith("."))]
+        return [
+            name
+            for name in sorted(names)
+            if (not pattern or pattern.search(name))
+            and not (self.ignore_hidden and name.startswith("."))
+        ]

@@ -27,13 +27,29 @@ class AsyncStatus(Probe):
             with open(path) as file:
                 job = json.load(file)
         except (OSError, ValueError):
-            raise Failed(f"could not find job {self.jid} in {os.path.dirname(path)}; take jid from the "
-                         "ansible_job_id of the step that started it", **known, started=True, finished=True) from None
+            raise Failed(
+                f"could not find job {self.jid} in {os.path.dirname(path)}; take jid from the "
+                "ansible_job_id of the step that started it",
+                **known,
+                started=True,
+                finished=True,
+            ) from None
         if self.mode == "cleanup":
             if not ctx.check:
                 os.unlink(path)  # the runner's own note; the host stays as it is
-            return {**known, "erased": path, "started": False, "finished": False, "stdout": "", "stderr": ""}
+            return {
+                **known,
+                "erased": path,
+                "started": False,
+                "finished": False,
+                "stdout": "",
+                "stderr": "",
+            }
         result = {**job, **known}
         if result.pop("failed", False):
             raise Failed(result.pop("msg", "the job failed"), **result)
-        return result if result.get("finished") else {**result, "changed": False, "stdout": "", "stderr": ""}
+        return (
+            result
+            if result.get("finished")
+            else {**result, "changed": False, "stdout": "", "stderr": ""}
+        )

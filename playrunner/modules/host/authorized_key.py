@@ -42,8 +42,11 @@ class AuthorizedKey(LinesOfFile):
         return super().observe(ctx)
 
     def file(self) -> str:
-        return os.path.realpath(os.path.expanduser(self.path) if self.path
-                                else os.path.join(_account(self.user).pw_dir, ".ssh", "authorized_keys"))
+        return os.path.realpath(
+            os.path.expanduser(self.path)
+            if self.path
+            else os.path.join(_account(self.user).pw_dir, ".ssh", "authorized_keys")
+        )
 
     def edited(self, lines: list[str]) -> list[str]:
         wanted = {line.identity: line.written() for line in self._keys}
@@ -52,7 +55,11 @@ class AuthorizedKey(LinesOfFile):
             line = Line(text)
             if line.identity in wanted:
                 # A key whose options or comment change goes to the end, as with Ansible.
-                if self.state == "present" and line.written() == wanted[line.identity] and text not in result:
+                if (
+                    self.state == "present"
+                    and line.written() == wanted[line.identity]
+                    and text not in result
+                ):
                     result.append(text)
             elif not (self.exclusive and self.state == "present"):
                 result.append(text)
@@ -76,8 +83,16 @@ class AuthorizedKey(LinesOfFile):
         super().apply(ctx, change)
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        return {"user": self.user, "key": self.key, "keyfile": self.file(), "exclusive": self.exclusive,
-                "key_options": self.key_options, "comment": self.comment, "path": self.path, "state": self.state}
+        return {
+            "user": self.user,
+            "key": self.key,
+            "keyfile": self.file(),
+            "exclusive": self.exclusive,
+            "key_options": self.key_options,
+            "comment": self.comment,
+            "path": self.path,
+            "state": self.state,
+        }
 
 
 class Line:
@@ -91,7 +106,7 @@ class Line:
         for index, word in enumerate(words[:-1]):
             if word.startswith(KEY_TYPES) and words[index + 1].startswith("AAAA"):
                 self.options, self.kind, self.key = " ".join(words[:index]), word, words[index + 1]
-                self.comment = " ".join(words[index + 2:])
+                self.comment = " ".join(words[index + 2 :])
                 return
 
     @property
@@ -121,4 +136,6 @@ def _account(user: str) -> Any:
     try:
         return pwd.getpwnam(user)
     except KeyError:
-        raise Failed(f"Failed to lookup user {user}; create it first with the user module") from None
+        raise Failed(
+            f"Failed to lookup user {user}; create it first with the user module"
+        ) from None

@@ -20,8 +20,12 @@ class Blockinfile(Edited):
     marker: str = "# {mark} ANSIBLE MANAGED BLOCK"  # the lines around the block
     marker_begin: str = "BEGIN"  # stands for {mark} in the first marker line
     marker_end: str = "END"  # stands for {mark} in the last marker line
-    insertafter: str | None = None  # put a new block after the last line that matches; EOF is the end
-    insertbefore: str | None = None  # put a new block before the last line that matches; BOF is the beginning
+    insertafter: str | None = (
+        None  # put a new block after the last line that matches; EOF is the end
+    )
+    insertbefore: str | None = (
+        None  # put a new block before the last line that matches; BOF is the beginning
+    )
     create: bool = False  # make the file when it is not there
     append_newline: bool = False  # an empty line after the block
     prepend_newline: bool = False  # an empty line before the block
@@ -54,7 +58,9 @@ class Blockinfile(Edited):
         body = self.block if self.block.endswith("\n") else self.block + "\n"
         blank_above = self.prepend_newline and place > 0 and bool(bare(lines[place - 1]))
         blank_below = self.append_newline and place < len(lines) and bool(bare(lines[place]))
-        lines[place:place] = ["\n"] * blank_above + [begin + "\n", body, end + "\n"] + ["\n"] * blank_below
+        lines[place:place] = (
+            ["\n"] * blank_above + [begin + "\n", body, end + "\n"] + ["\n"] * blank_below
+        )
         new = "".join(lines)
         if new == text:
             return text, ""
@@ -67,7 +73,7 @@ class Blockinfile(Edited):
         if not begins or not ends:
             return 0, False
         first, last = sorted((begins[-1], ends[-1]))
-        del lines[first:last + 1]
+        del lines[first : last + 1]
         return first, True
 
     def _place_for_new(self, lines: list[str]) -> int:

@@ -26,7 +26,11 @@ class Command(Guarded):
         given = [name for name in ("cmd", "argv") if arguments.get(name)]
         if len(given) == 2:
             return "cmd and argv say the same thing in two ways; give one of them"
-        return None if given else "nothing to run; write the command after the module's name, or give cmd or argv"
+        return (
+            None
+            if given
+            else "nothing to run; write the command after the module's name, or give cmd or argv"
+        )
 
     def guard(self, ctx: Any) -> dict[str, Any] | None:
         reason = self.reason_not_to()
@@ -34,9 +38,17 @@ class Command(Guarded):
 
     def act(self, ctx: Any) -> dict[str, Any]:
         words = self.words()
-        command = [expanded_argument(word) for word in words] if self.expand_argument_vars else words
-        return run_and_tell(ctx, command, words, strip=self.strip_empty_ends, cwd=self.folder(),
-                            stdin=fed(self.stdin, self.stdin_add_newline))
+        command = (
+            [expanded_argument(word) for word in words] if self.expand_argument_vars else words
+        )
+        return run_and_tell(
+            ctx,
+            command,
+            words,
+            strip=self.strip_empty_ends,
+            cwd=self.folder(),
+            stdin=fed(self.stdin, self.stdin_add_newline),
+        )
 
     def words(self) -> list[str]:
         if self.argv:

@@ -40,13 +40,19 @@ class Copy(Delivered):
     directory_mode: Any = None  # the mode of folders that are made
     local_follow: bool = True  # links in a folder are copied as what they point to
     checksum: str | None = None  # the SHA-1 that src must have
-    decrypt: bool = True  # no sends a file that ansible-vault encrypts as it is; otherwise it is refused
+    decrypt: bool = (
+        True  # no sends a file that ansible-vault encrypts as it is; otherwise it is refused
+    )
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> Optional[str]:
         if (arguments.get("src") is None) == (arguments.get("content") is None):
             missing = arguments.get("src") is None
-            return "src (or content) is required" if missing else "src and content are mutually exclusive"
+            return (
+                "src (or content) is required"
+                if missing
+                else "src and content are mutually exclusive"
+            )
         if arguments.get("content") is not None and str(arguments.get("dest", "")).endswith("/"):
             return "can not use content with a dir as dest"
         return None
@@ -61,8 +67,12 @@ class Copy(Delivered):
             return entry_of("content", self.content.encode("utf-8", "surrogateescape"))
         entry = self.src if isinstance(self.src, dict) else self._on_host(expanded(self.src))
         if self.checksum and not entry.get("folder") and self.checksum != entry["sha1"]:
-            raise Failed(f"Copied file does not match the expected checksum: wanted {self.checksum}, "
-                         f"src has {entry['sha1']}", expected_checksum=self.checksum, checksum=entry["sha1"])
+            raise Failed(
+                f"Copied file does not match the expected checksum: wanted {self.checksum}, "
+                f"src has {entry['sha1']}",
+                expected_checksum=self.checksum,
+                checksum=entry["sha1"],
+            )
         return entry
 
     def folder_mode(self) -> Any:
@@ -73,20 +83,28 @@ class Copy(Delivered):
             found = super().observe(ctx)
             folder = os.path.dirname(self._path)
             if self.remote_src and not self.dest.endswith("/") and not os.path.isdir(folder or "."):
-                raise Failed(f"Destination directory {folder} does not exist; create it first", dest=self._path)
+                raise Failed(
+                    f"Destination directory {folder} does not exist; create it first",
+                    dest=self._path,
+                )
             return found
         entry = self._entry = self.entry(ctx)
         dest = expanded(self.dest).rstrip("/") or "/"
         self._path = dest if entry["trailing_slash"] else os.path.join(dest, entry["name"])
         if os.path.lexists(dest) and not os.path.isdir(dest):
-            raise Failed(f"Cannot copy a directory over the file {dest}; remove it first", dest=dest)
+            raise Failed(
+                f"Cannot copy a directory over the file {dest}; remove it first", dest=dest
+            )
         below = {one["path"]: look(ctx, self._at(one)) for one in self._pieces()}
         return {"kind": "directory", "above": first_missing(self._path + "/x"), "below": below}
 
     def desired(self, ctx: Any, found: Optional[State]) -> Optional[State]:
         if found is None or "below" not in found:
             return super().desired(ctx, found)
-        wanted = {one["path"]: self._piece_state(ctx, one, found["below"][one["path"]]) for one in self._pieces()}
+        wanted = {
+            one["path"]: self._piece_state(ctx, one, found["below"][one["path"]])
+            for one in self._pieces()
+        }
         changes = {name: state for name, state in wanted.items() if state is not None}
         return {"kind": "directory", "above": None if changes else found["above"], "below": changes}
 
@@ -99,8 +117,14 @@ class Copy(Delivered):
         wanted = after["below"]
         going = {name for name, state in wanted.items() if state is None}
         # What goes, goes from the inside out; what comes, comes from the outside in.
-        for name in sorted(going, reverse=True) + [name for name in pieces if name in wanted and name not in going]:
-            self._apply_piece(ctx, pieces[name], type(change).between(look(ctx, self._at(pieces[name])), wanted[name]))
+        for name in sorted(going, reverse=True) + [
+            name for name in pieces if name in wanted and name not in going
+        ]:
+            self._apply_piece(
+                ctx,
+                pieces[name],
+                type(change).between(look(ctx, self._at(pieces[name])), wanted[name]),
+            )
         if after.get("above"):
             remove_folders(self._path, after["above"])
 
@@ -130,7 +154,11 @@ class Copy(Delivered):
             if given or (there and there["kind"] == "link" and os.path.isdir(self._at(one))):
                 return None
             mode = self.directory_mode if there else self.directory_mode or one.get("copied_mode")
-            wanted = {"kind": "directory", **mode_state(mode, there, "directory"), **self.owner_state(ctx, there)}
+            wanted = {
+                "kind": "directory",
+                **mode_state(mode, there, "directory"),
+                **self.owner_state(ctx, there),
+            }
         elif one["kind"] == "link":
             wanted = {"kind": "link", "target": one["target"]}
         elif there and not self.force:
@@ -158,10 +186,21 @@ class Copy(Delivered):
             raise Failed(f"Source {source} not found", src=source)
         name = os.path.basename(source.rstrip("/"))
         if kind_of(info) != "directory":
-            return {"name": name, "kind": "file", "from": source, "sha1": sha1_of(chunks_of(source)),
-                    "size": info.st_size, "mode": octal(info.st_mode)}
-        return {"name": name, "folder": True, "trailing_slash": source.endswith("/"),
-                "copied_mode": octal(info.st_mode), "files": list(self._walk(source.rstrip("/"), ""))}
+            return {
+                "name": name,
+                "kind": "file",
+                "from": source,
+                "sha1": sha1_of(chunks_of(source)),
+                "size": info.st_size,
+                "mode": octal(info.st_mode),
+            }
+        return {
+            "name": name,
+            "folder": True,
+            "trailing_slash": source.endswith("/"),
+            "copied_mode": octal(info.st_mode),
+            "files": list(self._walk(source.rstrip("/"), "")),
+        }
 
     def _walk(self, top: str, below: str) -> Any:
         for name in sorted(os.listdir(os.path.join(top, below))):
@@ -169,7 +208,11 @@ class Copy(Delivered):
             if os.path.islink(full):
                 yield {"path": path, "kind": "link", "target": os.readlink(full)}
             elif os.path.isdir(full):
-                yield {"path": path, "kind": "directory", "copied_mode": octal(os.stat(full).st_mode)}
+                yield {
+                    "path": path,
+                    "kind": "directory",
+                    "copied_mode": octal(os.stat(full).st_mode),
+                }
                 yield from self._walk(top, path)
             else:
                 entry = self._on_host(full)

@@ -31,13 +31,17 @@ class Cron(Module):
     month: str = "*"  # 1-12, *, */2
     weekday: str = "*"  # 0-6 from Sunday, *
     # a word instead of the five times
-    special_time: Literal["annually", "daily", "hourly", "monthly", "reboot", "weekly", "yearly"] | None = None
+    special_time: (
+        Literal["annually", "daily", "hourly", "monthly", "reboot", "weekly", "yearly"] | None
+    ) = None
     state: Literal["present", "absent"] = "present"  # whether it should be there
     user: str | None = None  # whose crontab; in a cron_file, who runs the job
     env: bool = False  # it is a variable, not a job
     insertbefore: str | None = None  # with env, put a new variable before this one
     insertafter: str | None = None  # with env, put a new variable after this one
-    cron_file: str | None = None  # a file in /etc/cron.d, or an absolute path, instead of a user's crontab
+    cron_file: str | None = (
+        None  # a file in /etc/cron.d, or an absolute path, instead of a user's crontab
+    )
     backup: bool = False  # keep a copy of what was there
     disabled: bool = False  # keep the job as a comment
 
@@ -46,7 +50,11 @@ class Cron(Module):
         if arguments.get("state", "present") == "present":
             if not arguments.get("job"):
                 return "You must specify 'job' to install a new cron job or variable"
-            if arguments.get("cron_file") and not arguments.get("user") and not arguments.get("env"):
+            if (
+                arguments.get("cron_file")
+                and not arguments.get("user")
+                and not arguments.get("env")
+            ):
                 return "To use cron_file=... parameter you must specify user=... as well"
         if arguments.get("special_time") and any(arguments.get(time, "*") != "*" for time in TIMES):
             return "You cannot combine special_time with any of the time or day/date parameters"
@@ -57,7 +65,9 @@ class Cron(Module):
         complaint = self.check({name: getattr(self, name) for name in involved})
         if complaint:
             raise Failed(complaint)
-        self._file = os.path.join("/etc/cron.d", expanded(self.cron_file)) if self.cron_file else None
+        self._file = (
+            os.path.join("/etc/cron.d", expanded(self.cron_file)) if self.cron_file else None
+        )
         lines = read_lines(self._file) if self._file else self._crontab(ctx)
         missing = self._file is not None and not os.path.exists(self._file)
         return None if missing and self.state == "present" else {"lines": lines}
@@ -66,8 +76,15 @@ class Cron(Module):
         lines: list[str] = found["lines"] if found else []
         present = self.state == "present"
         if self.env:
-            return {"lines": _crontab.with_variable(lines, self.name, self.job if present else None, self.insertbefore,
-                                                    self.insertafter)}
+            return {
+                "lines": _crontab.with_variable(
+                    lines,
+                    self.name,
+                    self.job if present else None,
+                    self.insertbefore,
+                    self.insertafter,
+                )
+            }
         return {"lines": _crontab.with_job(lines, self.name, self._line() if present else None)}
 
     def apply(self, ctx: Any, change: Change) -> None:
@@ -88,15 +105,25 @@ class Cron(Module):
         return {**told, "backup_file": self._backup} if hasattr(self, "_backup") else told
 
     def _line(self) -> str:
-        when = f"@{self.special_time}" if self.special_time else " ".join(getattr(self, time) for time in TIMES)
+        when = (
+            f"@{self.special_time}"
+            if self.special_time
+            else " ".join(getattr(self, time) for time in TIMES)
+        )
         who = f"{self.user} " if self.cron_file else ""
         return f"{'#' if self.disabled else ''}{when} {who}{(self.job or '').rstrip()}"
 
     def _crontab(self, ctx: Any, lines: Optional[list[str]] = None) -> list[str]:
         """Read a user's crontab, or write it."""
-        tool = [needed("crontab", "install cron first, or use cron_file"), *(["-u", self.user] if self.user else [])]
-        ran = ctx.run([*tool, "-l"], env={"LC_ALL": "C"}) if lines is None else \
-            ctx.run([*tool, "-"], stdin=encoded(lines).decode("utf-8", "surrogateescape"))
+        tool = [
+            needed("crontab", "install cron first, or use cron_file"),
+            *(["-u", self.user] if self.user else []),
+        ]
+        ran = (
+            ctx.run([*tool, "-l"], env={"LC_ALL": "C"})
+            if lines is None
+            else ctx.run([*tool, "-"], stdin=encoded(lines).decode("utf-8", "surrogateescape"))
+        )
         if ran.rc and not (lines is None and "no crontab" in ran.err):
             raise Failed(f"crontab: {ran.err.strip()}", rc=ran.rc)
         return ran.out.splitlines() if lines is None and ran.rc == 0 else []

@@ -8,7 +8,16 @@ import time
 from playrunner.hostside.module import Failed
 from playrunner.modules.host._content import refuse, stat_of
 from playrunner.modules.host._owners import set_attributes
-from playrunner.modules.host._paths import Placed, bring, expanded, facts, first_missing, kind_of, look, replacing
+from playrunner.modules.host._paths import (
+    Placed,
+    bring,
+    expanded,
+    facts,
+    first_missing,
+    kind_of,
+    look,
+    replacing,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +32,9 @@ class File(Placed):
     aliases = {"dest": "path", "name": "path"}
 
     path: str  # where it is
-    state: Literal["file", "directory", "link", "hard", "touch", "absent"] | None = None  # what should be there
+    state: Literal["file", "directory", "link", "hard", "touch", "absent"] | None = (
+        None  # what should be there
+    )
     src: str | None = None  # what a link points to
     recurse: bool = False  # mode and owner for all below a directory too
     force: bool = False  # put a link where something else is, or to where nothing is
@@ -51,13 +62,21 @@ class File(Placed):
             return {"kind": "absent", "above": missing} if missing else None
         pointed = self._pointed(path, state)
         if pointed and os.path.exists(pointed):
-            found = {**(found or {"kind": "absent"}), "pointed": {"kind": "file", **_attributes(pointed)}}
+            found = {
+                **(found or {"kind": "absent"}),
+                "pointed": {"kind": "file", **_attributes(pointed)},
+            }
         if found is None or found["kind"] == "absent":
             return found
         info = stat_of(path)
         if info:
             found["atime"], found["mtime"] = info.st_atime, info.st_mtime
-        if state == "hard" and self.src and found["kind"] == "file" and _same(path, expanded(self.src)):
+        if (
+            state == "hard"
+            and self.src
+            and found["kind"] == "file"
+            and _same(path, expanded(self.src))
+        ):
             found.update(kind="hard", source=expanded(self.src))
         if self.recurse and found["kind"] == "directory":
             found["below"] = self._below(path, set())
@@ -68,7 +87,12 @@ class File(Placed):
         if state == "absent":
             return None
         there = None if found is None or found["kind"] == "absent" else found
-        kinds = {"link": self._link, "hard": self._hard, "directory": self._directory, "touch": self._touch}
+        kinds = {
+            "link": self._link,
+            "hard": self._hard,
+            "directory": self._directory,
+            "touch": self._touch,
+        }
         wanted = kinds.get(state, self._file)(path, there)
         if state == "directory" and found and not there:
             wanted["above"] = None
@@ -79,7 +103,11 @@ class File(Placed):
             wanted.update(self.attributes(ctx, there, wanted["kind"]))
         below = (there or {}).get("below", {})
         changes = {name: self.attributes(ctx, one, one["kind"]) for name, one in below.items()}
-        changes = {name: want for name, want in changes.items() if any(below[name][key] != want[key] for key in want)}
+        changes = {
+            name: want
+            for name, want in changes.items()
+            if any(below[name][key] != want[key] for key in want)
+        }
         if changes:
             wanted["below"] = changes
         return replacing(there, wanted)
@@ -137,8 +165,11 @@ class File(Placed):
     def _file(self, path: str, there: Optional[State]) -> State:
         kind = there["kind"] if there else "absent"
         if kind not in ("file", "special"):
-            raise Failed(f"file ({path}) is {kind}, cannot continue; state says what should be there", path=path,
-                         state=kind)
+            raise Failed(
+                f"file ({path}) is {kind}, cannot continue; state says what should be there",
+                path=path,
+                state=kind,
+            )
         return {"kind": kind}
 
     def _touch(self, path: str, there: Optional[State]) -> State:
@@ -146,7 +177,10 @@ class File(Placed):
 
     def _directory(self, path: str, there: Optional[State]) -> State:
         if there and there["kind"] != "directory":
-            raise Failed(f"{path} already exists as a {there['kind']}; remove it first (state: absent)", path=path)
+            raise Failed(
+                f"{path} already exists as a {there['kind']}; remove it first (state: absent)",
+                path=path,
+            )
         return {"kind": "directory"}
 
     def _link(self, path: str, there: Optional[State]) -> State:
@@ -158,14 +192,24 @@ class File(Placed):
         target = expanded(self.src)
         pointed = os.path.join(os.path.dirname(path), target)
         if not self.force and not os.path.exists(pointed):
-            raise Failed(f"src file does not exist, use 'force=yes' if you really want to create the link: {pointed}",
-                         path=path, src=target)
+            raise Failed(
+                "src file does not exist, use 'force=yes' if you really want to create the link:"
+                f" {pointed}",
+                path=path,
+                src=target,
+            )
         if kind not in ("absent", "link"):
             if not self.force:
-                raise Failed(f"refusing to convert from {kind} to symlink for {path}; use force: true to replace it",
-                             path=path)
+                raise Failed(
+                    f"refusing to convert from {kind} to symlink for {path}; use force: true to"
+                    " replace it",
+                    path=path,
+                )
             if kind == "directory" and os.listdir(path):
-                raise Failed(f"the directory {path} is not empty, refusing to convert it; empty it first", path=path)
+                raise Failed(
+                    f"the directory {path} is not empty, refusing to convert it; empty it first",
+                    path=path,
+                )
         return {"kind": "link", "target": target}
 
     def _hard(self, path: str, there: Optional[State]) -> State:
@@ -175,15 +219,20 @@ class File(Placed):
         if not os.path.exists(source):
             raise Failed(f"src does not exist: {source}", dest=path, src=source)
         if there and there["kind"] not in ("hard", "link") and not self.force:
-            raise Failed(f"Cannot link, file exists at destination: {path}; use force: true to replace it",
-                         dest=path, src=source)
+            raise Failed(
+                f"Cannot link, file exists at destination: {path}; use force: true to replace it",
+                dest=path,
+                src=source,
+            )
         return {"kind": "hard", "source": source}
 
     def _times(self, state: str) -> State:
         default = "now" if state == "touch" else "preserve"
         wanted: State = {}
-        for key, given, shape in (("atime", self.access_time, self.access_time_format),
-                                  ("mtime", self.modification_time, self.modification_time_format)):
+        for key, given, shape in (
+            ("atime", self.access_time, self.access_time_format),
+            ("mtime", self.modification_time, self.modification_time_format),
+        ):
             value = given or default
             if value == "preserve":
                 continue
@@ -193,8 +242,10 @@ class File(Placed):
             try:
                 wanted[key] = time.mktime(time.strptime(value, shape))
             except ValueError as error:
-                raise Failed(f"Error while obtaining timestamp for time {value} using format {shape}: "
-                             f"{error}") from None
+                raise Failed(
+                    f"Error while obtaining timestamp for time {value} using format {shape}: "
+                    f"{error}"
+                ) from None
         return wanted
 
     def _below(self, folder: str, seen: set[str]) -> State:
@@ -230,5 +281,10 @@ def _set_times(path: str, wanted: State) -> None:
     info = os.stat(path)
     now = time.time()
     access, modified = wanted.get("atime"), wanted.get("mtime")
-    os.utime(path, (now if access == "now" else info.st_atime if access is None else access,
-                    now if modified == "now" else info.st_mtime if modified is None else modified))
+    os.utime(
+        path,
+        (
+            now if access == "now" else info.st_atime if access is None else access,
+            now if modified == "now" else info.st_mtime if modified is None else modified,
+        ),
+    )

@@ -27,7 +27,9 @@ class Find(Probe):
     aliases = {"path": "paths", "name": "paths", "pattern": "patterns", "exclude": "excludes"}
 
     paths: list[str]  # the folders to look in
-    patterns: list[str] = []  # names to choose: shell patterns, or regular expressions with use_regex
+    patterns: list[
+        str
+    ] = []  # names to choose: shell patterns, or regular expressions with use_regex
     excludes: list[str] | None = None  # names to leave out
     contains: str | None = None  # a regular expression that a line of the file matches
     read_whole_file: bool = False  # match `contains` against the whole file, not line by line
@@ -47,7 +49,10 @@ class Find(Probe):
     exact_mode: bool = True  # exactly this mode, not at least it
 
     def look(self, ctx: Any) -> dict[str, Any]:
-        self._older, self._larger = _signed(self.age, _SECONDS, "age"), _signed(self.size, _BYTES, "size")
+        self._older, self._larger = (
+            _signed(self.age, _SECONDS, "age"),
+            _signed(self.size, _BYTES, "size"),
+        )
         self._wanted = [_matcher(one, self.use_regex) for one in self.patterns]
         self._unwanted = [_matcher(one, self.use_regex) for one in self.excludes or ()]
         self._examined = 0
@@ -66,11 +71,20 @@ class Find(Probe):
                     files.append(shown)
                 if self.limit and len(files) >= self.limit:
                     break
-        said = "Not all paths examined, check warnings for details" if self._skipped else "All paths examined"
+        said = (
+            "Not all paths examined, check warnings for details"
+            if self._skipped
+            else "All paths examined"
+        )
         if self.limit and len(files) >= self.limit:
             said = "Limit of matches reached"
-        return {"files": files, "matched": len(files), "examined": self._examined, "skipped_paths": self._skipped,
-                "msg": said}
+        return {
+            "files": files,
+            "matched": len(files),
+            "examined": self._examined,
+            "skipped_paths": self._skipped,
+            "msg": said,
+        }
 
     def _walk(self, folder: str, depth: int) -> Iterator[str]:
         try:
@@ -83,7 +97,9 @@ class Find(Probe):
             return
         paths = [os.path.join(folder, name) for name in names]
         folders = [path for path in paths if os.path.isdir(path)]
-        yield from (path for path in paths if self.hidden or not os.path.basename(path).startswith("."))
+        yield from (
+            path for path in paths if self.hidden or not os.path.basename(path).startswith(".")
+        )
         if self.recurse:
             for path in folders:
                 if self.follow or not os.path.islink(path):
@@ -106,7 +122,11 @@ class Find(Probe):
         regular = stat.S_ISREG(info.st_mode)
         if not self._right_age(info) or not self._right_mode(info):
             return None
-        if self.file_type in ("file", "any") and regular and not (self._right_size(info) and self._has_text(path)):
+        if (
+            self.file_type in ("file", "any")
+            and regular
+            and not (self._right_size(info) and self._has_text(path))
+        ):
             return None
         shown = {"path": path, **described(info)}
         for key in ("blocks", "block_size", "device_type"):
@@ -124,7 +144,11 @@ class Find(Probe):
     def _right_size(self, info: os.stat_result) -> bool:
         if self._larger is None:
             return True
-        return info.st_size >= abs(self._larger) if self._larger >= 0 else info.st_size <= abs(self._larger)
+        return (
+            info.st_size >= abs(self._larger)
+            if self._larger >= 0
+            else info.st_size <= abs(self._larger)
+        )
 
     def _right_mode(self, info: os.stat_result) -> bool:
         if self.mode is None:
@@ -166,4 +190,6 @@ def _signed(text: str | None, units: dict[str, int], argument: str) -> int | Non
     try:
         return int(number) * units[unit]
     except ValueError:
-        raise Failed(f"failed to process {argument}: {text}; write a number and one of {', '.join(units)}") from None
+        raise Failed(
+            f"failed to process {argument}: {text}; write a number and one of {', '.join(units)}"
+        ) from None

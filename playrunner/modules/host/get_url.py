@@ -6,7 +6,14 @@ import os
 import time
 
 from playrunner.hostside.module import Failed
-from playrunner.modules.host._content import backup_of, chunks_of, read_bytes, refuse, scrap_beside, sha1_of
+from playrunner.modules.host._content import (
+    backup_of,
+    chunks_of,
+    read_bytes,
+    refuse,
+    scrap_beside,
+    sha1_of,
+)
 from playrunner.modules.host._http import Answer, fetch, without_login
 from playrunner.modules.host._paths import Placed, bring, expanded, facts, file_state, look
 from playrunner.modules.host.stat import digest_of
@@ -42,7 +49,9 @@ class GetUrl(Placed):
     client_key: str | None = None  # its key
     use_proxy: bool = True  # ask through the proxy of the environment
     http_agent: str = "ansible-httpget"  # how to introduce oneself
-    tmp_dest: str | None = None  # where the download waits until it is whole; beside dest when not given
+    tmp_dest: str | None = (
+        None  # where the download waits until it is whole; beside dest when not given
+    )
 
     _path = ""
     _address = ""
@@ -57,15 +66,28 @@ class GetUrl(Placed):
             self._path = os.path.join(self._path, _name_in(self.url))
         folder = os.path.dirname(self._path) or "."
         if not os.path.isdir(folder):
-            raise Failed(f"Destination {folder} does not exist; make it first", dest=self._path, url=self._address)
+            raise Failed(
+                f"Destination {folder} does not exist; make it first",
+                dest=self._path,
+                url=self._address,
+            )
         self._path = os.path.realpath(self._path)
         return look(ctx, self._path)
 
     def desired(self, ctx: Any, found: Optional[State]) -> Optional[State]:
         algorithm, digest = self._expected(ctx)
-        self._shown = {"url": self._address, "checksum_dest": found.get("sha1") if found else None, "checksum_src": None,
-                       "elapsed": 0}
-        if found and digest and not self.force and digest == digest_of(chunks_of(self._path), algorithm):
+        self._shown = {
+            "url": self._address,
+            "checksum_dest": found.get("sha1") if found else None,
+            "checksum_src": None,
+            "elapsed": 0,
+        }
+        if (
+            found
+            and digest
+            and not self.force
+            and digest == digest_of(chunks_of(self._path), algorithm)
+        ):
             self._shown["msg"] = "file already exists"
             return {"kind": "file", **self.attributes(ctx, found)}
         if ctx.check:
@@ -78,7 +100,10 @@ class GetUrl(Placed):
         if digest and digest_of(chunks_of(self._scrap), algorithm) != digest:
             got = digest_of(chunks_of(self._scrap), algorithm)
             self._drop(ctx)
-            raise Failed(f"The checksum for {self._path} did not match {digest}; it was {got}.", **self._shown)
+            raise Failed(
+                f"The checksum for {self._path} did not match {digest}; it was {got}.",
+                **self._shown,
+            )
         small = os.path.getsize(self._scrap) <= _SHOWN_LIMIT
         data = read_bytes(self._scrap) if ctx.diff and small else None
         wanted = {**file_state(ctx, self._sha1, found, data), **self.attributes(ctx, found)}
@@ -92,7 +117,13 @@ class GetUrl(Placed):
         try:
             if fresh and self.backup and change.observed and change.touches("sha1"):
                 self._shown["backup_file"] = backup_of(ctx, self._path)
-            bring(ctx, self._path, change, chunks_of(self._scrap) if fresh else None, unsafe=self.unsafe_writes)
+            bring(
+                ctx,
+                self._path,
+                change,
+                chunks_of(self._scrap) if fresh else None,
+                unsafe=self.unsafe_writes,
+            )
         finally:
             self._drop(ctx)
 
@@ -100,7 +131,8 @@ class GetUrl(Placed):
         return {"dest": self._path, **self._shown, **facts(self._path)}
 
     def _foreseen(self, ctx: Any, found: Optional[State]) -> State:
-        """Under --check only the headers are asked for: the content stays unknown, and so different."""
+        """Under --check only the headers are asked for: the content stays unknown, and so
+        different."""
         answer = self._ask(found, "HEAD")
         answer.close()
         if answer.status == 304:
@@ -118,14 +150,32 @@ class GetUrl(Placed):
         self._shown.update(status_code=answer.status, msg=answer.said, size=None)
         if answer.status not in (200, 304):
             answer.close()
-            raise Failed(f"Request failed: {answer.said}: {self._address}", status_code=answer.status, url=self._address,
-                         dest=self._path, response=answer.said)
+            raise Failed(
+                f"Request failed: {answer.said}: {self._address}",
+                status_code=answer.status,
+                url=self._address,
+                dest=self._path,
+                response=answer.said,
+            )
         return answer
 
     def _fetch(self, url: str, headers: dict[str, str], method: str = "GET") -> Answer:
-        return fetch(url, method, None, headers, self.timeout, self.url_username, self.url_password,
-                     self.force_basic_auth, self.validate_certs, "urllib2", ca_path=self.ca_path,
-                     client_cert=self.client_cert, client_key=self.client_key, proxy=self.use_proxy)
+        return fetch(
+            url,
+            method,
+            None,
+            headers,
+            self.timeout,
+            self.url_username,
+            self.url_password,
+            self.force_basic_auth,
+            self.validate_certs,
+            "urllib2",
+            ca_path=self.ca_path,
+            client_cert=self.client_cert,
+            client_key=self.client_key,
+            proxy=self.use_proxy,
+        )
 
     def _download(self, ctx: Any, answer: Answer) -> None:
         started = time.monotonic()
@@ -142,7 +192,9 @@ class GetUrl(Placed):
             self._drop(ctx)
             refuse(error, self._path)
         self._sha1 = sha1_of(chunks_of(scrap))
-        self._shown.update(checksum_src=self._sha1, elapsed=int(time.monotonic() - started), src=scrap)
+        self._shown.update(
+            checksum_src=self._sha1, elapsed=int(time.monotonic() - started), src=scrap
+        )
 
     def _drop(self, ctx: Any) -> None:
         if self._scrap:
@@ -158,12 +210,17 @@ class GetUrl(Placed):
         algorithm, colon, digest = self.checksum.partition(":")
         digest = digest.strip()
         if not colon:
-            raise Failed(f'The checksum parameter has to be in format <algorithm>:<checksum>, not "{self.checksum}"')
+            raise Failed(
+                "The checksum parameter has to be in format <algorithm>:<checksum>, not"
+                f' "{self.checksum}"'
+            )
         if "://" in digest:
             digest = self._listed(digest)
         if not all(letter in "0123456789abcdef" for letter in digest.lower()):
-            raise Failed(f"The checksum {digest} is not hexadecimal; write it as {algorithm}:<hex>, "
-                         "or give the URL of a list")
+            raise Failed(
+                f"The checksum {digest} is not hexadecimal; write it as {algorithm}:<hex>, "
+                "or give the URL of a list"
+            )
         return algorithm, digest.lower()
 
     def _listed(self, address: str) -> str:
@@ -171,7 +228,10 @@ class GetUrl(Placed):
         answer = self._fetch(address, {"User-Agent": self.http_agent, **self.headers})
         text = b"".join(answer.chunks()).decode("utf-8", "replace")
         if answer.status != 200:
-            raise Failed(f"The list of checksums at {address} cannot be read: {answer.said}", status_code=answer.status)
+            raise Failed(
+                f"The list of checksums at {address} cannot be read: {answer.said}",
+                status_code=answer.status,
+            )
         name = _name_in(self.url)
         lines = [line.split(None, 1) for line in text.splitlines() if line.strip()]
         if len(lines) == 1 and len(lines[0]) == 1:

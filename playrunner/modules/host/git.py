@@ -37,13 +37,20 @@ class Git(Module):
     executable: str | None = None  # the git to use
 
     def observe(self, ctx: Any) -> State | None:
-        self._git = self.executable or needed("git", "install it first, for instance with package: name=git")
+        self._git = self.executable or needed(
+            "git", "install it first, for instance with package: name=git"
+        )
         self._dest = expanded(self.dest)
         if not os.path.exists(os.path.join(self._dest, "HEAD" if self.bare else ".git")):
             return None
-        return {"commit": self._commit_here(ctx), "modified": not self.bare and bool(
-            self._ask(ctx, "status", "--porcelain", "--untracked-files=no")),
-            "url": self._ask(ctx, "config", "--get", f"remote.{self.remote}.url")}
+        return {
+            "commit": self._commit_here(ctx),
+            "modified": (
+                not self.bare
+                and bool(self._ask(ctx, "status", "--porcelain", "--untracked-files=no"))
+            ),
+            "url": self._ask(ctx, "config", "--get", f"remote.{self.remote}.url"),
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State | None:
         if found is None:
@@ -51,8 +58,11 @@ class Git(Module):
         if not self.update:
             return {}
         if found["modified"] and not self.force:
-            raise Failed(f"Local modifications exist in the destination: {self._dest} (force=no). "
-                         "Commit them there, or set force", before=found["commit"])
+            raise Failed(
+                f"Local modifications exist in the destination: {self._dest} (force=no). "
+                "Commit them there, or set force",
+                before=found["commit"],
+            )
         commit = self._resolved_here(found["commit"]) or self._commit_there(ctx)
         return {"commit": commit, "modified": False, "url": self.repo}
 
@@ -89,20 +99,31 @@ class Git(Module):
     def _resolved_here(self, commit: str | None) -> str | None:
         """The commit when the version asked for is that very commit, whole or shortened."""
         self._heads: dict[str, str] = {}
-        shortened = len(self.version) >= 7 and all(sign in "0123456789abcdef" for sign in self.version)
+        shortened = len(self.version) >= 7 and all(
+            sign in "0123456789abcdef" for sign in self.version
+        )
         return commit if commit and shortened and commit.startswith(self.version) else None
 
     def _commit_there(self, ctx: Any) -> str:
-        """What the version means at the repository; a commit that is not the tip of anything stands for itself."""
+        """What the version means at the repository; a commit that is not the tip of anything stands
+        for itself."""
         ran = self._run(ctx, ["ls-remote", self.repo], None)
         pairs = [line.split("\t") for line in ran.out.splitlines()]
         self._heads = {name: commit for commit, name in pairs}
         branch = self.version if self.version == "HEAD" else f"refs/heads/{self.version}"
-        for name in (branch, f"refs/tags/{self.version}^{{}}", f"refs/tags/{self.version}", self.version):
+        for name in (
+            branch,
+            f"refs/tags/{self.version}^{{}}",
+            f"refs/tags/{self.version}",
+            self.version,
+        ):
             if name in self._heads:
                 return self._heads[name]
         if self.version == "HEAD":
-            raise Failed(f"Could not determine remote revision for HEAD of {self.repo}: it has no commits yet")
+            raise Failed(
+                f"Could not determine remote revision for HEAD of {self.repo}: it has no"
+                " commits yet"
+            )
         return self.version
 
     def _is_branch(self) -> bool:
@@ -124,7 +145,13 @@ class Git(Module):
             self._do(ctx, "remote", "set-url", self.remote, self.repo)
         if change.touches("modified"):
             self._do(ctx, "reset", "--hard")
-        words = ["fetch", "--force", "--tags", *(["--depth", str(self.depth)] if self.depth else []), self.remote]
+        words = [
+            "fetch",
+            "--force",
+            "--tags",
+            *(["--depth", str(self.depth)] if self.depth else []),
+            self.remote,
+        ]
         if self.bare:
             words.append("+refs/heads/*:refs/heads/*")
         elif self._is_branch():
@@ -134,16 +161,31 @@ class Git(Module):
         self._do(ctx, *words)
 
     def _check_out(self, ctx: Any) -> None:
-        branch = self.version if self._is_branch() else self._main_branch(ctx) if self.version == "HEAD" else None
+        branch = (
+            self.version
+            if self._is_branch()
+            else self._main_branch(ctx)
+            if self.version == "HEAD"
+            else None
+        )
         if branch:
             self._do(ctx, "checkout", "--force", "-B", branch, "--track", f"{self.remote}/{branch}")
         else:
-            if self.depth and not self._ask(ctx, "rev-parse", "-q", "--verify", f"{self.version}^{{commit}}"):
+            if self.depth and not self._ask(
+                ctx, "rev-parse", "-q", "--verify", f"{self.version}^{{commit}}"
+            ):
                 self._do(ctx, "fetch", "--depth", str(self.depth), self.remote, self.version)
             self._do(ctx, "checkout", "--force", "--detach", self.version)
         if self.recursive and os.path.exists(os.path.join(self._dest, ".gitmodules")):
             self._do(ctx, "submodule", "sync", "--recursive")
-            self._do(ctx, "submodule", "update", "--init", "--recursive", *(["--force"] if self.force else []))
+            self._do(
+                ctx,
+                "submodule",
+                "update",
+                "--init",
+                "--recursive",
+                *(["--force"] if self.force else []),
+            )
 
     def _main_branch(self, ctx: Any) -> str:
         ran = self._run(ctx, ["ls-remote", "--symref", self.repo, "HEAD"], None)
@@ -151,24 +193,37 @@ class Git(Module):
         return words[1].rpartition("refs/heads/")[2] if words[:1] == ["ref:"] else "master"
 
     def _ask(self, ctx: Any, *words: str) -> str:
-        return str(ctx.run([self._git, *words], cwd=self._dest, env=self._environment()).out.strip())
+        return str(
+            ctx.run([self._git, *words], cwd=self._dest, env=self._environment()).out.strip()
+        )
 
     def _do(self, ctx: Any, *words: str) -> None:
         self._run(ctx, list(words), self._dest)
 
     def _run(self, ctx: Any, words: list[str], folder: str | None) -> Any:
-        ran = ctx.run([self._git, *words], cwd=folder, env=self._environment(), live=words[0] == "clone")
+        ran = ctx.run(
+            [self._git, *words], cwd=folder, env=self._environment(), live=words[0] == "clone"
+        )
         if ran.rc:
             what = f"Failed to checkout {self.version}: " if words[0] == "checkout" else ""
-            raise Failed(what + (ran.err or ran.out).strip(), rc=ran.rc, cmd=" ".join([self._git, *words]),
-                         stdout=ran.out, stderr=ran.err)
+            raise Failed(
+                what + (ran.err or ran.out).strip(),
+                rc=ran.rc,
+                cmd=" ".join([self._git, *words]),
+                stdout=ran.out,
+                stderr=ran.err,
+            )
         return ran
 
     def _environment(self) -> dict[str, str]:
         from shlex import quote
 
         ssh = ["ssh", "-o", "BatchMode=yes"]
-        ssh += ["-i", quote(expanded(self.key_file)), "-o", "IdentitiesOnly=yes"] if self.key_file else []
+        ssh += (
+            ["-i", quote(expanded(self.key_file)), "-o", "IdentitiesOnly=yes"]
+            if self.key_file
+            else []
+        )
         ssh += ["-o", "StrictHostKeyChecking=no"] if self.accept_hostkey else []
         ssh += ["-o", "StrictHostKeyChecking=accept-new"] if self.accept_newhostkey else []
         command = " ".join([*ssh, self.ssh_opts or ""]).strip()

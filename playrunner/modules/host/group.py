@@ -47,4 +47,8 @@ class Group(Module):
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
         found = self.observe(ctx) if self.state == "present" else None
-        return {"name": self.name, "state": self.state, **({**found, "system": self.system} if found else {})}
+        return {
+            "name": self.name,
+            "state": self.state,
+            **({**found, "system": self.system} if found else {}),
+        }

@@ -22,10 +22,14 @@ class Hostname(Module):
 
     gives_facts = True
     name: str  # the name
-    use: str | None = None  # systemd for hostnamectl; otherwise the name is set directly and /etc/hostname kept
+    use: str | None = (
+        None  # systemd for hostnamectl; otherwise the name is set directly and /etc/hostname kept
+    )
 
     def observe(self, ctx: Any) -> State | None:
-        kept = [line.strip() for line in read_lines(FILE) if line.strip() and not line.startswith("#")]
+        kept = [
+            line.strip() for line in read_lines(FILE) if line.strip() and not line.startswith("#")
+        ]
         return {"now": os.uname().nodename, "kept": kept[0] if kept else ""}
 
     def desired(self, ctx: Any, found: State | None) -> State | None:
@@ -36,7 +40,9 @@ class Hostname(Module):
         systemd = self.use in (None, "systemd") and os.path.isdir("/run/systemd/system")
         control = program("hostnamectl") if systemd else None
         if self.use == "systemd" and control is None:
-            raise Failed("use: systemd was asked for, but systemd does not run on this host; leave `use` out")
+            raise Failed(
+                "use: systemd was asked for, but systemd does not run on this host; leave `use` out"
+            )
         if control:
             ran = ctx.run([control, "set-hostname", after["kept"]])
             if ran.rc:
@@ -51,5 +57,12 @@ class Hostname(Module):
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
         short, _, domain = self.name.partition(".")
-        return {"name": self.name, "ansible_facts": {"hostname": short, "nodename": self.name, "fqdn": self.name,
-                                                     "domain": domain}}
+        return {
+            "name": self.name,
+            "ansible_facts": {
+                "hostname": short,
+                "nodename": self.name,
+                "fqdn": self.name,
+                "domain": domain,
+            },
+        }

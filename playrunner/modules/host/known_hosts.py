@@ -34,8 +34,10 @@ class KnownHosts(LinesOfFile):
             if not entry.kind:
                 raise Failed(f"not a line of known_hosts (host, key type, key): {entry.text}")
             if not entry.names(self.name):
-                raise Failed(f"Host parameter does not match hashed host field in supplied key: {self.name} is not in "
-                             f"{entry.hosts}")
+                raise Failed(
+                    f"Host parameter does not match hashed host field in supplied key: {self.name}"
+                    f" is not in {entry.hosts}"
+                )
         return super().observe(ctx)
 
     def file(self) -> str:
@@ -46,14 +48,22 @@ class KnownHosts(LinesOfFile):
         ours = [entry for entry in entries if entry.names(self.name)]
         if self.state == "absent":
             keys = {entry.identity for entry in self._wanted}
-            return [entry.text for entry in entries if entry not in ours or (keys and entry.identity not in keys)]
-        fresh = [entry for entry in self._wanted if not any(self._same(entry, there) for there in ours)]
+            return [
+                entry.text
+                for entry in entries
+                if entry not in ours or (keys and entry.identity not in keys)
+            ]
+        fresh = [
+            entry for entry in self._wanted if not any(self._same(entry, there) for there in ours)
+        ]
         replaced = {entry.kind for entry in fresh}
         kept = [entry.text for entry in entries if entry not in ours or entry.kind not in replaced]
         return kept + [entry.hashed(self.name) if self.hash_host else entry.text for entry in fresh]
 
     def _same(self, wanted: Entry, there: Entry) -> bool:
-        return wanted.identity == there.identity and there.is_hashed == (self.hash_host or wanted.is_hashed)
+        return wanted.identity == there.identity and there.is_hashed == (
+            self.hash_host or wanted.is_hashed
+        )
 
     def apply(self, ctx: Any, change: Change) -> None:
         folder = os.path.dirname(self.file())
@@ -62,8 +72,13 @@ class KnownHosts(LinesOfFile):
         super().apply(ctx, change)
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        return {**_paths.facts(self.file()), "name": self.name, "key": self.key, "path": self.file(),
-                "hash_host": self.hash_host}
+        return {
+            **_paths.facts(self.file()),
+            "name": self.name,
+            "key": self.key,
+            "path": self.file(),
+            "hash_host": self.hash_host,
+        }
 
 
 class Entry:

@@ -23,7 +23,9 @@ class Lineinfile(Edited):
     state: Literal["present", "absent"] = "present"  # whether the line should be there
     backrefs: bool = False  # \1 in line stands for what regexp matched; no match, no change
     insertafter: str | None = None  # put a new line after the last that matches; EOF is the end
-    insertbefore: str | None = None  # put a new line before the last that matches; BOF is the beginning
+    insertbefore: str | None = (
+        None  # put a new line before the last that matches; BOF is the beginning
+    )
     firstmatch: bool = False  # the first match counts, not the last
     create: bool = False  # make the file when it is not there
 
@@ -31,7 +33,11 @@ class Lineinfile(Edited):
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> Optional[str]:
-        for one, other in (("insertbefore", "insertafter"), ("regexp", "search_string"), ("backrefs", "search_string")):
+        for one, other in (
+            ("insertbefore", "insertafter"),
+            ("regexp", "search_string"),
+            ("backrefs", "search_string"),
+        ):
             if arguments.get(one) and arguments.get(other):
                 return f"parameters are mutually exclusive: {one}|{other}"
         if arguments.get("state") == "absent":
@@ -51,7 +57,9 @@ class Lineinfile(Edited):
         if complaint:
             raise Failed(complaint)
         lines = lines_of(text)
-        said = self._without(lines) if self.state == "absent" else self._with(lines, self.line or "")
+        said = (
+            self._without(lines) if self.state == "absent" else self._with(lines, self.line or "")
+        )
         return "".join(lines), said
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
@@ -96,7 +104,11 @@ class Lineinfile(Edited):
         if pattern is None and self.search_string is None:
             return found
         for number, text in enumerate(lines):
-            match = pattern.search(text) if pattern else self.search_string is not None and self.search_string in text
+            match = (
+                pattern.search(text)
+                if pattern
+                else self.search_string is not None and self.search_string in text
+            )
             if match:
                 found = (number, match)
                 if self.firstmatch:
@@ -116,7 +128,9 @@ class Lineinfile(Edited):
         beside = self.insertbefore if self.insertbefore is not None else self.insertafter
         if beside in (None, "EOF"):
             return len(lines)
-        pattern = compiled(str(beside), "insertbefore" if self.insertbefore is not None else "insertafter")
+        pattern = compiled(
+            str(beside), "insertbefore" if self.insertbefore is not None else "insertafter"
+        )
         matching = [number for number, text in enumerate(lines) if pattern.search(text)]
         if not matching:
             return len(lines)

@@ -23,14 +23,22 @@ class Modprobe(Module):
     name: str  # the module
     state: Literal["present", "absent"] = "present"  # loaded or not
     params: str = ""  # what it is loaded with
-    persistent: Literal["disabled", "present", "absent"] = "disabled"  # also at every start; disabled leaves that alone
+    persistent: Literal["disabled", "present", "absent"] = (
+        "disabled"  # also at every start; disabled leaves that alone
+    )
 
     def observe(self, ctx: Any) -> State | None:
         found: State = {"loaded": self._is_loaded()}
         if self.persistent != "disabled":
             found["at_start"] = self.name in read_lines(self._file(LOADED_AT_START))
-            found["options"] = next((line.partition(self.name)[2].strip() for line in read_lines(self._file(OPTIONS))
-                                     if line.startswith(f"options {self.name} ")), "")
+            found["options"] = next(
+                (
+                    line.partition(self.name)[2].strip()
+                    for line in read_lines(self._file(OPTIONS))
+                    if line.startswith(f"options {self.name} ")
+                ),
+                "",
+            )
         return found
 
     def desired(self, ctx: Any, found: State | None) -> State | None:
@@ -47,11 +55,17 @@ class Modprobe(Module):
             words = [self.name, *self.params.split()] if after["loaded"] else ["-r", self.name]
             ran = ctx.run([tool, *words])
             if ran.rc:
-                raise Failed((ran.err or ran.out).strip(), rc=ran.rc, stdout=ran.out, stderr=ran.err)
+                raise Failed(
+                    (ran.err or ran.out).strip(), rc=ran.rc, stdout=ran.out, stderr=ran.err
+                )
         if change.touches("at_start"):
             _keep(ctx, self._file(LOADED_AT_START), self.name if after["at_start"] else "")
         if change.touches("options"):
-            _keep(ctx, self._file(OPTIONS), f"options {self.name} {after['options']}" if after["options"] else "")
+            _keep(
+                ctx,
+                self._file(OPTIONS),
+                f"options {self.name} {after['options']}" if after["options"] else "",
+            )
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
         return {"name": self.name, "params": self.params, "state": self.state}
@@ -63,9 +77,13 @@ class Modprobe(Module):
         name = self.name.replace("-", "_")
         if any(line.split()[0] == name for line in read_lines("/proc/modules")):
             return True
-        # A part of the kernel itself is always there, and has a folder only when it takes parameters.
+        # A part of the kernel itself is always there, and has a folder only when it takes
+        # parameters.
         built_in = read_lines(f"/lib/modules/{os.uname().release}/modules.builtin")
-        return any(os.path.basename(line).partition(".ko")[0].replace("-", "_") == name for line in built_in)
+        return any(
+            os.path.basename(line).partition(".ko")[0].replace("-", "_") == name
+            for line in built_in
+        )
 
 
 def _keep(ctx: Any, path: str, line: str) -> None:

@@ -25,9 +25,13 @@ class Mount(Module):
     src: str | None = None  # what is mounted: a device, host:/folder, tmpfs
     fstype: str | None = None  # its kind: ext4, xfs, nfs4, tmpfs
     opts: str = "defaults"  # how it is mounted
-    # mounted: in fstab and mounted; present: in fstab; unmounted: not mounted, fstab kept; absent: neither, and the
-    # folder goes; ephemeral: mounted, fstab kept; absent_from_fstab: not in fstab; remounted: mounted afresh
-    state: Literal["mounted", "unmounted", "present", "absent", "absent_from_fstab", "remounted", "ephemeral"]
+    # mounted: in fstab and mounted; present: in fstab; unmounted: not mounted, fstab kept; absent:
+    # neither, and the folder goes; ephemeral: mounted, fstab kept; absent_from_fstab: not in fstab;
+    # remounted: mounted afresh
+    # mounted afresh
+    state: Literal[
+        "mounted", "unmounted", "present", "absent", "absent_from_fstab", "remounted", "ephemeral"
+    ]
     fstab: str = "/etc/fstab"  # the table of file systems
     boot: bool = True  # mount it at every start
     dump: str = "0"  # whether dump saves it
@@ -47,8 +51,12 @@ class Mount(Module):
         if complaint:
             raise Failed(complaint)
         self._path = os.path.realpath(expanded(self.path)) if self.path != "none" else self.path
-        return {"entry": _fstab.entry(self.fstab, self._entry()[1]), "mounted": _fstab.is_mounted(self._path),
-                "folder": os.path.isdir(self._path), "fresh": False}
+        return {
+            "entry": _fstab.entry(self.fstab, self._entry()[1]),
+            "mounted": _fstab.is_mounted(self._path),
+            "folder": os.path.isdir(self._path),
+            "fresh": False,
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State | None:
         there = found or {}
@@ -64,7 +72,11 @@ class Mount(Module):
             return {"mounted": False}
         gone: State = {"entry": None}
         # A place that the table does not know stays as it is, mounted or not, as with Ansible.
-        return {**gone, "mounted": False, "folder": False} if self.state == "absent" and there["entry"] else gone
+        return (
+            {**gone, "mounted": False, "folder": False}
+            if self.state == "absent" and there["entry"]
+            else gone
+        )
 
     def apply(self, ctx: Any, change: Change) -> None:
         before, after = change.observed or {}, change.after or {}
@@ -86,14 +98,28 @@ class Mount(Module):
             os.rmdir(self._path)
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        told: dict[str, Any] = {"name": self.path, "fstab": self.fstab, "opts": self._entry()[3], "boot": self.boot,
-                                "dump": self.dump, "passno": self.passno, "backup_file": getattr(self, "_backup", "")}
-        return {**told, **{name: getattr(self, name) for name in ("src", "fstype") if getattr(self, name)}}
+        told: dict[str, Any] = {
+            "name": self.path,
+            "fstab": self.fstab,
+            "opts": self._entry()[3],
+            "boot": self.boot,
+            "dump": self.dump,
+            "passno": self.passno,
+            "backup_file": getattr(self, "_backup", ""),
+        }
+        return {
+            **told,
+            **{name: getattr(self, name) for name in ("src", "fstype") if getattr(self, name)},
+        }
 
     def _bring_mount(self, ctx: Any, change: Change, before: State, after: State) -> None:
         if after.get("mounted") is False and before["mounted"]:
             self._run(ctx, ["umount", self._path], "unmounting")
-        elif after.get("mounted") and before["mounted"] and (after.get("fresh") or change.touches("entry")):
+        elif (
+            after.get("mounted")
+            and before["mounted"]
+            and (after.get("fresh") or change.touches("entry"))
+        ):
             self._remount(ctx)
         elif after.get("mounted") and not before["mounted"]:
             self._run(ctx, self._mount_words(), "mounting")
@@ -102,7 +128,11 @@ class Mount(Module):
         table = _fstab.entry(self.fstab, self._entry()[1])
         options = self._entry()[3] if self.src else table[3] if table else ""
         try:
-            self._run(ctx, ["mount", "-o", ",".join(["remount", *filter(None, [options])]), self._path], "remounting")
+            self._run(
+                ctx,
+                ["mount", "-o", ",".join(["remount", *filter(None, [options])]), self._path],
+                "remounting",
+            )
         except Failed:
             if not table and not self.src:
                 raise
@@ -111,18 +141,36 @@ class Mount(Module):
             self._run(ctx, self._mount_words(), "remounting")
 
     def _mount_words(self) -> list[str]:
-        source, path, kind, options = self._entry()[:4] if self.src else _fstab.entry(self.fstab, self._entry()[1])[:4]
-        return ["mount", "-t", _fstab.plain(kind), "-o", options, _fstab.plain(source), _fstab.plain(path)]
+        source, path, kind, options = (
+            self._entry()[:4] if self.src else _fstab.entry(self.fstab, self._entry()[1])[:4]
+        )
+        return [
+            "mount",
+            "-t",
+            _fstab.plain(kind),
+            "-o",
+            options,
+            _fstab.plain(source),
+            _fstab.plain(path),
+        ]
 
     def _entry(self) -> list[str]:
         """The fields of the line in fstab."""
         options = self.opts
         if not self.boot and "noauto" not in options.split(","):
             options += ",noauto"
-        return [_fstab.escaped(self.src or ""), _fstab.escaped(self.path.rstrip("/") or "/"), self.fstype or "",
-                options, self.dump, self.passno]
+        return [
+            _fstab.escaped(self.src or ""),
+            _fstab.escaped(self.path.rstrip("/") or "/"),
+            self.fstype or "",
+            options,
+            self.dump,
+            self.passno,
+        ]
 
     def _run(self, ctx: Any, words: list[str], doing: str) -> None:
-        ran = ctx.run([needed(words[0], "it belongs to util-linux"), *words[1:]], env={"LC_ALL": "C"})
+        ran = ctx.run(
+            [needed(words[0], "it belongs to util-linux"), *words[1:]], env={"LC_ALL": "C"}
+        )
         if ran.rc:
             raise Failed(f"Error {doing} {self._path}: {(ran.err or ran.out).strip()}", rc=ran.rc)

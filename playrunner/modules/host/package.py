@@ -16,12 +16,18 @@ class Package(Module):
     """Packages, through apt, dnf or yum: whichever the host has."""
 
     name: list[Any]  # the packages, by the names this host's manager knows
-    state: Literal["present", "installed", "latest", "absent", "removed"] = "present"  # installed, newest or gone
-    use: Literal["auto", "apt", "dnf", "dnf4", "dnf5", "yum"] = "auto"  # which manager; auto finds out
+    state: Literal["present", "installed", "latest", "absent", "removed"] = (
+        "present"  # installed, newest or gone
+    )
+    use: Literal["auto", "apt", "dnf", "dnf4", "dnf5", "yum"] = (
+        "auto"  # which manager; auto finds out
+    )
     update_cache: bool = False  # fetch the package lists first
 
     def observe(self, ctx: Any) -> State | None:
-        self._module: Module = self._chosen()(name=self.name, state=self.state, update_cache=self.update_cache)
+        self._module: Module = self._chosen()(
+            name=self.name, state=self.state, update_cache=self.update_cache
+        )
         return self._module.observe(ctx)
 
     def desired(self, ctx: Any, found: State | None) -> State | None:
@@ -48,7 +54,13 @@ class Package(Module):
         return Dnf
 
     def _present(self) -> str:
-        for manager, programs in (("apt", ("apt-get",)), ("dnf", ("dnf", "dnf5")), ("yum", ("yum",))):
+        for manager, programs in (
+            ("apt", ("apt-get",)),
+            ("dnf", ("dnf", "dnf5")),
+            ("yum", ("yum",)),
+        ):
             if program(*programs):
                 return manager
-        raise Failed("no package manager that is supported was found on this host: apt-get, dnf or yum")
+        raise Failed(
+            "no package manager that is supported was found on this host: apt-get, dnf or yum"
+        )

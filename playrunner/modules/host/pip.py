@@ -21,12 +21,18 @@ UNDECIDED = "as pip decides"  # pip alone knows whether what is installed will d
 class Pip(Module):
     """Python packages, in a virtual environment or for the whole host."""
 
-    name: list[Any] = []  # packages: name, name==version, name[extra]>=version, an address or a path
+    name: list[
+        Any
+    ] = []  # packages: name, name==version, name[extra]>=version, an address or a path
     version: str | None = None  # the version of the one package named
     requirements: str | None = None  # a requirements file on the host
-    state: Literal["present", "absent", "latest", "forcereinstall"] = "present"  # installed, gone, newest or anew
+    state: Literal["present", "absent", "latest", "forcereinstall"] = (
+        "present"  # installed, gone, newest or anew
+    )
     virtualenv: str | None = None  # the environment to install into; made when it is not there
-    virtualenv_command: str | None = None  # what makes it; virtualenv, or python3 -m venv where there is none
+    virtualenv_command: str | None = (
+        None  # what makes it; virtualenv, or python3 -m venv where there is none
+    )
     virtualenv_python: str | None = None  # the Python it is made for
     virtualenv_site_packages: bool = False  # let it see the host's own packages
     extra_args: str | None = None  # further words for pip
@@ -50,7 +56,11 @@ class Pip(Module):
         self._output: dict[str, str] = {}
         found: State = {"packages": {}}
         if self._env:
-            found["virtualenv"] = "present" if os.path.exists(os.path.join(self._env, "bin", "activate")) else "absent"
+            found["virtualenv"] = (
+                "present"
+                if os.path.exists(os.path.join(self._env, "bin", "activate"))
+                else "absent"
+            )
         self._there = {} if found.get("virtualenv") == "absent" else self._listed(ctx)
         for text in self._asked():
             found["packages"][text] = self._there.get(_requirements.package_of(text))
@@ -71,30 +81,56 @@ class Pip(Module):
         if change.touches("virtualenv") and self._env:
             self._make_environment(ctx)
         before = (change.before or {}).get("packages", {})
-        differing = [text for text, wanted in after["packages"].items() if wanted != before.get(text)]
-        going = [_requirements.package_of(text) for text in differing if after["packages"][text] is None]
+        differing = [
+            text for text, wanted in after["packages"].items() if wanted != before.get(text)
+        ]
+        going = [
+            _requirements.package_of(text) for text in differing if after["packages"][text] is None
+        ]
         coming = [text for text in differing if after["packages"][text] is not None]
         if going:
             self._pip(ctx, ["uninstall", "-y", *going])
         if coming:
-            self._pip(ctx, self._install_words([self._with_version(text, after["packages"][text]) for text in coming]))
+            self._pip(
+                ctx,
+                self._install_words(
+                    [self._with_version(text, after["packages"][text]) for text in coming]
+                ),
+            )
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        told: dict[str, Any] = {"name": _requirements.listed(self.name) or None, "version": self.version,
-                                "state": self.state, "requirements": self.requirements, "virtualenv": self.virtualenv,
-                                "cmd": getattr(self, "_command", None)}
+        told: dict[str, Any] = {
+            "name": _requirements.listed(self.name) or None,
+            "version": self.version,
+            "state": self.state,
+            "requirements": self.requirements,
+            "virtualenv": self.virtualenv,
+            "cmd": getattr(self, "_command", None),
+        }
         output = self._output
         if output:
-            told.update(output, changed=change.touches("virtualenv") or any(
-                sign in output["stdout"] for sign in ("Successfully installed", "Successfully uninstalled")))
+            told.update(
+                output,
+                changed=change.touches("virtualenv")
+                or any(
+                    sign in output["stdout"]
+                    for sign in ("Successfully installed", "Successfully uninstalled")
+                ),
+            )
         return told
 
     def _asked(self) -> list[str]:
         names = _requirements.listed(self.name)
         if self.version:
             names = [f"{names[0]}=={self.version}"]
-        return [*names, *(_requirements.in_file(os.path.join(self.chdir or "", expanded(self.requirements)))
-                          if self.requirements else [])]
+        return [
+            *names,
+            *(
+                _requirements.in_file(os.path.join(self.chdir or "", expanded(self.requirements)))
+                if self.requirements
+                else []
+            ),
+        ]
 
     def _wanted(self, text: str) -> Optional[str]:
         there = self._there.get(_requirements.package_of(text))
@@ -108,13 +144,19 @@ class Pip(Module):
         return text if wanted == UNDECIDED else f"{_requirements.package_of(text)}=={wanted}"
 
     def _install_words(self, packages: list[str]) -> list[str]:
-        words = ["install", *{"latest": ["-U"], "forcereinstall": ["-U", "--force-reinstall"]}.get(self.state, [])]
+        words = [
+            "install",
+            *{"latest": ["-U"], "forcereinstall": ["-U", "--force-reinstall"]}.get(self.state, []),
+        ]
         words += ["--break-system-packages"] if self.break_system_packages else []
         words += _requirements.words(self.extra_args)
         if self.requirements:
             words += ["-r", expanded(self.requirements)]
             packages = [text for text in packages if text in _requirements.listed(self.name)]
-        return [*words, *(word for text in packages for word in (["-e", text] if self.editable else [text]))]
+        return [
+            *words,
+            *(word for text in packages for word in (["-e", text] if self.editable else [text])),
+        ]
 
     def _make_environment(self, ctx: Any) -> None:
         given = _requirements.words(self.virtualenv_command)
@@ -129,13 +171,23 @@ class Pip(Module):
     def _pip(self, ctx: Any, words: list[str]) -> None:
         self._command = [*self._program(), *words]
         ran = self._run(ctx, self._command)
-        self._output = {"stdout": self._output["stdout"] + ran.out, "stderr": self._output["stderr"] + ran.err}
+        self._output = {
+            "stdout": self._output["stdout"] + ran.out,
+            "stderr": self._output["stderr"] + ran.err,
+        }
 
     def _run(self, ctx: Any, command: list[str]) -> Any:
-        ran = ctx.run(command, cwd=self.chdir, live=True, env={"PIP_DISABLE_PIP_VERSION_CHECK": "1"})
+        ran = ctx.run(
+            command, cwd=self.chdir, live=True, env={"PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+        )
         if ran.rc:
-            raise Failed(f"stdout: {ran.out}\n:stderr: {ran.err}", cmd=command, rc=ran.rc, stdout=ran.out,
-                         stderr=ran.err)
+            raise Failed(
+                f"stdout: {ran.out}\n:stderr: {ran.err}",
+                cmd=command,
+                rc=ran.rc,
+                stdout=ran.out,
+                stderr=ran.err,
+            )
         return ran
 
     def _program(self) -> list[str]:
@@ -143,13 +195,20 @@ class Pip(Module):
             return [os.path.join(self._env, "bin", "pip")]
         found = program(self.executable) if self.executable else program("pip3", "pip")
         if found is None:
-            raise Failed(f"Unable to find {self.executable or 'pip3 or pip'} on this host; install it first, "
-                         "for instance with package: name=python3-pip")
+            raise Failed(
+                f"Unable to find {self.executable or 'pip3 or pip'} on this host; install it first,"
+                " for instance with package: name=python3-pip"
+            )
         return [found]
 
     def _listed(self, ctx: Any) -> dict[str, str]:
-        ran = ctx.run([*self._program(), "list", "--format=freeze", "--disable-pip-version-check"], cwd=self.chdir)
+        ran = ctx.run(
+            [*self._program(), "list", "--format=freeze", "--disable-pip-version-check"],
+            cwd=self.chdir,
+        )
         if ran.rc:
-            raise Failed(f"pip cannot list what is installed: {ran.err.strip()}", rc=ran.rc, stderr=ran.err)
+            raise Failed(
+                f"pip cannot list what is installed: {ran.err.strip()}", rc=ran.rc, stderr=ran.err
+            )
         pairs = [line.partition("==") for line in ran.out.splitlines()]
         return {_requirements.normal(name): version for name, _, version in pairs if version}

@@ -29,7 +29,10 @@ class Replace(Edited):
         pattern = compiled(self.regexp, "regexp", re.MULTILINE)
         start, end = self._section(text)
         if start < 0:
-            return text, f"Pattern for before/after params did not match the given file: {self._bounds()}"
+            return (
+                text,
+                f"Pattern for before/after params did not match the given file: {self._bounds()}",
+            )
         try:
             new, count = pattern.subn(self.replace, text[start:end])
         except re.error as error:

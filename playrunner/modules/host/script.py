@@ -20,7 +20,9 @@ class Script(Guarded):
     ships = "cmd"
     cmd: str  # the script's path on the controller, and its arguments
     script: Any = None  # the script itself, put here by the controller
-    executable: str | None = None  # what runs it, such as python3; its first line decides when not given
+    executable: str | None = (
+        None  # what runs it, such as python3; its first line decides when not given
+    )
 
     def guard(self, ctx: Any) -> dict[str, Any] | None:
         reason = self.reason_not_to()
@@ -36,11 +38,15 @@ class Script(Guarded):
         path = _laid_down(ctx, self.script)
         try:
             words = [self.executable or "", quote(path), arguments_of(self.cmd)]
-            result = run_and_tell(ctx, " ".join(word for word in words if word), self.cmd, strip=False, cwd=folder)
+            result = run_and_tell(
+                ctx, " ".join(word for word in words if word), self.cmd, strip=False, cwd=folder
+            )
         finally:
             os.unlink(path)
             ctx.kept(path)
-        return {key: result[key] for key in ("rc", "stdout", "stdout_lines", "stderr", "stderr_lines")}
+        return {
+            key: result[key] for key in ("rc", "stdout", "stdout_lines", "stderr", "stderr_lines")
+        }
 
 
 def arguments_of(command: str) -> str:
@@ -66,4 +72,6 @@ def _laid_down(ctx: Any, shipment: Any) -> str:
         with os.fdopen(fd, "wb") as file:
             file.write(ctx.blob(shipment))
         return path
-    raise Failed("no folder on the host takes the script: neither ~/.playrunner nor /tmp can be written")
+    raise Failed(
+        "no folder on the host takes the script: neither ~/.playrunner nor /tmp can be written"
+    )

@@ -17,16 +17,21 @@ SCRIPTS = "/etc/init.d"
 
 
 class Service(Module):
-    """Something that runs in the background: through systemd where it runs, else through the scripts of /etc/init.d."""
+    """Something that runs in the background: through systemd where it runs, else through the
+    scripts of /etc/init.d."""
 
     aliases = {"args": "arguments"}
     name: str  # the service
-    state: Literal["started", "stopped", "restarted", "reloaded"] | None = None  # running, or started afresh
+    state: Literal["started", "stopped", "restarted", "reloaded"] | None = (
+        None  # running, or started afresh
+    )
     enabled: bool | None = None  # started at boot
     arguments: str = ""  # further words for an init script
     pattern: str | None = None  # accepted for Ansible's sake; the script's own status is asked
     sleep: int | None = None  # accepted for Ansible's sake; a restart waits for the script
-    use: Literal["auto", "systemd", "service", "sysvinit"] = "auto"  # who starts it, when it should not be found out
+    use: Literal["auto", "systemd", "service", "sysvinit"] = (
+        "auto"  # who starts it, when it should not be found out
+    )
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> str | None:
@@ -42,9 +47,15 @@ class Service(Module):
             found: State = self._systemd.observe(ctx)
             return found
         if not os.access(os.path.join(SCRIPTS, self.name), os.X_OK):
-            raise Failed(f"Could not find the requested service {self.name}: host; systemd does not run here, and "
-                         f"there is no {os.path.join(SCRIPTS, self.name)}")
-        return {"running": self._script(ctx, "status").rc == 0, "enabled": self._is_enabled(), "fresh": False}
+            raise Failed(
+                f"Could not find the requested service {self.name}: host; systemd does not run"
+                f" here, and there is no {os.path.join(SCRIPTS, self.name)}"
+            )
+        return {
+            "running": self._script(ctx, "status").rc == 0,
+            "enabled": self._is_enabled(),
+            "fresh": False,
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State | None:
         if self._systemd:
@@ -82,7 +93,8 @@ class Service(Module):
     def _script(self, ctx: Any, verb: str, said: str = os.devnull) -> Any:
         tool = program("service")
         words = [tool, self.name] if tool else [os.path.join(SCRIPTS, self.name)]
-        # Not a pipe: a program left in the background may keep it open, and we would wait for its end.
+        # Not a pipe: a program left in the background may keep it open, and we would wait for its
+        # end.
         words += [verb, *self.arguments.split()]
         return ctx.run(["/bin/sh", "-c", 'exec "$@" >"$0" 2>&1', said, *words], env={"LC_ALL": "C"})
 
@@ -93,23 +105,36 @@ class Service(Module):
             ran = self._script(ctx, verb, said.name)
             text = said.read().strip()
         if ran.rc:
-            raise Failed(text or f"{self.name} {verb} ended with {ran.rc}", rc=ran.rc, stdout=text, stderr="")
+            raise Failed(
+                text or f"{self.name} {verb} ended with {ran.rc}", rc=ran.rc, stdout=text, stderr=""
+            )
 
     def _is_enabled(self) -> bool:
         levels = ("/etc/rc2.d", "/etc/rc3.d", "/etc/rc.d/rc3.d")
         level = next((folder for folder in levels if os.path.isdir(folder)), None)
-        return level is not None and any(name[:1] == "S" and name[3:] == self.name for name in os.listdir(level))
+        return level is not None and any(
+            name[:1] == "S" and name[3:] == self.name for name in os.listdir(level)
+        )
 
     def _enable(self, ctx: Any, enabled: bool) -> None:
         update, chkconfig = program("update-rc.d"), program("chkconfig")
         if update:
-            commands = [[update, self.name, "defaults"], [update, self.name, "enable"]] if enabled else \
-                [[update, self.name, "disable"]]
+            commands = (
+                [[update, self.name, "defaults"], [update, self.name, "enable"]]
+                if enabled
+                else [[update, self.name, "disable"]]
+            )
         elif chkconfig:
             commands = [[chkconfig, self.name, "on" if enabled else "off"]]
         else:
-            raise Failed("neither systemd nor update-rc.d nor chkconfig is on this host, so nothing can be enabled")
+            raise Failed(
+                "neither systemd nor update-rc.d nor chkconfig is on this host, so nothing can be"
+                " enabled"
+            )
         for command in commands:
             ran = ctx.run(command)
             if ran.rc:
-                raise Failed(f"Failed when trying to enable {self.name}: {(ran.err or ran.out).strip()}", rc=ran.rc)
+                raise Failed(
+                    f"Failed when trying to enable {self.name}: {(ran.err or ran.out).strip()}",
+                    rc=ran.rc,
+                )

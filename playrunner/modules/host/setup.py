@@ -10,19 +10,59 @@ if TYPE_CHECKING:
 
 GROUPS = ("hardware", "network", "virtual", "ohai", "facter")
 # What `min` means: always gathered unless it is taken out by name.
-LEAST = ("platform", "user", "python", "env", "date_time", "dns", "local", "lsb", "distribution", "pkg_mgr",
-         "service_mgr", "cmdline", "selinux", "apparmor", "fips", "ssh_pub_keys", "caps", "chroot", "loadavg")
+LEAST = (
+    "platform",
+    "user",
+    "python",
+    "env",
+    "date_time",
+    "dns",
+    "local",
+    "lsb",
+    "distribution",
+    "pkg_mgr",
+    "service_mgr",
+    "cmdline",
+    "selinux",
+    "apparmor",
+    "fips",
+    "ssh_pub_keys",
+    "caps",
+    "chroot",
+    "loadavg",
+)
 # Finer names Ansible knows, and the group here that holds them.
-PARTS = {"interfaces": "network", "default_ipv4": "network", "default_ipv6": "network", "all_ipv4_addresses": "network",
-         "all_ipv6_addresses": "network", "processor": "hardware", "memory": "hardware", "mounts": "hardware",
-         "devices": "hardware", "processor_count": "hardware", "memtotal_mb": "hardware",
-         "virtualization_type": "virtual",
-         "virtualization_role": "virtual", "system": "platform", "architecture": "platform", "kernel": "platform",
-         "fqdn": "platform", "hostname": "platform", "domain": "platform", "machine": "platform",
-         "os_family": "distribution", "distribution_version": "distribution",
-         "distribution_major_version": "distribution", "distribution_release": "distribution",
-         "user_id": "user", "user_dir": "user", "python_version": "python",
-         "is_chroot": "chroot", "date": "date_time"}
+PARTS = {
+    "interfaces": "network",
+    "default_ipv4": "network",
+    "default_ipv6": "network",
+    "all_ipv4_addresses": "network",
+    "all_ipv6_addresses": "network",
+    "processor": "hardware",
+    "memory": "hardware",
+    "mounts": "hardware",
+    "devices": "hardware",
+    "processor_count": "hardware",
+    "memtotal_mb": "hardware",
+    "virtualization_type": "virtual",
+    "virtualization_role": "virtual",
+    "system": "platform",
+    "architecture": "platform",
+    "kernel": "platform",
+    "fqdn": "platform",
+    "hostname": "platform",
+    "domain": "platform",
+    "machine": "platform",
+    "os_family": "distribution",
+    "distribution_version": "distribution",
+    "distribution_major_version": "distribution",
+    "distribution_release": "distribution",
+    "user_id": "user",
+    "user_dir": "user",
+    "python_version": "python",
+    "is_chroot": "chroot",
+    "date": "date_time",
+}
 
 
 class Setup(Probe):
@@ -57,17 +97,28 @@ class Setup(Probe):
 
             facts["local"] = _facts_local.gathered(ctx, self.fact_path, self.gather_timeout)
         wanted = [pattern for pattern in self.filter if pattern not in ("", "*")]
-        kept = {name: value for name, value in facts.items() if not wanted or _matches(name, wanted)}
-        return {"ansible_facts": {**kept, "gather_subset": list(self.gather_subset), "module_setup": True}}
+        kept = {
+            name: value for name, value in facts.items() if not wanted or _matches(name, wanted)
+        }
+        return {
+            "ansible_facts": {
+                **kept,
+                "gather_subset": list(self.gather_subset),
+                "module_setup": True,
+            }
+        }
 
 
 def chosen_groups(subset: list[str]) -> set[str]:
-    """Which groups to gather: `min` unless `!min`, and all others unless only some are named or `!all` is."""
+    """Which groups to gather: `min` unless `!min`, and all others unless only some are named or
+    `!all` is."""
     known = {*GROUPS, *LEAST, *PARTS, "all", "min"}
     names = [str(name).strip() for name in subset]
     for name in names:
         if name.lstrip("!") not in known:
-            raise Failed(f"Bad subset '{name}' in gather_subset; it may hold {', '.join(sorted(known))}")
+            raise Failed(
+                f"Bad subset '{name}' in gather_subset; it may hold {', '.join(sorted(known))}"
+            )
     plus = {PARTS.get(name, name) for name in names if not name.startswith("!")}
     minus = {PARTS.get(name[1:], name[1:]) for name in names if name.startswith("!")}
     everything = set(GROUPS) | set(LEAST)
@@ -82,4 +133,8 @@ def chosen_groups(subset: list[str]) -> set[str]:
 def _matches(name: str, patterns: list[str]) -> bool:
     from fnmatch import fnmatchcase
 
-    return any(fnmatchcase(spelled, pattern) for pattern in patterns for spelled in (name, f"ansible_{name}"))
+    return any(
+        fnmatchcase(spelled, pattern)
+        for pattern in patterns
+        for spelled in (name, f"ansible_{name}")
+    )

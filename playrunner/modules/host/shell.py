@@ -23,5 +23,11 @@ class Shell(Guarded):
         return skipped(self.cmd, reason, ctx.check) if reason else None
 
     def act(self, ctx: Any) -> dict[str, Any]:
-        return run_and_tell(ctx, self.cmd, self.cmd, shell=self.executable, cwd=self.folder(),
-                            stdin=fed(self.stdin, self.stdin_add_newline))
+        return run_and_tell(
+            ctx,
+            self.cmd,
+            self.cmd,
+            shell=self.executable,
+            cwd=self.folder(),
+            stdin=fed(self.stdin, self.stdin_add_newline),
+        )

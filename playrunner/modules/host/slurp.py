@@ -28,6 +28,11 @@ class Slurp(Probe):
         if not os.path.exists(source):
             raise Failed(f"file not found: {source}; check the path, or make the file first")
         if os.path.isdir(source):
-            raise Failed(f"source is a directory and must be a file: {source}; find lists what is in it")
-        return {"content": binascii.b2a_base64(read_bytes(source), newline=False).decode(), "source": source,
-                "encoding": "base64"}
+            raise Failed(
+                f"source is a directory and must be a file: {source}; find lists what is in it"
+            )
+        return {
+            "content": binascii.b2a_base64(read_bytes(source), newline=False).decode(),
+            "source": source,
+            "encoding": "base64",
+        }

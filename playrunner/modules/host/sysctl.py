@@ -29,7 +29,9 @@ class Sysctl(Module):
 
     def observe(self, ctx: Any) -> State | None:
         if self.state == "present" and not (self.value or "").strip():
-            raise Failed("value cannot be blank" if self.value is not None else "value cannot be None")
+            raise Failed(
+                "value cannot be blank" if self.value is not None else "value cannot be None"
+            )
         found: State = {"kept": _kept(read_lines(self.sysctl_file), self.name)}
         if self.sysctl_set:
             found["live"] = self._live()
@@ -40,20 +42,30 @@ class Sysctl(Module):
             return {"kept": None}
         value = _spelled((self.value or "").strip())
         kept = (found or {})["kept"]
-        same = kept is not None and kept.split() == value.split()  # blanks between numbers say nothing
-        return {"kept": kept if same else value, **({"live": " ".join(value.split())} if self.sysctl_set else {})}
+        same = (
+            kept is not None and kept.split() == value.split()
+        )  # blanks between numbers say nothing
+        return {
+            "kept": kept if same else value,
+            **({"live": " ".join(value.split())} if self.sysctl_set else {}),
+        }
 
     def apply(self, ctx: Any, change: Change) -> None:
         after = change.after or {}
         if change.touches("live") and after.get("live") is not None:
             self._run(ctx, ["-w", f"{self.name}={after['live']}"], "set")
         if change.touches("kept"):
-            write_lines(ctx, self.sysctl_file, _with(read_lines(self.sysctl_file), self.name, after["kept"]))
+            write_lines(
+                ctx, self.sysctl_file, _with(read_lines(self.sysctl_file), self.name, after["kept"])
+            )
             if self.reload:
                 self._run(ctx, ["-p", self.sysctl_file], "reload")
 
     def _live(self) -> Optional[str]:
-        path = os.path.join("/proc/sys", *(part.replace("/", ".") for part in self.name.replace(".", "/").split("/")))
+        path = os.path.join(
+            "/proc/sys",
+            *(part.replace("/", ".") for part in self.name.replace(".", "/").split("/")),
+        )
         try:
             with open(path) as file:
                 return " ".join(file.read().split())
@@ -77,7 +89,13 @@ def _setting(line: str) -> tuple[str, str]:
 def _spelled(value: str) -> str:
     """Words for yes and no as the kernel wants them."""
     word = value.lower()
-    return "1" if word in ("y", "yes", "on", "t", "true") else "0" if word in ("n", "no", "off", "f", "false") else value
+    return (
+        "1"
+        if word in ("y", "yes", "on", "t", "true")
+        else "0"
+        if word in ("n", "no", "off", "f", "false")
+        else value
+    )
 
 
 def _kept(lines: list[str], name: str) -> Optional[str]:

@@ -21,7 +21,9 @@ class Systemd(Module):
 
     aliases = {"service": "name", "unit": "name", "daemon-reload": "daemon_reload"}
     name: str | None = None  # the unit; .service may be left out
-    state: Literal["started", "stopped", "restarted", "reloaded"] | None = None  # running, or started afresh
+    state: Literal["started", "stopped", "restarted", "reloaded"] | None = (
+        None  # running, or started afresh
+    )
     enabled: bool | None = None  # started at boot
     masked: bool | None = None  # impossible to start
     force: bool = False  # enable over links that are in the way
@@ -35,12 +37,16 @@ class Systemd(Module):
         self._status: dict[str, str] = {}
         if self.name:
             self._status = self._show(ctx)
-            if self._status.get("LoadState") == "not-found" and not (self.daemon_reload and not ctx.check):
+            if self._status.get("LoadState") == "not-found" and not (
+                self.daemon_reload and not ctx.check
+            ):
                 raise Failed(f"Could not find the requested service {self.name}: host")
             kept = self._status.get("UnitFileState", "")
-            found.update(running=self._status.get("ActiveState") in RUNNING,
-                         masked=self._status.get("LoadState") == "masked",
-                         enabled=kept.startswith(("enabled", "static", "alias", "indirect", "generated")))
+            found.update(
+                running=self._status.get("ActiveState") in RUNNING,
+                masked=self._status.get("LoadState") == "masked",
+                enabled=kept.startswith(("enabled", "static", "alias", "indirect", "generated")),
+            )
         return found
 
     def desired(self, ctx: Any, found: State | None) -> State | None:
@@ -65,7 +71,10 @@ class Systemd(Module):
             self._systemctl(ctx, "daemon-reexec")
         if after.get("reloaded"):
             self._systemctl(ctx, "daemon-reload")
-        if self._status.get("LoadState") == "not-found" and self._show(ctx).get("LoadState") == "not-found":
+        if (
+            self._status.get("LoadState") == "not-found"
+            and self._show(ctx).get("LoadState") == "not-found"
+        ):
             raise Failed(f"Could not find the requested service {self.name}: host")
         if change.touches("masked"):
             self._systemctl(ctx, "mask" if after["masked"] else "unmask", self.name)
@@ -80,18 +89,27 @@ class Systemd(Module):
             self._systemctl(ctx, "start" if after["running"] else "stop", self.name)
 
     def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        told: dict[str, Any] = {"name": self.name, "changed": change.touches("masked", "enabled", "running", "fresh")}
+        told: dict[str, Any] = {
+            "name": self.name,
+            "changed": change.touches("masked", "enabled", "running", "fresh"),
+        }
         if self.state:
             told["state"] = "stopped" if self.state == "stopped" else "started"
         if self.enabled is not None:
             told["enabled"] = self.enabled
-        return {**told, "status": self._show(ctx) if change and not ctx.check and self.name else self._status}
+        return {
+            **told,
+            "status": self._show(ctx) if change and not ctx.check and self.name else self._status,
+        }
 
     def _show(self, ctx: Any) -> dict[str, str]:
         ran = self._run(ctx, ["show", self.name or ""])
         if ran.rc:
-            raise Failed(f"systemctl cannot tell about {self.name}: {(ran.err or ran.out).strip()}; "
-                         "use service where systemd does not run", rc=ran.rc)
+            raise Failed(
+                f"systemctl cannot tell about {self.name}: {(ran.err or ran.out).strip()}; "
+                "use service where systemd does not run",
+                rc=ran.rc,
+            )
         pairs = [line.partition("=") for line in ran.out.splitlines()]
         return {key: value for key, sign, value in pairs if sign}
 
@@ -99,12 +117,17 @@ class Systemd(Module):
         block = ["--no-block"] if self.no_block else []
         ran = self._run(ctx, [*block, *(word for word in words if word)])
         if ran.rc:
-            raise Failed(f"Unable to {words[0]} {f'service {self.name}' if self.name else 'systemd'}: "
-                         f"{(ran.err or ran.out).strip()}", rc=ran.rc)
+            raise Failed(
+                f"Unable to {words[0]} {f'service {self.name}' if self.name else 'systemd'}: "
+                f"{(ran.err or ran.out).strip()}",
+                rc=ran.rc,
+            )
 
     def _run(self, ctx: Any, words: list[str]) -> Any:
         tool = needed("systemctl", "systemd does not seem to be installed")
         env = {"LC_ALL": "C"}
         if self.scope == "user":
             env["XDG_RUNTIME_DIR"] = os.environ.get("XDG_RUNTIME_DIR", f"/run/user/{os.getuid()}")
-        return ctx.run([tool, *([] if self.scope == "system" else [f"--{self.scope}"]), *words], env=env)
+        return ctx.run(
+            [tool, *([] if self.scope == "system" else [f"--{self.scope}"]), *words], env=env
+        )

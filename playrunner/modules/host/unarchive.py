@@ -9,7 +9,15 @@ from playrunner.modules.host._archive import Member, members_of
 from playrunner.modules.host._content import chunks_of, refuse, sha1_of, stat_of, write
 from playrunner.modules.host._modes import default_bits, octal
 from playrunner.modules.host._owners import set_attributes
-from playrunner.modules.host._paths import Placed, expanded, facts, first_missing, kind_of, mode_state, remove
+from playrunner.modules.host._paths import (
+    Placed,
+    expanded,
+    facts,
+    first_missing,
+    kind_of,
+    mode_state,
+    remove,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +43,9 @@ class Unarchive(Placed):
     keep_newer: bool = False  # leave files alone that are newer than those in the archive
     list_files: bool = False  # return the names of all members
     validate_certs: bool = True  # with a URL: check the server's certificate
-    decrypt: bool = True  # no sends a file that ansible-vault encrypts as it is; otherwise it is refused
+    decrypt: bool = (
+        True  # no sends a file that ansible-vault encrypts as it is; otherwise it is refused
+    )
 
     _members = list["Member"]()
     _handler = ""
@@ -49,11 +59,15 @@ class Unarchive(Placed):
         if not os.path.isdir(folder):
             raise Failed(f"dest '{folder}' must be an existing dir; make it first", dest=folder)
         self._handler, members = self._read(ctx)
-        self._members = [one for one in map(self._stripped, members) if one and self._chosen(one.name)]
+        self._members = [
+            one for one in map(self._stripped, members) if one and self._chosen(one.name)
+        ]
         for one in self._members:
             if one.kind == "special":
-                raise Failed(f"the archive holds {one.name}, which is a device or a pipe; it is not unpacked. "
-                             "Leave it out with exclude")
+                raise Failed(
+                    f"the archive holds {one.name}, which is a device or a pipe; it is not"
+                    " unpacked. Leave it out with exclude"
+                )
             self._refuse_way_out(one)
         different = [one for one in self._members if self._differs(ctx, one)]
         absent = [self._at(one) for one in different if not os.path.lexists(self._at(one))]
@@ -70,8 +84,10 @@ class Unarchive(Placed):
             for path in after.get("missing", ()):
                 remove(path)
             if after.get("different"):
-                raise Failed(f"what was in {', '.join(after['different'])} before unpacking was not kept",
-                             dest=self.dest)
+                raise Failed(
+                    f"what was in {', '.join(after['different'])} before unpacking was not kept",
+                    dest=self.dest,
+                )
             return
         folders = []
         try:
@@ -82,8 +98,8 @@ class Unarchive(Placed):
                     folders.append(one)
                 elif self._differs(ctx, one):
                     self._unpack(ctx, one)
-            # Last and from the inside out: unpacking into a folder changes its time, and may need more than its
-            # mode allows.
+            # Last and from the inside out: unpacking into a folder changes its time, and may need
+            # more than its mode allows.
             for one in reversed(folders):
                 self._finish(ctx, one)
         except OSError as error:
@@ -93,7 +109,12 @@ class Unarchive(Placed):
         if self._skipped:
             return {"skipped": True, "msg": f"skipped, since {self.creates} exists"}
         source = self.src["name"] if isinstance(self.src, dict) else self.src
-        shown = {"dest": self._folder(), "src": source, "handler": self._handler, **facts(self._folder())}
+        shown = {
+            "dest": self._folder(),
+            "src": source,
+            "handler": self._handler,
+            **facts(self._folder()),
+        }
         if self.list_files:
             shown["files"] = [one.name + "/" * (one.kind == "directory") for one in self._members]
         return shown
@@ -112,12 +133,17 @@ class Unarchive(Placed):
 
             answer = fetch(self.src, verify=self.validate_certs)
             if answer.status >= 400:
-                raise Failed(f"Failure downloading {self.src}: {answer.said}", status_code=answer.status)
+                raise Failed(
+                    f"Failure downloading {self.src}: {answer.said}", status_code=answer.status
+                )
             return members_of(self.src, b"".join(answer.chunks()))
         source = expanded(self.src)
         if not os.path.exists(source):
-            raise Failed(f"Source '{source}' does not exist; is it on the controller? Then leave out remote_src",
-                         src=source)
+            raise Failed(
+                f"Source '{source}' does not exist; is it on the controller? Then leave out"
+                " remote_src",
+                src=source,
+            )
         return members_of(source)
 
     def _stripped(self, one: Member) -> Optional[Member]:
@@ -125,13 +151,16 @@ class Unarchive(Placed):
         for option in self.extra_opts:
             name, _, number = option.partition("=")
             if name != "--strip-components" or not number.isdigit():
-                raise Failed(f"extra_opts: {option} is not supported; --strip-components=N is, and command can run tar")
-            parts = one.name.split("/")[int(number):]
+                raise Failed(
+                    f"extra_opts: {option} is not supported; --strip-components=N is, and command"
+                    " can run tar"
+                )
+            parts = one.name.split("/")[int(number) :]
             if not parts or one.name == ".":
                 return None
             one.name = "/".join(parts)
             if one.kind == "hard":
-                one.target = "/".join(one.target.split("/")[int(number):]) or "."
+                one.target = "/".join(one.target.split("/")[int(number) :]) or "."
         return one
 
     def _chosen(self, name: str) -> bool:
@@ -150,7 +179,11 @@ class Unarchive(Placed):
         if os.geteuid() != 0 and kind == "file":
             umask |= 0o7000  # as tar does: only root's programs may come with another user's rights
         as_packed = {"kind": kind, "mode": octal(one.mode & ~umask)}
-        return {"mode": as_packed["mode"], **mode_state(self.mode, as_packed, kind), **self.owner_state(ctx, None)}
+        return {
+            "mode": as_packed["mode"],
+            **mode_state(self.mode, as_packed, kind),
+            **self.owner_state(ctx, None),
+        }
 
     def _differs(self, ctx: Any, one: Member) -> bool:
         path = self._at(one)
@@ -188,7 +221,8 @@ class Unarchive(Placed):
             self._finish(ctx, one)
 
     def _refuse_way_out(self, one: Member) -> None:
-        """No part of a member's path, and none of the path a hard link shares a file with, may be a link out."""
+        """No part of a member's path, and none of the path a hard link shares a file with, may be a
+        link out."""
         top = os.path.realpath(self._folder()).rstrip("/") + "/"
         path = self._at(one)
         ways = [path if one.kind == "directory" else os.path.dirname(path)]
@@ -196,8 +230,10 @@ class Unarchive(Placed):
             ways.append(os.path.dirname(os.path.join(self._folder(), one.target)))
         for way in ways:
             if not (os.path.realpath(way) + "/").startswith(top):
-                raise Failed(f"{path} would be unpacked through a link that leads out of {self._folder()}; "
-                             "it is not unpacked")
+                raise Failed(
+                    f"{path} would be unpacked through a link that leads out of {self._folder()}; "
+                    "it is not unpacked"
+                )
 
     def _finish(self, ctx: Any, one: Member) -> None:
         path = self._at(one)

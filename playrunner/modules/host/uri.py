@@ -16,8 +16,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
-_WORDS_OF_A_RESULT = ("failed", "skipped", "unreachable", "unknown", "warnings", "exception", "diff", "ansible_facts",
-                      "ansible_job_id")
+_WORDS_OF_A_RESULT = (
+    "failed",
+    "skipped",
+    "unreachable",
+    "unknown",
+    "warnings",
+    "exception",
+    "diff",
+    "ansible_facts",
+    "ansible_job_id",
+)
+
 
 class Uri(Placed, Action):
     """A request to a web service, from the host."""
@@ -37,7 +47,9 @@ class Uri(Placed, Action):
     remote_src: bool = False  # accepted; src is always on the host
     creates: str | None = None  # do nothing when this path exists
     removes: str | None = None  # do nothing when this path does not exist
-    follow_redirects: Literal["all", "none", "safe", "urllib2", "yes", "no"] = "safe"  # safe: GET and HEAD only
+    follow_redirects: Literal["all", "none", "safe", "urllib2", "yes", "no"] = (
+        "safe"  # safe: GET and HEAD only
+    )
     timeout: float = 30  # seconds to wait for the server
     url_username: str | None = None  # who to log in as
     url_password: str | None = None  # the password
@@ -66,22 +78,48 @@ class Uri(Placed, Action):
         try:
             shown: dict[str, Any] = without(self.url_password, self._ask(ctx))
         except Failed as failed:
-            raise Failed(without(self.url_password, str(failed)), **without(self.url_password, failed.values)) from None
+            raise Failed(
+                without(self.url_password, str(failed)), **without(self.url_password, failed.values)
+            ) from None
         return shown
 
     def _ask(self, ctx: Any) -> dict[str, Any]:
         started = time.monotonic()
         body, kind = self._body()
-        headers = {"User-Agent": self.http_agent, **({"Content-Type": kind} if kind else {}),
-                   **({"Cache-Control": "no-cache"} if self.force else {}), **self.headers}
-        answer = fetch(self.url, self.method.upper(), body, headers, self.timeout, self.url_username, self.url_password,
-                       self.force_basic_auth, self.validate_certs, self.follow_redirects, ca_path=self.ca_path,
-                       client_cert=self.client_cert, client_key=self.client_key, unix_socket=self.unix_socket,
-                       proxy=self.use_proxy)
+        headers = {
+            "User-Agent": self.http_agent,
+            **({"Content-Type": kind} if kind else {}),
+            **({"Cache-Control": "no-cache"} if self.force else {}),
+            **self.headers,
+        }
+        answer = fetch(
+            self.url,
+            self.method.upper(),
+            body,
+            headers,
+            self.timeout,
+            self.url_username,
+            self.url_password,
+            self.force_basic_auth,
+            self.validate_certs,
+            self.follow_redirects,
+            ca_path=self.ca_path,
+            client_cert=self.client_cert,
+            client_key=self.client_key,
+            unix_socket=self.unix_socket,
+            proxy=self.use_proxy,
+        )
         data = b"".join(answer.chunks())
-        shown = {**_named(answer.headers), "changed": False, "status": answer.status, "url": answer.url,
-                 "redirected": answer.redirected, "msg": answer.said, "elapsed": int(time.monotonic() - started),
-                 **_cookies(answer)}
+        shown = {
+            **_named(answer.headers),
+            "changed": False,
+            "status": answer.status,
+            "url": answer.url,
+            "redirected": answer.redirected,
+            "msg": answer.said,
+            "elapsed": int(time.monotonic() - started),
+            **_cookies(answer),
+        }
         text = data.decode(_charset(answer), "replace")
         if "json" in (answer.header("content-type") or ""):
             try:
@@ -90,8 +128,10 @@ class Uri(Placed, Action):
                 pass
         if answer.status not in self.status_code:
             shown.pop("msg")
-            raise Failed(f"Status code was {answer.status} and not {self.status_code}: {answer.said}",
-                         **{**shown, "content": text})
+            raise Failed(
+                f"Status code was {answer.status} and not {self.status_code}: {answer.said}",
+                **{**shown, "content": text},
+            )
         if self.return_content:
             shown["content"] = text
         if self.dest:
@@ -129,7 +169,9 @@ class Uri(Placed, Action):
 def _charset(answer: Answer) -> str:
     import codecs
 
-    name = (answer.header("content-type") or "").lower().partition("charset=")[2].split(";")[0].strip(' "') or "utf-8"
+    name = (answer.header("content-type") or "").lower().partition("charset=")[2].split(";")[
+        0
+    ].strip(' "') or "utf-8"
     try:
         return codecs.lookup(name).name
     except LookupError:
@@ -143,9 +185,15 @@ def _named(headers: list[tuple[str, str]]) -> dict[str, str]:
 
 
 def _cookies(answer: Answer) -> dict[str, Any]:
-    pairs = [value.split(";")[0].partition("=") for name, value in answer.headers if name.lower() == "set-cookie"]
-    return {"cookies": {name: value for name, _, value in pairs},
-            "cookies_string": "; ".join(f"{name}={value}" for name, _, value in pairs)}
+    pairs = [
+        value.split(";")[0].partition("=")
+        for name, value in answer.headers
+        if name.lower() == "set-cookie"
+    ]
+    return {
+        "cookies": {name: value for name, _, value in pairs},
+        "cookies_string": "; ".join(f"{name}={value}" for name, _, value in pairs),
+    }
 
 
 def _is_json(text: str) -> bool:

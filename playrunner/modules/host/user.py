@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from playrunner.hostside.module import Module
-from playrunner.modules.host._accounts import fingerprint, group_called, group_number, groups_of, run_tool, shadow_hash
+from playrunner.modules.host._accounts import (
+    fingerprint,
+    group_called,
+    group_number,
+    groups_of,
+    run_tool,
+    shadow_hash,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +40,9 @@ class User(Module):
     force: bool = False  # with absent, remove it even while it is logged in
     comment: str | None = None  # its full name
     password: str | None = None  # its password, hashed as in /etc/shadow
-    update_password: Literal["always", "on_create"] = "always"  # whether the password of an account that exists is kept
+    update_password: Literal["always", "on_create"] = (
+        "always"  # whether the password of an account that exists is kept
+    )
     non_unique: bool = False  # the number may belong to another account too
 
     def observe(self, ctx: Any) -> State | None:
@@ -43,9 +52,19 @@ class User(Module):
             account = pwd.getpwnam(self.name)
         except KeyError:
             return None
-        return {"uid": account.pw_uid, "group": account.pw_gid, "groups": groups_of(self.name, account.pw_gid),
-                "home": account.pw_dir, "shell": account.pw_shell, "comment": account.pw_gecos,
-                **({"password": fingerprint(shadow_hash(self.name))} if self.password is not None else {})}
+        return {
+            "uid": account.pw_uid,
+            "group": account.pw_gid,
+            "groups": groups_of(self.name, account.pw_gid),
+            "home": account.pw_dir,
+            "shell": account.pw_shell,
+            "comment": account.pw_gecos,
+            **(
+                {"password": fingerprint(shadow_hash(self.name))}
+                if self.password is not None
+                else {}
+            ),
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State | None:
         if self.state == "absent":
@@ -64,10 +83,25 @@ class User(Module):
     def apply(self, ctx: Any, change: Change) -> None:
         after, before = change.after, change.before
         if after is None:
-            run_tool(ctx, ["userdel", *(["-r"] if self.remove else []), *(["-f"] if self.force else []), self.name])
+            run_tool(
+                ctx,
+                [
+                    "userdel",
+                    *(["-r"] if self.remove else []),
+                    *(["-f"] if self.force else []),
+                    self.name,
+                ],
+            )
             return
-        differing = {key: value for key, value in after.items() if before is None or before.get(key) != value}
-        words = [word for key, flag in FLAGS.items() if key in differing for word in (flag, str(differing[key]))]
+        differing = {
+            key: value for key, value in after.items() if before is None or before.get(key) != value
+        }
+        words = [
+            word
+            for key, flag in FLAGS.items()
+            if key in differing
+            for word in (flag, str(differing[key]))
+        ]
         words += ["-o"] if self.non_unique and "uid" in differing else []
         words += ["-g", str(differing["group"])] if "group" in differing else []
         if "groups" in differing and (before or differing["groups"]):
@@ -75,7 +109,15 @@ class User(Module):
         if before is None:
             run_tool(ctx, ["useradd", *words, *self._new_account_words(), self.name])
         elif words:
-            run_tool(ctx, ["usermod", *words, *(["-m"] if self.move_home and "home" in differing else []), self.name])
+            run_tool(
+                ctx,
+                [
+                    "usermod",
+                    *words,
+                    *(["-m"] if self.move_home and "home" in differing else []),
+                    self.name,
+                ],
+            )
         if self.password is not None and differing.get("password") == fingerprint(self.password):
             # Not usermod -p: arguments can be read by everyone on the host.
             run_tool(ctx, ["chpasswd", "-e"], stdin=f"{self.name}:{self.password}\n")
@@ -84,12 +126,27 @@ class User(Module):
         told: dict[str, Any] = {"name": self.name, "state": self.state}
         found = self.observe(ctx) if self.state == "present" else None
         if found is None:
-            return {**told, "remove": self.remove, "force": self.force} if self.state == "absent" and change else told
-        groups = {} if self.groups is None else {"groups": ",".join(str(group) for group in self.groups)}
-        kind = {"system": self.system, "create_home": self.create_home} if change.creates else \
-            {"append": self.append, "move_home": self.move_home}
-        return {**told, **found, **groups, **kind, **({"password": "NOT_LOGGING_PASSWORD"} if self.password else {}),
-                **({} if groups else {"groups": ",".join(found["groups"])})}
+            return (
+                {**told, "remove": self.remove, "force": self.force}
+                if self.state == "absent" and change
+                else told
+            )
+        groups = (
+            {} if self.groups is None else {"groups": ",".join(str(group) for group in self.groups)}
+        )
+        kind = (
+            {"system": self.system, "create_home": self.create_home}
+            if change.creates
+            else {"append": self.append, "move_home": self.move_home}
+        )
+        return {
+            **told,
+            **found,
+            **groups,
+            **kind,
+            **({"password": "NOT_LOGGING_PASSWORD"} if self.password else {}),
+            **({} if groups else {"groups": ",".join(found["groups"])}),
+        }
 
     def _new_account_words(self) -> list[str]:
         import grp
@@ -102,7 +159,12 @@ class User(Module):
 
     def _warn_about_plain_text(self, ctx: Any) -> None:
         password = self.password or ""
-        if password not in ("", "*", "!") and not (password.lstrip("!").startswith("$") and len(password) > 30) \
-                and len(password.lstrip("!")) != 13:
-            ctx.warn("The input password appears not to have been hashed; give what is to stand in /etc/shadow, "
-                     "for instance made with the password_hash filter")
+        if (
+            password not in ("", "*", "!")
+            and not (password.lstrip("!").startswith("$") and len(password) > 30)
+            and len(password.lstrip("!")) != 13
+        ):
+            ctx.warn(
+                "The input password appears not to have been hashed; give what is to stand in"
+                " /etc/shadow, for instance made with the password_hash filter"
+            )

@@ -13,8 +13,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
-_STATES = {"01": "ESTABLISHED", "02": "SYN_SENT", "03": "SYN_RECV", "04": "FIN_WAIT1", "05": "FIN_WAIT2",
-           "06": "TIME_WAIT"}  # as the kernel numbers them
+_STATES = {
+    "01": "ESTABLISHED",
+    "02": "SYN_SENT",
+    "03": "SYN_RECV",
+    "04": "FIN_WAIT1",
+    "05": "FIN_WAIT2",
+    "06": "TIME_WAIT",
+}  # as the kernel numbers them
 
 
 class WaitFor(Probe):
@@ -26,14 +32,23 @@ class WaitFor(Probe):
     port: int | None = None  # the port
     path: str | None = None  # a file, in place of a port
     search_regex: str | None = None  # text that the file has, or the port says
-    state: Literal["started", "present", "stopped", "absent", "drained"] = "started"  # what to wait for
+    state: Literal["started", "present", "stopped", "absent", "drained"] = (
+        "started"  # what to wait for
+    )
     timeout: float = 300  # seconds to wait at most
     delay: float = 0  # seconds before looking for the first time
     sleep: float = 1  # seconds between two looks
     connect_timeout: float = 5  # seconds for one connection attempt
     msg: str | None = None  # what to say when it did not come to pass
     exclude_hosts: list[str] | None = None  # connections of these do not count as undrained
-    active_connection_states: list[str] = ["ESTABLISHED", "FIN_WAIT1", "FIN_WAIT2", "SYN_RECV", "SYN_SENT", "TIME_WAIT"]
+    active_connection_states: list[str] = [
+        "ESTABLISHED",
+        "FIN_WAIT1",
+        "FIN_WAIT2",
+        "SYN_RECV",
+        "SYN_SENT",
+        "TIME_WAIT",
+    ]
     # which connections count as active
 
     @classmethod
@@ -61,11 +76,21 @@ class WaitFor(Probe):
         else:
             while not self._so(found):
                 if time.monotonic() - started >= self.timeout:
-                    raise Failed(self.msg or self._complaint(), elapsed=int(time.monotonic() - started))
+                    raise Failed(
+                        self.msg or self._complaint(), elapsed=int(time.monotonic() - started)
+                    )
                 time.sleep(min(self.sleep, max(0.01, self.timeout - (time.monotonic() - started))))
-        return {"state": self.state, "port": self.port, "path": self.path, "search_regex": self.search_regex,
-                "elapsed": int(time.monotonic() - started), "match_groups": [], "match_groupdict": {}, **found,
-                **(facts(expanded(self.path)) if self.path is not None else {})}
+        return {
+            "state": self.state,
+            "port": self.port,
+            "path": self.path,
+            "search_regex": self.search_regex,
+            "elapsed": int(time.monotonic() - started),
+            "match_groups": [],
+            "match_groupdict": {},
+            **found,
+            **(facts(expanded(self.path)) if self.path is not None else {}),
+        }
 
     def _so(self, found: dict[str, Any]) -> bool:
         if self.state == "drained":
@@ -89,7 +114,9 @@ class WaitFor(Probe):
         import socket
 
         try:
-            with socket.create_connection((self.host, self.port or 0), self.connect_timeout) as line:
+            with socket.create_connection(
+                (self.host, self.port or 0), self.connect_timeout
+            ) as line:
                 return self._matches_said(line, found) if self.search_regex is not None else True
         except OSError:
             return False
@@ -111,14 +138,21 @@ class WaitFor(Probe):
 
         match = compiled(self.search_regex or "", "search_regex", re.MULTILINE).search(text)
         if match:
-            found["match_groups"], found["match_groupdict"] = list(match.groups()), match.groupdict()
+            found["match_groups"], found["match_groupdict"] = (
+                list(match.groups()),
+                match.groupdict(),
+            )
         return bool(match)
 
     def _connections(self) -> int:
         """How many active connections the port has, as the kernel lists them."""
         import socket
 
-        excluded = {address[4][0] for host in self.exclude_hosts or () for address in socket.getaddrinfo(host, None)}
+        excluded = {
+            address[4][0]
+            for host in self.exclude_hosts or ()
+            for address in socket.getaddrinfo(host, None)
+        }
         count = 0
         for table in ("/proc/net/tcp", "/proc/net/tcp6"):
             try:
@@ -137,12 +171,18 @@ class WaitFor(Probe):
             return f"Timeout when waiting for {self.host}:{self.port} to drain"
         if self.path is not None:
             goal = "to be absent." if self.state in ("stopped", "absent") else ""
-            return (f"Timeout when waiting for file {self.path} {goal}".rstrip() if not self.search_regex or goal else
-                    f"Timeout when waiting for search string {self.search_regex} in {self.path}")
+            return (
+                f"Timeout when waiting for file {self.path} {goal}".rstrip()
+                if not self.search_regex or goal
+                else f"Timeout when waiting for search string {self.search_regex} in {self.path}"
+            )
         if self.state in ("stopped", "absent"):
             return f"Timeout when waiting for {self.host}:{self.port} to stop."
         if self.search_regex:
-            return f"Timeout when waiting for search string {self.search_regex} in {self.host}:{self.port}"
+            return (
+                f"Timeout when waiting for search string {self.search_regex} in"
+                f" {self.host}:{self.port}"
+            )
         return f"Timeout when waiting for {self.host}:{self.port}"
 
 
@@ -150,5 +190,5 @@ def _address(packed: str) -> str:
     """An address as the kernel writes it, in words of four bytes each in the machine's order."""
     import socket
 
-    raw = b"".join(bytes.fromhex(packed[at:at + 8])[::-1] for at in range(0, len(packed), 8))
+    raw = b"".join(bytes.fromhex(packed[at : at + 8])[::-1] for at in range(0, len(packed), 8))
     return socket.inet_ntop(socket.AF_INET if len(raw) == 4 else socket.AF_INET6, raw)

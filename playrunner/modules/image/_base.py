@@ -1,4 +1,5 @@
-"""ImageModule: what modules for images share: the registry, the builder, and a log of what the builder says."""
+"""ImageModule: what modules for images share: the registry, the builder, and a log of what the
+builder says."""
 
 from __future__ import annotations
 
@@ -70,8 +71,15 @@ def onlooker(ctx: Any) -> Builder:
 @contextmanager
 def worker(ctx: Any, recipe: Recipe) -> Iterator[Builder]:
     """The builder, able to log in where the image is kept and where its bases are."""
-    registries = {one.registry for one in (recipe.reference, *map(parse, recipe.bases)) if one.remote}
-    with working(settings(ctx), lambda host: _reached(ctx, host), credentials(ctx, recipe.reference), registries) as found:
+    registries = {
+        one.registry for one in (recipe.reference, *map(parse, recipe.bases)) if one.remote
+    }
+    with working(
+        settings(ctx),
+        lambda host: _reached(ctx, host),
+        credentials(ctx, recipe.reference),
+        registries,
+    ) as found:
         yield found
 
 
@@ -80,8 +88,11 @@ def telling(ctx: Any, recipe: Recipe, what: str) -> Iterator[Tell]:
     """What a builder says: its last line as progress, all of it in the run's folder."""
     folder = state_directory() / "runs" / ctx.owner.run / "images"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(folder / f"{recipe.reference.tag}.{what}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    descriptor = os.open(
+        folder / f"{recipe.reference.tag}.{what}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
+    )
     with os.fdopen(descriptor, "w") as log:
+
         def tell(line: str) -> None:
             log.write(f"{line}\n")
             log.flush()

@@ -14,7 +14,8 @@ from playrunner.modules.image.pushed import remove
 
 
 class Absent(CloudModule):
-    """Images that carry our mark, taken out of a repository: those named, or all but some. What others pushed there stays."""
+    """Images that carry our mark, taken out of a repository: those named, or all but some. What
+    others pushed there stays."""
 
     identity: ClassVar[tuple[str, ...]] = ("repository", "tags", "keep")
 
@@ -32,7 +33,10 @@ class Absent(CloudModule):
             if found.labels.get(CLUSTER_LABEL) == ctx.owner.cluster:
                 images[tag] = found.digest
             elif self.tags:
-                raise Failed(f'{home}:{tag} does not carry the mark of "{ctx.owner.cluster}"; whoever pushed it has to delete it')
+                raise Failed(
+                    f'{home}:{tag} does not carry the mark of "{ctx.owner.cluster}"; whoever pushed'
+                    " it has to delete it"
+                )
         return {"repository": self.repository, "images": images} if images else None
 
     def desired(self, ctx: Any, found: State | None) -> None:

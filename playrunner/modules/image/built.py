@@ -1,4 +1,5 @@
-"""image.built: an image that a builder has made from its recipe; one that is in the registry already is not built again."""
+"""image.built: an image that a builder has made from its recipe; one that is in the registry
+already is not built again."""
 
 from __future__ import annotations
 
@@ -14,11 +15,20 @@ from playrunner.images.builder import Builder
 from playrunner.images.choose import NoBuilder
 from playrunner.images.recipe import CONTENT_LABEL, Recipe
 from playrunner.images.reference import parse
-from playrunner.modules.image._base import ImageModule, credentials, onlooker, registry, settings, telling, worker
+from playrunner.modules.image._base import (
+    ImageModule,
+    credentials,
+    onlooker,
+    registry,
+    settings,
+    telling,
+    worker,
+)
 
 
 class Built(ImageModule):
-    """An image kept by docker, podman or buildah, here or on the host that `image_builder_host` names."""
+    """An image kept by docker, podman or buildah, here or on the host that `image_builder_host`
+    names."""
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -35,12 +45,21 @@ class Built(ImageModule):
             return None
         if found is None:
             return None
-        return {"reference": str(wanted.reference), "id": found.id, "architecture": found.architecture,
-                "labels": dict(found.labels), "content": found.labels.get(CONTENT_LABEL, "")}
+        return {
+            "reference": str(wanted.reference),
+            "id": found.id,
+            "architecture": found.architecture,
+            "labels": dict(found.labels),
+            "content": found.labels.get(CONTENT_LABEL, ""),
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State | None:
         wanted = self.wanted
-        if found is None and wanted.reference.remote and registry(ctx, wanted.reference).image(wanted.reference.tag):
+        if (
+            found is None
+            and wanted.reference.remote
+            and registry(ctx, wanted.reference).image(wanted.reference.tag)
+        ):
             return None  # whoever needs it can pull it
         if self._problem:
             raise self._problem
@@ -72,7 +91,9 @@ class Built(ImageModule):
                     there.shell.drop(place)
         made = there.image(wanted.reference)
         if made is None:
-            raise Failed(f"{there.name} built {wanted.reference} without complaint, and does not know it now")
+            raise Failed(
+                f"{there.name} built {wanted.reference} without complaint, and does not know it now"
+            )
         if made.architecture != platform.ARCHITECTURE:
             there.remove(wanted.reference, tell)
         platform.require([made.architecture], str(wanted.reference))
@@ -83,7 +104,10 @@ class Built(ImageModule):
         for base in map(parse, wanted.bases):
             found = registry(ctx, base).image(base.digest or base.tag or "latest")
             if found is None:
-                raise Failed(f"the base {base} is not in its registry, and the cluster can take it from nowhere else")
+                raise Failed(
+                    f"the base {base} is not in its registry, and the cluster can take it from"
+                    " nowhere else"
+                )
             platform.require(found.architectures, f"the base {base}")
         known = credentials(ctx, wanted.reference)
         needed = {one.registry for one in (wanted.reference, *map(parse, wanted.bases))}
@@ -98,7 +122,10 @@ class Built(ImageModule):
         if kept is None:
             found = registry(ctx, reference).image(reference.digest or reference.tag or "latest")
             if found is None:
-                raise Failed(f"the base {base} is neither in its registry nor with {there.name}; build and push it first")
+                raise Failed(
+                    f"the base {base} is neither in its registry nor with {there.name}; build and"
+                    " push it first"
+                )
             platform.require(found.architectures, f"the base {base}")
             there.pull(reference, tell)
             kept = there.image(base)

@@ -1,1 +1,2 @@
-"""Modules of the jump host: what is kept for it on this machine, and its folder on a host that was there before."""
+"""Modules of the jump host: what is kept for it on this machine, and its folder on a host that was
+there before."""

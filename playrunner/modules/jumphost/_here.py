@@ -1,4 +1,5 @@
-"""HereModule: what the modules for things on this machine share. They come and go with the cluster's jump host."""
+"""HereModule: what the modules for things on this machine share. They come and go with the
+cluster's jump host."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from playrunner.text.safe_path import file_name
 
 
 class HereModule(CloudModule):
-    """A thing in the folder that this machine keeps for a cluster's jump host; whatever is in there is ours."""
+    """A thing in the folder that this machine keeps for a cluster's jump host; whatever is in there
+    is ours."""
 
     identity: ClassVar[tuple[str, ...]] = ()
     settle_seconds: ClassVar[float] = 30

@@ -1,4 +1,5 @@
-"""jumphost.folder: the folder on a host that was there before us, marked as ours so that it can be taken away again."""
+"""jumphost.folder: the folder on a host that was there before us, marked as ours so that it can be
+taken away again."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ MARK = ".playrunner"  # the file in it that says whose it is
 
 
 class Folder(CloudModule):
-    """A folder on the step's host with our mark in it; one that holds something else is never touched."""
+    """A folder on the step's host with our mark in it; one that holds something else is never
+    touched."""
 
     identity: ClassVar[tuple[str, ...]] = ("path",)
     settle_seconds: ClassVar[float] = 120
@@ -26,14 +28,18 @@ class Folder(CloudModule):
 
     def observe(self, ctx: Any) -> State | None:
         place = _quoted(self.path)
-        look = (f"if [ -f {place}/{MARK} ]; then cat {place}/{MARK}; "
-                f"elif [ -n \"$(ls -A {place} 2>/dev/null)\" ]; then echo taken; fi")
+        look = (
+            f"if [ -f {place}/{MARK} ]; then cat {place}/{MARK}; "
+            f'elif [ -n "$(ls -A {place} 2>/dev/null)" ]; then echo taken; fi'
+        )
         try:
             told = _run(ctx, look).split()
         except HostUnreachable as silence:
             # Silence is not absence, and no reason to leave everything else as it is.
             return {"path": self.path, "owner": "", "silence": str(silence)}
-        return {"path": self.path, "owner": told[1] if told[0] == "cluster" else ""} if told else None
+        return (
+            {"path": self.path, "owner": told[1] if told[0] == "cluster" else ""} if told else None
+        )
 
     def desired(self, ctx: Any, found: State | None) -> State:
         return {"owner": ctx.owner.cluster}
@@ -44,7 +50,11 @@ class Folder(CloudModule):
             _run(ctx, f"rm -rf -- {place}")
         else:
             mark = shlex.quote(f"cluster {ctx.owner.cluster}")
-            _run(ctx, f"mkdir -p {place} && echo {mark} > {place}/{MARK}.draft && mv {place}/{MARK}.draft {place}/{MARK}")
+            _run(
+                ctx,
+                f"mkdir -p {place} && echo {mark} > {place}/{MARK}.draft && mv {place}/{MARK}.draft"
+                f" {place}/{MARK}",
+            )
 
     def broken(self, state: State) -> str | None:
         return state.get("silence")

@@ -1,4 +1,5 @@
-"""jumphost.inventory: an inventory file on this machine that names the jump host, to be given beside one's own."""
+"""jumphost.inventory: an inventory file on this machine that names the jump host, to be given
+beside one's own."""
 
 from __future__ import annotations
 
@@ -13,7 +14,10 @@ from playrunner.hostside.state import Change, State
 from playrunner.modules.jumphost._here import HereModule, folder, remove, write
 from playrunner.text.documents import read_yaml
 
-HEADER = "# The jump host; `invoke jumphost.create` keeps this up to date. Give it after your own: --inventory {file}\n"
+HEADER = (
+    "# The jump host; `invoke jumphost.create` keeps this up to date. Give it after your own:"
+    " --inventory {file}\n"
+)
 
 
 class Inventory(HereModule):

@@ -1,4 +1,5 @@
-"""jumphost.key: the key to log in with; its private half is made on this machine and never leaves it."""
+"""jumphost.key: the key to log in with; its private half is made on this machine and never leaves
+it."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ PRIVATE = "0600"  # ssh refuses a key that others can read
 
 
 class Key(HereModule):
-    """The key to log in with, made once; what `register` gets is its public half and where the private one is."""
+    """The key to log in with, made once; what `register` gets is its public half and where the
+    private one is."""
 
     def observe(self, ctx: Any) -> State | None:
         file = _file(ctx)
@@ -22,7 +24,12 @@ class Key(HereModule):
             mode = f"{stat.S_IMODE(file.stat().st_mode):04o}"
         except FileNotFoundError:
             return None
-        return {"path": str(file), "folder": str(file.parent), "mode": mode, "public_key": _public_half(file)}
+        return {
+            "path": str(file),
+            "folder": str(file.parent),
+            "mode": mode,
+            "public_key": _public_half(file),
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State:
         return {"mode": PRIVATE}
@@ -45,14 +52,22 @@ def _made() -> bytes:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-    return Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
+    return Ed25519PrivateKey.generate().private_bytes(
+        Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()
+    )
 
 
 def _public_half(file: Path) -> str:
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_ssh_private_key
+    from cryptography.hazmat.primitives.serialization import (
+        Encoding,
+        PublicFormat,
+        load_ssh_private_key,
+    )
 
     try:
         key = load_ssh_private_key(file.read_bytes(), None)
     except (OSError, ValueError, TypeError) as error:
-        raise Failed(f"{file} cannot be read as a private key: {error}; remove it, and a new one is made") from None
+        raise Failed(
+            f"{file} cannot be read as a private key: {error}; remove it, and a new one is made"
+        ) from None
     return key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()

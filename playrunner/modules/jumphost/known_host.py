@@ -1,7 +1,8 @@
 """jumphost.known_host: the keys by which an EC2 machine is known, learnt from its console.
 
-A key that is taken as it comes at the first contact could be anyone's. One that is made here and given to the machine as user
-data could be read by every program on it. So the machine makes its own, and AWS tells us what it printed when it first started.
+A key that is taken as it comes at the first contact could be anyone's. One that is made here and
+given to the machine as user data could be read by every program on it. So the machine makes its
+own, and AWS tells us what it printed when it first started.
 """
 
 from __future__ import annotations
@@ -15,12 +16,17 @@ from typing import Any, ClassVar
 from playrunner.hostside.state import Change, State
 from playrunner.modules.jumphost._here import HereModule, folder, remove, write
 
-_SECTION = re.compile(r"-----BEGIN SSH HOST KEY KEYS-----(.*?)-----END SSH HOST KEY KEYS-----", re.DOTALL)
-_KEY = re.compile(r"\b(ssh-ed25519|ecdsa-sha2-nistp(?:256|384|521)|ssh-rsa) ([A-Za-z0-9+/]{60,}={0,2})")
+_SECTION = re.compile(
+    r"-----BEGIN SSH HOST KEY KEYS-----(.*?)-----END SSH HOST KEY KEYS-----", re.DOTALL
+)
+_KEY = re.compile(
+    r"\b(ssh-ed25519|ecdsa-sha2-nistp(?:256|384|521)|ssh-rsa) ([A-Za-z0-9+/]{60,}={0,2})"
+)
 
 
 class KnownHost(HereModule):
-    """A machine's host keys in a known_hosts file of ours: written once, and anew when another machine takes its name."""
+    """A machine's host keys in a known_hosts file of ours: written once, and anew when another
+    machine takes its name."""
 
     identity: ClassVar[tuple[str, ...]] = ("name",)
     settle_seconds: ClassVar[float] = 900  # a console shows what was printed some minutes later
@@ -35,7 +41,13 @@ class KnownHost(HereModule):
             return None
         instance, keys = known
         shown = self._shown(ctx) if not keys and instance == self.instance_id else []
-        return {"path": str(file), "name": self.name, "instance": instance, "host_keys": keys, "shown": shown}
+        return {
+            "path": str(file),
+            "name": self.name,
+            "instance": instance,
+            "host_keys": keys,
+            "shown": shown,
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State:
         shown = (found or {}).get("shown")
@@ -46,20 +58,27 @@ class KnownHost(HereModule):
         file = _file(ctx)
         others = [line for line in _lines(file) if _speaks_of(line) != self.name]
         if change.after is not None:
-            others += _written(self.name, change.after["instance"], change.after.get("host_keys") or [])
+            others += _written(
+                self.name, change.after["instance"], change.after.get("host_keys") or []
+            )
         if others:
             write(file, "".join(f"{line}\n" for line in others).encode())
         else:
             remove(file)
 
     def moving(self, state: State) -> str | None:
-        waits = not state["host_keys"] and not state["shown"] and state["instance"] == self.instance_id
+        waits = (
+            not state["host_keys"] and not state["shown"] and state["instance"] == self.instance_id
+        )
         return "waiting until its console shows its host keys" if waits else None
 
     def _shown(self, ctx: Any) -> list[str]:
-        """What the machine printed; the newest output can be asked for only of those on newer hardware."""
+        """What the machine printed; the newest output can be asked for only of those on newer
+        hardware."""
         asked = {"InstanceId": self.instance_id}
-        told = ctx.aws.read("ec2", "get_console_output", missing=("UnsupportedOperation",), Latest=True, **asked)
+        told = ctx.aws.read(
+            "ec2", "get_console_output", missing=("UnsupportedOperation",), Latest=True, **asked
+        )
         if told is None:
             told = ctx.aws.read("ec2", "get_console_output", **asked)
         return host_keys(str(told.get("Output") or ""))
@@ -68,7 +87,13 @@ class KnownHost(HereModule):
 def host_keys(console: str) -> list[str]:
     """The host keys that cloud-init printed, as `type base64`; the last time counts."""
     sections = _SECTION.findall(console)
-    return sorted({f"{kind} {text}" for kind, text in _KEY.findall(sections[-1]) if _is_key(kind, text)}) if sections else []
+    return (
+        sorted(
+            {f"{kind} {text}" for kind, text in _KEY.findall(sections[-1]) if _is_key(kind, text)}
+        )
+        if sections
+        else []
+    )
 
 
 def _is_key(kind: str, text: str) -> bool:
@@ -92,7 +117,8 @@ def _lines(file: Path) -> list[str]:
 
 
 def _written(name: str, instance: str, keys: list[str]) -> list[str]:
-    """known_hosts lines end in a comment, which says whose the key is; before there are keys, the whole line is one."""
+    """known_hosts lines end in a comment, which says whose the key is; before there are keys, the
+    whole line is one."""
     return [f"{name} {key} {instance}" for key in keys] or [f"# {name} {instance}"]
 
 

@@ -1,4 +1,5 @@
-"""jumphost.project: this project as one archive on this machine, named by its content, to be sent to hosts that lack it."""
+"""jumphost.project: this project as one archive on this machine, named by its content, to be sent
+to hosts that lack it."""
 
 from __future__ import annotations
 
@@ -16,8 +17,19 @@ from playrunner.hostside.state import Change, State
 from playrunner.modules.jumphost._here import HereModule, folder, remove, write
 
 # What verbs need; tests and benchmarks stay at home.
-PARTS = ("tasks.py", "pyproject.toml", "README.md", "LICENSE", "playrunner", "roles", "playbooks", "inventories", "manifests",
-         "sandbox", "trainer")
+PARTS = (
+    "tasks.py",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "playrunner",
+    "roles",
+    "playbooks",
+    "inventories",
+    "manifests",
+    "sandbox",
+    "trainer",
+)
 LEFT_OUT = ("__pycache__", ".egg-info")
 
 
@@ -32,7 +44,11 @@ class Project(HereModule):
         if not kept:
             return None
         name = kept[-1].name.removesuffix(".tar.gz") if len(kept) == 1 else ""
-        return {"path": str(kept[-1]), "name": name, "requirements": requirements(self.extras or [])}
+        return {
+            "path": str(kept[-1]),
+            "name": name,
+            "requirements": requirements(self.extras or []),
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State:
         return {"name": _named(self._files())}
@@ -67,7 +83,9 @@ def requirements(extras: Iterable[str]) -> list[str]:
     known = told.get("optional-dependencies", {})
     for extra in extras:
         if extra not in known:
-            raise Failed(f'the project has no extra "{extra}"; there are {", ".join(sorted(known))}')
+            raise Failed(
+                f'the project has no extra "{extra}"; there are {", ".join(sorted(known))}'
+            )
     needed = [*told["dependencies"], *(package for extra in extras for package in known[extra])]
     return list(dict.fromkeys(needed))
 
@@ -75,7 +93,10 @@ def requirements(extras: Iterable[str]) -> list[str]:
 def _root() -> Path:
     root = Path(__file__).resolve().parents[3]
     if not (root / "tasks.py").is_file():
-        raise Failed(f"{root} is not a checkout of the project (no tasks.py), so there is nothing to send to a jump host")
+        raise Failed(
+            f"{root} is not a checkout of the project (no tasks.py), so there is nothing to send to"
+            " a jump host"
+        )
     return root
 
 
@@ -89,7 +110,9 @@ def _below(place: Path) -> Iterable[Path]:
     for path in sorted(place.rglob("*")):
         inside = path.relative_to(place).parts
         # Hidden files are a program's or an editor's own, and may hold what should not travel.
-        if path.is_file() and not any(part.startswith(".") or part.endswith(LEFT_OUT) for part in inside):
+        if path.is_file() and not any(
+            part.startswith(".") or part.endswith(LEFT_OUT) for part in inside
+        ):
             yield path
 
 

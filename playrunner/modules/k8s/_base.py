@@ -22,16 +22,22 @@ class KubeModule(CloudModule):
 
 
 def stands_on_nothing(after: Any, ctx: Any) -> bool:
-    """Whether what a step speaks of need not be looked for: there is no cluster, or what it comes after (`after: "{{ x }}"`) is
-    not there, or about to go, and no API answers any more. Of a cluster that should be there, silence is an error."""
-    named = [one for one in (after if isinstance(after, list) else [after]) if isinstance(one, Mapping)]
+    """Whether what a step speaks of need not be looked for: there is no cluster, or what it comes
+    after (`after: "{{ x }}"`) is not there, or about to go, and no API answers any more. Of a
+    cluster that should be there, silence is an error."""
+    named = [
+        one for one in (after if isinstance(after, list) else [after]) if isinstance(one, Mapping)
+    ]
     if any(one.get(NO_CLUSTER) is True for one in named):
         return True
-    return any(one.get("absent") is True or one.get(GOING) is True for one in named) and not answers(ctx)
+    return any(
+        one.get("absent") is True or one.get(GOING) is True for one in named
+    ) and not answers(ctx)
 
 
 def answers(ctx: Any) -> bool:
-    """Whether it is worth asking: a cluster that was half made, or a rehearsal's, has no API behind its name."""
+    """Whether it is worth asking: a cluster that was half made, or a rehearsal's, has no API behind
+    its name."""
     try:
         server = urlsplit(ctx.kube.cluster.transport.access.server)
         with socket.create_connection((server.hostname or "", server.port or 443), ANSWER_SECONDS):

@@ -18,10 +18,18 @@ def pods_of(ctx: Any, namespace: str, name: str, selector: Any) -> list[dict[str
     else:
         things = ctx.kube.listing(PODS, namespace, selector_text(selector)).items
     if not things:
-        raise Failed(f"there is no pod {name or selector_text(selector)} in the namespace {namespace};"
-                     f" see: kubectl get pods -n {namespace}")
-    return sorted(things, key=lambda pod: (not verdict({**pod, "kind": "Pod"}).ready, pod["metadata"]["name"]))
+        raise Failed(
+            f"there is no pod {name or selector_text(selector)} in the namespace {namespace};"
+            f" see: kubectl get pods -n {namespace}"
+        )
+    return sorted(
+        things, key=lambda pod: (not verdict({**pod, "kind": "Pod"}).ready, pod["metadata"]["name"])
+    )
 
 
 def one_of(arguments: dict[str, Any]) -> str | None:
-    return None if bool(arguments.get("pod")) != bool(arguments.get("selector")) else "give a pod by name, or a selector"
+    return (
+        None
+        if bool(arguments.get("pod")) != bool(arguments.get("selector"))
+        else "give a pod by name, or a selector"
+    )

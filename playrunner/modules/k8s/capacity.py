@@ -17,16 +17,19 @@ from playrunner.modules.k8s.node_contract import TAINT
 
 
 class Capacity(Probe):
-    """`allocatable`: processors, memory and devices of all nodes that take pods, as quantities. A group that may grow counts as
-    large as it may become, each node of it like the least of those that are there. Devices that a declared group promises are
-    waited for: a plugin finds them some time after its pods run."""
+    """`allocatable`: processors, memory and devices of all nodes that take pods, as quantities. A
+    group that may grow counts as large as it may become, each node of it like the least of those
+    that are there. Devices that a declared group promises are waited for: a plugin finds them some
+    time after its pods run."""
 
     in_background: ClassVar[bool] = True
 
     selector: Any = ""  # the labels of the nodes that count; by default all
     group: str = "eks.amazonaws.com/nodegroup"  # the label by which nodes belong to a group
     sizes: dict[str, int] = {}  # how many nodes a group may have
-    groups: list[Any] = []  # node groups as k8s.node_contract takes them, whose nodes must offer what they promise
+    groups: list[
+        Any
+    ] = []  # node groups as k8s.node_contract takes them, whose nodes must offer what they promise
     timeout: float = 120  # seconds these are given; what is still missing then does not count
     after: Any = None  # values of steps that must be there first
 
@@ -41,40 +44,72 @@ class Capacity(Probe):
         for name, offers in groups.items():
             missing = max(0, int((self.sizes or {}).get(name, 0)) - len(offers))
             _add(total, [*offers, *[_least(offers)] * missing])
-        return {"nodes": sorted(map(name_of, nodes)),
-                "allocatable": {name: _written(name, number) for name, number in sorted(total.items()) if number}}
+        return {
+            "nodes": sorted(map(name_of, nodes)),
+            "allocatable": {
+                name: _written(name, number) for name, number in sorted(total.items()) if number
+            },
+        }
 
     def _nodes(self, ctx: Any) -> list[dict[str, Any]]:
         """Those that take pods, as they are now and not as another step saw them a moment ago."""
         # What is not for pods to ask for (kernel modules) does not matter here.
-        groups, there = [replace(one, modules=()) for one in groups_of(self.groups or ())], list[dict[str, Any]]()
+        groups, there = (
+            [replace(one, modules=()) for one in groups_of(self.groups or ())],
+            list[dict[str, Any]](),
+        )
 
         def judge(seen: dict[Collection, Any]) -> str:
-            there[:] = [node for objects in seen.values() for node in objects.values()
-                        if not (node.get("spec") or {}).get("unschedulable")]
-            # A node that is kept out has been waited for already, and nodes of no declared group promise nothing.
-            promised = [(node, group) for node in there if TAINT not in taints_of(node)
-                        and (group := group_of(node, groups)) is not groups[-1]]
-            lacking = {name_of(node): said for node, group in promised if (said := shortfalls(node, group, {}))}
+            there[:] = [
+                node
+                for objects in seen.values()
+                for node in objects.values()
+                if not (node.get("spec") or {}).get("unschedulable")
+            ]
+            # A node that is kept out has been waited for already, and nodes of no declared group
+            # promise nothing.
+            promised = [
+                (node, group)
+                for node in there
+                if TAINT not in taints_of(node)
+                and (group := group_of(node, groups)) is not groups[-1]
+            ]
+            lacking = {
+                name_of(node): said
+                for node, group in promised
+                if (said := shortfalls(node, group, {}))
+            }
             return "; ".join(f"{name}: {', '.join(said)}" for name, said in sorted(lacking.items()))
 
         home = Collection(NODES, "", selector_text(self.selector))
-        lacking = watch_until(ctx.kube, [home], judge, 0.0 if ctx.check else float(self.timeout), ctx.progress)
+        lacking = watch_until(
+            ctx.kube, [home], judge, 0.0 if ctx.check else float(self.timeout), ctx.progress
+        )
         if lacking and not ctx.check:
-            ctx.warn(f"after {self.timeout:g} seconds nodes offer less than their groups promise, and count for what they offer:"
-                     f" {lacking}; see: kubectl describe nodes")
+            ctx.warn(
+                f"after {self.timeout:g} seconds nodes offer less than their groups promise, and"
+                f" count for what they offer: {lacking}; see: kubectl describe nodes"
+            )
         return there
 
 
 def _offered(node: Mapping[str, Any]) -> dict[str, float]:
     """Processors, memory, and everything that a device plugin brought."""
     told = (node.get("status") or {}).get("allocatable") or {}
-    return {name: _number(value) for name, value in told.items() if name in ("cpu", "memory") or "/" in name}
+    return {
+        name: _number(value)
+        for name, value in told.items()
+        if name in ("cpu", "memory") or "/" in name
+    }
 
 
 def _least(offers: Iterable[Mapping[str, float]]) -> dict[str, float]:
     listed = list(offers)
-    return {name: min(one[name] for one in listed) for name in listed[0] if all(name in one for one in listed)}
+    return {
+        name: min(one[name] for one in listed)
+        for name in listed[0]
+        if all(name in one for one in listed)
+    }
 
 
 def _add(total: dict[str, float], offers: Iterable[Mapping[str, float]]) -> None:
@@ -86,7 +121,9 @@ def _add(total: dict[str, float], offers: Iterable[Mapping[str, float]]) -> None
 def _number(quantity: object) -> float:
     found = amount(quantity)
     if found is None:
-        raise Failed(f'a node offers "{quantity}", which is no quantity; see: kubectl describe nodes')
+        raise Failed(
+            f'a node offers "{quantity}", which is no quantity; see: kubectl describe nodes'
+        )
     return found
 
 

@@ -10,7 +10,8 @@ from playrunner.modules.k8s._pods import one_of, pods_of
 
 
 class Exec(Action):
-    """Run a program in a container and give its output; one that ends with another code than 0 fails the step."""
+    """Run a program in a container and give its output; one that ends with another code than 0
+    fails the step."""
 
     in_background: ClassVar[bool] = True
 
@@ -31,10 +32,25 @@ class Exec(Action):
         namespace = self.namespace or ctx.kube.namespace
         pod = pods_of(ctx, namespace, self.pod, self.selector)[0]
         container = self.container or pod["spec"]["containers"][0]["name"]
-        words = [str(word) for word in self.command] if isinstance(self.command, list) else ["/bin/sh", "-c", str(self.command)]
-        ran = run_in_pod(ctx.kube, namespace, pod["metadata"]["name"], container, words, self.stdin, self.timeout)
-        values = {"rc": ran.rc, "stdout": ran.out, "stderr": ran.err, "stdout_lines": ran.out.splitlines(),
-                  "pod": pod["metadata"]["name"], "container": container}
+        words = (
+            [str(word) for word in self.command]
+            if isinstance(self.command, list)
+            else ["/bin/sh", "-c", str(self.command)]
+        )
+        ran = run_in_pod(
+            ctx.kube, namespace, pod["metadata"]["name"], container, words, self.stdin, self.timeout
+        )
+        values = {
+            "rc": ran.rc,
+            "stdout": ran.out,
+            "stderr": ran.err,
+            "stdout_lines": ran.out.splitlines(),
+            "pod": pod["metadata"]["name"],
+            "container": container,
+        }
         if ran.rc:
-            raise Failed(f"the program ended with code {ran.rc}: {(ran.err or ran.out).strip()[-500:]}", **values)
+            raise Failed(
+                f"the program ended with code {ran.rc}: {(ran.err or ran.out).strip()[-500:]}",
+                **values,
+            )
         return values

@@ -1,6 +1,8 @@
-"""k8s.holdings: what a cluster's objects hold in the cloud outside it, to be let go before the cluster itself.
+"""k8s.holdings: what a cluster's objects hold in the cloud outside it, to be let go before the
+cluster itself.
 
-A load balancer, or a disk that was made for a claim, is deleted by the cluster that made it; once that is gone, nobody does.
+A load balancer, or a disk that was made for a claim, is deleted by the cluster that made it; once
+that is gone, nobody does.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from playrunner.modules.k8s._base import KubeModule, answers
 class Holdings(KubeModule):
     """Services with a load balancer, ingresses, and claims whose volumes are deleted with them.
 
-    Nothing on the way in, all of them on the way out. A cluster that does not answer is left to the sweep that follows.
+    Nothing on the way in, all of them on the way out. A cluster that does not answer is left to the
+    sweep that follows.
     """
 
     identity = ()
@@ -24,13 +27,28 @@ class Holdings(KubeModule):
         if not answers(ctx):
             return None
         kube = ctx.kube
-        found = [one for kind in (("v1", "Service"), ("networking.k8s.io/v1", "Ingress"), ("v1", "PersistentVolumeClaim"))
-                 for one in kube.listing(kube.known(*kind)).items]
-        disks = {volume["metadata"]["name"] for volume in kube.listing(kube.known("v1", "PersistentVolume")).items
-                 if volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete"}
+        found = [
+            one
+            for kind in (
+                ("v1", "Service"),
+                ("networking.k8s.io/v1", "Ingress"),
+                ("v1", "PersistentVolumeClaim"),
+            )
+            for one in kube.listing(kube.known(*kind)).items
+        ]
+        disks = {
+            volume["metadata"]["name"]
+            for volume in kube.listing(kube.known("v1", "PersistentVolume")).items
+            if volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete"
+        }
         holders = [_key(one) for one in found if _holds(one, disks)]
-        volumes = sorted({one["spec"]["volumeName"] for one in found if one["kind"] == "PersistentVolumeClaim"
-                          and one["spec"].get("volumeName") in disks})
+        volumes = sorted(
+            {
+                one["spec"]["volumeName"]
+                for one in found
+                if one["kind"] == "PersistentVolumeClaim" and one["spec"].get("volumeName") in disks
+            }
+        )
         # A volume outlives its claim for a moment; it is waited for, since its disk goes with it.
         going = [f"PersistentVolume {name}" for name in sorted(disks - set(volumes))]
         return {"holders": holders, "going": going} if holders or going else None

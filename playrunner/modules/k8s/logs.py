@@ -10,7 +10,8 @@ from playrunner.modules.k8s._pods import one_of, pods_of
 
 
 class Logs(Probe):
-    """The logs of one pod, or of all that carry labels: `stdout` is all of them, `logs` each by pod and container."""
+    """The logs of one pod, or of all that carry labels: `stdout` is all of them, `logs` each by pod
+    and container."""
 
     pod: str = ""  # its name
     selector: Any = ""  # or the labels of several
@@ -27,12 +28,28 @@ class Logs(Probe):
 
     def look(self, ctx: Any) -> dict[str, Any]:
         namespace = self.namespace or ctx.kube.namespace
-        wanted = [(pod["metadata"]["name"], container) for pod in pods_of(ctx, namespace, self.pod, self.selector)
-                  for container in ([self.container] if self.container else
-                                    [one["name"] for one in pod["spec"]["containers"]])]
-        query = {"tailLines": self.tail, "sinceSeconds": self.since, "previous": "true" if self.previous else ""}
-        texts = ctx.kube.together(lambda one: ctx.kube.text(f"{PODS.path(namespace, one[0])}/log", container=one[1], **query),
-                                  wanted)
-        found = {f"{pod}/{container}": text for (pod, container), text in zip(wanted, texts, strict=True)}
+        wanted = [
+            (pod["metadata"]["name"], container)
+            for pod in pods_of(ctx, namespace, self.pod, self.selector)
+            for container in (
+                [self.container]
+                if self.container
+                else [one["name"] for one in pod["spec"]["containers"]]
+            )
+        ]
+        query = {
+            "tailLines": self.tail,
+            "sinceSeconds": self.since,
+            "previous": "true" if self.previous else "",
+        }
+        texts = ctx.kube.together(
+            lambda one: ctx.kube.text(
+                f"{PODS.path(namespace, one[0])}/log", container=one[1], **query
+            ),
+            wanted,
+        )
+        found = {
+            f"{pod}/{container}": text for (pod, container), text in zip(wanted, texts, strict=True)
+        }
         whole = "\n".join(text.rstrip("\n") for text in texts)
         return {"logs": found, "stdout": whole, "stdout_lines": whole.splitlines()}

@@ -1,4 +1,5 @@
-"""k8s.manifest: objects that are declared together, applied in order, waited for together, and taken away together."""
+"""k8s.manifest: objects that are declared together, applied in order, waited for together, and
+taken away together."""
 
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ _SOURCES = ("template", "src", "definition", "url")
 
 
 class Manifest(KubeModule):
-    """A set of objects by server-side apply. What an earlier declaration made and this one does not goes; an object that is
-    there without our label is refused. The set is found again by its name, so it can be removed without its template."""
+    """A set of objects by server-side apply. What an earlier declaration made and this one does not
+    goes; an object that is there without our label is refused. The set is found again by its name,
+    so it can be removed without its template."""
 
     identity: ClassVar[tuple[str, ...]] = ("name", "record")
     settle_seconds: ClassVar[float] = 3600  # its own waits, told by watches, end with `timeout`
@@ -41,15 +43,25 @@ class Manifest(KubeModule):
     force: bool = False  # take over fields that another owns
     adopt: bool = False  # take over objects that are there without our label
     leave: list[str] = []  # kinds of which an object that is there and not ours is used as it is
-    unless_offered: str = ""  # where nodes offer this resource and nothing of the set is there, it is left to whoever brings it
+    # Where nodes offer this resource and nothing of the set is there, it is left to whoever brings
+    # it
+    unless_offered: str = ""
     timeout: float = 300  # seconds for the set to be ready, or gone
-    remake: list[str] = []  # when its pods are held up by one of these (CreateContainerConfigError), it is made anew, 3 times
+    remake: list[
+        str
+        # When its pods are held up by one of these (CreateContainerConfigError), it is made anew, 3
+        # times
+    ] = []
     record: str = "default"  # the namespace of the set's record
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> str | None:
         given = [name for name in _SOURCES if arguments.get(name)]
-        return f"give one of {', '.join(_SOURCES)}, not {' and '.join(given)}" if len(given) > 1 else None
+        return (
+            f"give one of {', '.join(_SOURCES)}, not {' and '.join(given)}"
+            if len(given) > 1
+            else None
+        )
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -66,12 +78,16 @@ class Manifest(KubeModule):
             return None
         there = {**seen.ours, **(seen.foreign if self.adopt else {})}
         texts = {live.key: shown(live.thing, ctx.diff) for live in there.values()}
-        waiting = [f"{live.title}: {said.missing or said.broken}" for live in seen.ours.values()
-                   if not (said := verdict(live.thing)).ready]
+        waiting = [
+            f"{live.title}: {said.missing or said.broken}"
+            for live in seen.ours.values()
+            if not (said := verdict(live.thing)).ready
+        ]
         return {"set": self.name, "objects": sorted(texts), "waiting": waiting, **texts}
 
     def desired(self, ctx: Any, found: State | None) -> State | None:
-        """What is there where it is as declared, otherwise what the server foresees; a set that is all there is waited for."""
+        """What is there where it is as declared, otherwise what the server foresees; a set that is
+        all there is waited for."""
         if self._problem:
             raise self._problem
         if found is None and self.unless_offered:
@@ -86,7 +102,10 @@ class Manifest(KubeModule):
         if found is not None and settled and self.wait and not ctx.check:
             things = [live for ident in seen.wanted if (live := seen.live(ident))]
             hopeless = tuple(self.remake or ()) if self._remade < MOST_REMADE else ()
-            found.update(held_up=wait_ready(ctx.kube, things, self.timeout, ctx.progress, hopeless), waiting=[])
+            found.update(
+                held_up=wait_ready(ctx.kube, things, self.timeout, ctx.progress, hopeless),
+                waiting=[],
+            )
         return {**texts, **stale}
 
     def apply(self, ctx: Any, change: Change) -> None:
@@ -101,14 +120,24 @@ class Manifest(KubeModule):
         bringing.patiently(lambda: objects.remember(everywhere, seen.homes), "the set's record")
         if again:
             self._remade += 1
-            bringing.remove([live for live in seen.ours.values() if live.key in again], objects.selector)
-        bringing.apply([one for one in own if before.get(one.key) != after.get(one.key) or one.key in again])
+            bringing.remove(
+                [live for live in seen.ours.values() if live.key in again], objects.selector
+            )
+        bringing.apply(
+            [one for one in own if before.get(one.key) != after.get(one.key) or one.key in again]
+        )
         if self.prune:
             bringing.remove(seen.stale, objects.selector)
-            bringing.patiently(lambda: objects.remember(homes_of(own), everywhere), "the set's record")
+            bringing.patiently(
+                lambda: objects.remember(homes_of(own), everywhere), "the set's record"
+            )
 
     def broken(self, state: State) -> str | None:
-        return f"{', '.join(state['held_up'])}: pods are held up by {' or '.join(self.remake)}" if state.get("held_up") else None
+        return (
+            f"{', '.join(state['held_up'])}: pods are held up by {' or '.join(self.remake)}"
+            if state.get("held_up")
+            else None
+        )
 
     def again(self, ctx: Any, state: State) -> bool:
         return True  # and when it has been made anew often enough, it is waited for as any other
@@ -118,7 +147,9 @@ class Manifest(KubeModule):
 
     def label(self, state: State) -> str:
         waiting = state.get("waiting") or ()
-        return f"{len(state.get('objects') or ())} objects" + (f", waiting for {waiting[0]}" if waiting else "")
+        return f"{len(state.get('objects') or ())} objects" + (
+            f", waiting for {waiting[0]}" if waiting else ""
+        )
 
     def _look(self, ctx: Any) -> Seen:
         """One who only looks, or takes the set away, need not be able to read the declaration."""
@@ -140,14 +171,17 @@ class Manifest(KubeModule):
             return from_file(ctx, self.src)
         if self.url:
             if not self.sha256:
-                raise Failed(f"{self.url} needs sha256 beside it: what is fetched must be known beforehand")
+                raise Failed(
+                    f"{self.url} needs sha256 beside it: what is fetched must be known beforehand"
+                )
             return from_address(self.url, self.sha256)
         if not self.definition:
             raise Failed(f"give one of {', '.join(_SOURCES)}")
         return from_playbook(self.definition)
 
     def _own(self, ctx: Any) -> list[Wanted]:
-        """What is ours to apply: all that is declared, less what is left to others; what another made is refused."""
+        """What is ours to apply: all that is declared, less what is left to others; what another
+        made is refused."""
         found = []
         for ident, one in self._seen.wanted.items():
             other = self._seen.foreign.get(ident)
@@ -155,10 +189,15 @@ class Manifest(KubeModule):
                 found.append(one)
             elif one.kind not in (self.leave or ()):
                 labels = other.labels
-                whose = f'belongs to the set "{labels.get(SET)}" of "{labels[CLUSTER]}"' if labels.get(CLUSTER) else \
-                    f'does not carry the mark of "{ctx.owner.cluster}"'
-                raise Failed(f"{other.title} exists and {whose}; give ours another name, take it over with adopt: true, or use it"
-                             f" as it is with leave: [{one.kind}]")
+                whose = (
+                    f'belongs to the set "{labels.get(SET)}" of "{labels[CLUSTER]}"'
+                    if labels.get(CLUSTER)
+                    else f'does not carry the mark of "{ctx.owner.cluster}"'
+                )
+                raise Failed(
+                    f"{other.title} exists and {whose}; give ours another name, take it over with"
+                    f" adopt: true, or use it as it is with leave: [{one.kind}]"
+                )
         return found
 
     def _set(self, ctx: Any) -> ObjectSet:

@@ -1,7 +1,9 @@
-"""k8s.nfs_volume: a volume and its claim on an NFS server inside the cluster, at the address that its Service has now.
+"""k8s.nfs_volume: a volume and its claim on an NFS server inside the cluster, at the address that
+its Service has now.
 
-Nodes mount from outside the cluster's DNS, so a volume must name the server by its address; a Service that was made anew has
-another one, and a volume's address cannot be changed. So both are made anew then. What is on the server is not touched by that.
+Nodes mount from outside the cluster's DNS, so a volume must name the server by its address; a
+Service that was made anew has another one, and a volume's address cannot be changed. So both are
+made anew then. What is on the server is not touched by that.
 """
 
 from __future__ import annotations
@@ -38,25 +40,48 @@ class NfsVolume(KubeModule):
     def observe(self, ctx: Any) -> State | None:
         if self.stands_on_nothing(ctx):
             return None
-        volume, claim = ctx.kube.get(VOLUMES, "", self.name), ctx.kube.get(CLAIMS, self._home(ctx), self.claim)
+        volume, claim = (
+            ctx.kube.get(VOLUMES, "", self.name),
+            ctx.kube.get(CLAIMS, self._home(ctx), self.claim),
+        )
         if volume is None and claim is None:
             return None
         spec = (volume or {}).get("spec") or {}
         whose = {_mark(one) for one in (volume, claim) if one is not None}
-        going = [one["kind"] for one in (volume, claim) if one is not None and one["metadata"].get("deletionTimestamp")]
+        going = [
+            one["kind"]
+            for one in (volume, claim)
+            if one is not None and one["metadata"].get("deletionTimestamp")
+        ]
         bound = claim is not None and (claim.get("status") or {}).get("phase") == "Bound"
-        return {"server": (spec.get("nfs") or {}).get("server", ""), "path": (spec.get("nfs") or {}).get("path", ""),
-                "options": list(spec.get("mountOptions") or ()), "volume": volume is not None, "claim": claim is not None,
-                "capacity": (spec.get("capacity") or {}).get("storage", ""), "bound": bound, "going": going,
-                "cluster": whose.pop() if len(whose) == 1 else "", "used_by": self._users(ctx) if going else []}
+        return {
+            "server": (spec.get("nfs") or {}).get("server", ""),
+            "path": (spec.get("nfs") or {}).get("path", ""),
+            "options": list(spec.get("mountOptions") or ()),
+            "volume": volume is not None,
+            "claim": claim is not None,
+            "capacity": (spec.get("capacity") or {}).get("storage", ""),
+            "bound": bound,
+            "going": going,
+            "cluster": whose.pop() if len(whose) == 1 else "",
+            "used_by": self._users(ctx) if going else [],
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State:
-        return {"server": self._address(ctx), "path": self.path, "options": list(self.mount_options or ()), "volume": True,
-                "claim": True, "capacity": f"{self.capacity_gib}Gi"}
+        return {
+            "server": self._address(ctx),
+            "path": self.path,
+            "options": list(self.mount_options or ()),
+            "volume": True,
+            "claim": True,
+            "capacity": f"{self.capacity_gib}Gi",
+        }
 
     def apply(self, ctx: Any, change: Change) -> None:
         found = change.observed or {}
-        if change.removes or (found.get("volume") and change.touches("server", "path", "options", "capacity")):
+        if change.removes or (
+            found.get("volume") and change.touches("server", "path", "options", "capacity")
+        ):
             if found["claim"]:
                 ctx.kube.delete(CLAIMS, self._home(ctx), self.claim)
             if found["volume"]:
@@ -64,12 +89,17 @@ class NfsVolume(KubeModule):
             return
         objects = [f"PersistentVolume {self.name}", f"PersistentVolumeClaim {self.claim}"]
         ctx.kube.note("call", call="k8s.nfs_volume", objects=objects)
-        for resource, body in ((VOLUMES, self._volume(ctx, change.after or {})), (CLAIMS, self._claim(ctx))):
+        for resource, body in (
+            (VOLUMES, self._volume(ctx, change.after or {})),
+            (CLAIMS, self._claim(ctx)),
+        ):
             ctx.kube.apply(resource, body)
 
     def moving(self, state: State) -> str | None:
         if state["going"]:
-            users = f"; it is still used by {', '.join(state['used_by'])}" if state["used_by"] else ""
+            users = (
+                f"; it is still used by {', '.join(state['used_by'])}" if state["used_by"] else ""
+            )
             return f"waiting until the claim {self.claim} is gone{users}"
         half = not (state["volume"] and state["claim"])
         return None if half or state["bound"] else f"waiting until the claim {self.claim} is bound"
@@ -85,35 +115,62 @@ class NfsVolume(KubeModule):
         service = ctx.kube.get(SERVICES, home, self.service)
         address = str(((service or {}).get("spec") or {}).get("clusterIP") or "")
         if address in ("", "None"):
-            raise Failed(f"the Service {home}/{self.service} of the NFS server {'has no address' if service else 'is not there'};"
-                         ' make it with "invoke nfs.create"')
+            raise Failed(
+                f"the Service {home}/{self.service} of the NFS server"
+                f' {"has no address" if service else "is not there"}; make it with "invoke'
+                ' nfs.create"'
+            )
         return address
 
     def _volume(self, ctx: Any, wanted: State) -> State:
         home = self._home(ctx)
-        # Bound to this claim and no other; kept when the claim goes, for what is on the server is not the volume's to delete.
-        spec = {"capacity": {"storage": wanted["capacity"]}, "accessModes": ["ReadWriteMany"], "storageClassName": "",
-                "persistentVolumeReclaimPolicy": "Retain", "claimRef": {"namespace": home, "name": self.claim},
-                "nfs": {"server": wanted["server"], "path": wanted["path"]}}
+        # Bound to this claim and no other; kept when the claim goes, for what is on the server is
+        # not the volume's to delete.
+        spec = {
+            "capacity": {"storage": wanted["capacity"]},
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "",
+            "persistentVolumeReclaimPolicy": "Retain",
+            "claimRef": {"namespace": home, "name": self.claim},
+            "nfs": {"server": wanted["server"], "path": wanted["path"]},
+        }
         spec |= {"mountOptions": wanted["options"]} if wanted["options"] else {}
-        return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": self._meta(ctx, self.name), "spec": spec}
+        return {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": self._meta(ctx, self.name),
+            "spec": spec,
+        }
 
     def _claim(self, ctx: Any) -> State:
-        spec = {"accessModes": ["ReadWriteMany"], "storageClassName": "", "volumeName": self.name,
-                "resources": {"requests": {"storage": f"{self.capacity_gib}Gi"}}}
+        spec = {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "",
+            "volumeName": self.name,
+            "resources": {"requests": {"storage": f"{self.capacity_gib}Gi"}},
+        }
         meta = {**self._meta(ctx, self.claim), "namespace": self._home(ctx)}
         return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
 
     def _meta(self, ctx: Any, name: str) -> State:
-        return {"name": name, "labels": {CLUSTER: ctx.owner.cluster, SET: f"nfs-{self.name}"[:63].rstrip("-.")},
-                "annotations": {RUN: ctx.owner.run}}
+        return {
+            "name": name,
+            "labels": {CLUSTER: ctx.owner.cluster, SET: f"nfs-{self.name}"[:63].rstrip("-.")},
+            "annotations": {RUN: ctx.owner.run},
+        }
 
     def _users(self, ctx: Any) -> list[str]:
         def uses(pod: State) -> bool:
-            claims = [one.get("persistentVolumeClaim") or {} for one in pod["spec"].get("volumes") or ()]
+            claims = [
+                one.get("persistentVolumeClaim") or {} for one in pod["spec"].get("volumes") or ()
+            ]
             return any(one.get("claimName") == self.claim for one in claims)
 
-        return [f"pod {pod['metadata']['name']}" for pod in ctx.kube.listing(PODS, self._home(ctx)).items if uses(pod)]
+        return [
+            f"pod {pod['metadata']['name']}"
+            for pod in ctx.kube.listing(PODS, self._home(ctx)).items
+            if uses(pod)
+        ]
 
     def _home(self, ctx: Any) -> str:
         return self.namespace or str(ctx.kube.namespace)

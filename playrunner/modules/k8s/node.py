@@ -12,17 +12,22 @@ from playrunner.modules.k8s._kinds import selector_text
 
 
 class Node(Module):
-    """Only what is named is changed: other labels and taints of a node stay. Nodes are found by name or by labels."""
+    """Only what is named is changed: other labels and taints of a node stay. Nodes are found by
+    name or by labels."""
 
     in_background: ClassVar[bool] = True
 
     name: str = ""  # of one node
     selector: Any = ""  # or the labels of several
     labels: dict[str, Any] = {}  # labels to set; one that is null is taken off
-    taints: list[Any] = []  # taints to set: {key, value, effect}, or as kubectl has them: key=value:effect
+    taints: list[
+        Any
+    ] = []  # taints to set: {key, value, effect}, or as kubectl has them: key=value:effect
     untaint: list[str] = []  # taints to take off: key, or key:effect
     cordon: bool | None = None  # whether new pods are kept away
-    drain: bool = False  # move its pods elsewhere, as far as disruption budgets let them; cordons it
+    drain: bool = (
+        False  # move its pods elsewhere, as far as disruption budgets let them; cordons it
+    )
     grace: int | None = None  # seconds a pod is given to end; by default what it asks for
     lone_pods: bool = False  # also pods that nobody makes again
     empty_dirs: bool = False  # also pods that keep data in an emptyDir
@@ -36,27 +41,53 @@ class Node(Module):
         for taint in arguments.get("taints") or ():
             if not isinstance(taint, dict) and (":" not in str(taint)):
                 return f'a taint is {{key, value, effect}} or key=value:effect, not "{taint}"'
-        return "a node that is drained is cordoned, too" if arguments.get("drain") and arguments.get("cordon") is False else None
+        return (
+            "a node that is drained is cordoned, too"
+            if arguments.get("drain") and arguments.get("cordon") is False
+            else None
+        )
 
     def observe(self, ctx: Any) -> State | None:
-        return {node["metadata"]["name"]: {
-            "labels": node["metadata"].get("labels") or {},
-            "taints": taints_of(node),
-            "cordoned": bool(node.get("spec", {}).get("unschedulable")),
-            "pods": sorted(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-                           for pod in movable(ctx.kube, node["metadata"]["name"])) if self.drain else [],
-        } for node in self._nodes(ctx)}
+        return {
+            node["metadata"]["name"]: {
+                "labels": node["metadata"].get("labels") or {},
+                "taints": taints_of(node),
+                "cordoned": bool(node.get("spec", {}).get("unschedulable")),
+                "pods": sorted(
+                    f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+                    for pod in movable(ctx.kube, node["metadata"]["name"])
+                )
+                if self.drain
+                else [],
+            }
+            for node in self._nodes(ctx)
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State:
-        labels = {str(key): None if value is None else str(value) for key, value in (self.labels or {}).items()}
+        labels = {
+            str(key): None if value is None else str(value)
+            for key, value in (self.labels or {}).items()
+        }
         set_ = dict(_taint(taint) for taint in self.taints or ())
         wanted: State = {}
         for name, node in (found or {}).items():
-            off = {key: None for key in node["taints"] if key not in set_
-                   and (key in self.untaint or key.rpartition(":")[0] in self.untaint)}
-            wanted[name] = {"labels": labels, "taints": {**set_, **off},
-                            **({"cordoned": True, "pods": []} if self.drain else
-                               {} if self.cordon is None else {"cordoned": bool(self.cordon)})}
+            off = {
+                key: None
+                for key in node["taints"]
+                if key not in set_
+                and (key in self.untaint or key.rpartition(":")[0] in self.untaint)
+            }
+            wanted[name] = {
+                "labels": labels,
+                "taints": {**set_, **off},
+                **(
+                    {"cordoned": True, "pods": []}
+                    if self.drain
+                    else {}
+                    if self.cordon is None
+                    else {"cordoned": bool(self.cordon)}
+                ),
+            }
         return wanted
 
     def apply(self, ctx: Any, change: Change) -> None:
@@ -64,7 +95,9 @@ class Node(Module):
             if wanted == (change.before or {}).get(name):
                 continue
             ctx.progress(name)
-            mend(ctx.kube, name, wanted["taints"], wanted["labels"], cordoned=wanted.get("cordoned"))
+            mend(
+                ctx.kube, name, wanted["taints"], wanted["labels"], cordoned=wanted.get("cordoned")
+            )
             if self.drain:
                 pods = movable(ctx.kube, name)
                 complaint = objection(pods, self.lone_pods, self.empty_dirs)
@@ -87,7 +120,9 @@ class Node(Module):
 def _taint(taint: Any) -> tuple[str, str]:
     """A taint's key with its effect, and its value."""
     if isinstance(taint, dict):
-        return f"{taint.get('key')}:{taint.get('effect', 'NoSchedule')}", str(taint.get("value") or "")
+        return f"{taint.get('key')}:{taint.get('effect', 'NoSchedule')}", str(
+            taint.get("value") or ""
+        )
     rest, _, effect = str(taint).rpartition(":")
     key, _, value = rest.partition("=")
     return f"{key}:{effect}", value

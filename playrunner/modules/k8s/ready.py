@@ -15,14 +15,17 @@ from playrunner.kube.watch.reasons import refusal
 from playrunner.kube.watch.watch import Collection, Objects, watch_until
 from playrunner.modules.k8s._kinds import api_version_of, selector_text
 
-DEFINITIONS = Resource("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", False)
+DEFINITIONS = Resource(
+    "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", False
+)
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0
 _WHAT = ("kind", "endpoints", "dry_run")
 
 
 class Ready(Action):
-    """Waits, told by watches, and changes nothing. What is ready: a Deployment whose pods are available, a DaemonSet on every
-    node it belongs on (also when that is none), a Job that completed, a CRD that is Established, a claim that is Bound, ..."""
+    """Waits, told by watches, and changes nothing. What is ready: a Deployment whose pods are
+    available, a DaemonSet on every node it belongs on (also when that is none), a Job that
+    completed, a CRD that is Established, a claim that is Bound, ..."""
 
     in_background: ClassVar[bool] = True
 
@@ -36,7 +39,9 @@ class Ready(Action):
     devices: dict[str, int] = {}  # of nodes: what each must offer, as nvidia.com/gpu: 8
     gone: bool = False  # wait until there is none
     endpoints: str = ""  # or: a service that must have pods behind it
-    dry_run: Any = None  # or: an object whose dry run must be answered, by the server and its webhooks
+    dry_run: Any = (
+        None  # or: an object whose dry run must be answered, by the server and its webhooks
+    )
     timeout: float = 300  # seconds
     after: Any = None  # values of steps that must be there first
 
@@ -44,7 +49,9 @@ class Ready(Action):
     def check(cls, arguments: dict[str, Any]) -> str | None:
         given = [name for name in _WHAT if arguments.get(name)]
         if len(given) != 1:
-            return f"give one of {', '.join(_WHAT)}" + (f", not {' and '.join(given)}" if given else "")
+            return f"give one of {', '.join(_WHAT)}" + (
+                f", not {' and '.join(given)}" if given else ""
+            )
         both = arguments.get("name") and arguments.get("selector")
         return "give a name or a selector, not both" if both else None
 
@@ -56,7 +63,9 @@ class Ready(Action):
         missing, found = self._waited(ctx, self.timeout)
         if missing:
             things = found.pop("things", [])
-            raise Failed(explained(ctx.kube, f"not ready within {self.timeout:g} seconds: {missing}", things))
+            raise Failed(
+                explained(ctx.kube, f"not ready within {self.timeout:g} seconds: {missing}", things)
+            )
         return {"changed": False, "ready": True, **found}
 
     def _waited(self, ctx: Any, seconds: float) -> tuple[str, dict[str, Any]]:
@@ -68,34 +77,68 @@ class Ready(Action):
         until = time.monotonic() + seconds
         resource = self._served(ctx, seconds)
         if resource is None:
-            return f'the server has no kind "{self.kind}" in {self.api_version or api_version_of(self.kind)}', {}
-        home = Collection(resource, (self.namespace or ctx.kube.namespace) if resource.namespaced else "",
-                          selector_text(self.selector), f"metadata.name={self.name}" if self.name else "")
+            return (
+                (
+                    f'the server has no kind "{self.kind}" in'
+                    f" {self.api_version or api_version_of(self.kind)}"
+                ),
+                {},
+            )
+        home = Collection(
+            resource,
+            (self.namespace or ctx.kube.namespace) if resource.namespaced else "",
+            selector_text(self.selector),
+            f"metadata.name={self.name}" if self.name else "",
+        )
         last: list[dict[str, Any]] = []
 
         def judge(seen: dict[Collection, Objects]) -> str:
-            last[:] = [{"apiVersion": resource.api_version, "kind": resource.kind, **thing} for thing in seen[home].values()]
+            last[:] = [
+                {"apiVersion": resource.api_version, "kind": resource.kind, **thing}
+                for thing in seen[home].values()
+            ]
             return self._missing(last, ctx, seconds > 0)
 
-        missing = watch_until(ctx.kube, [home], judge, until - time.monotonic() if seconds else 0.0, ctx.progress)
-        names = sorted(str(thing["metadata"]["name"]) for thing in last if self._judged(thing).ready)
+        missing = watch_until(
+            ctx.kube, [home], judge, until - time.monotonic() if seconds else 0.0, ctx.progress
+        )
+        names = sorted(
+            str(thing["metadata"]["name"]) for thing in last if self._judged(thing).ready
+        )
         return missing, {"things": last} if missing else {"names": names, "count": len(names)}
 
     def _missing(self, things: list[dict[str, Any]], ctx: Any, waits: bool) -> str:
         if self.gone:
             return f"{title(things[0])} is still there" if things else ""
         judged = [(thing, self._judged(thing)) for thing in things]
-        broken = next((f"{title(thing)} {said.broken}" for thing, said in judged if said.broken), "")
+        broken = next(
+            (f"{title(thing)} {said.broken}" for thing, said in judged if said.broken), ""
+        )
         if broken and waits:
-            raise Failed(explained(ctx.kube, broken, [thing for thing, said in judged if said.broken]))
+            raise Failed(
+                explained(ctx.kube, broken, [thing for thing, said in judged if said.broken])
+            )
         ready = sum(said.ready for _, said in judged)
-        # Of nodes there may be more than are needed, and some of them broken; of everything else all must be ready.
+        # Of nodes there may be more than are needed, and some of them broken; of everything else
+        # all must be ready.
         waiting = [f"{title(thing)}: {said.missing}" for thing, said in judged if not said.ready]
         if ready >= self.count and (self.kind == "Node" or not waiting):
             return ""
         what = f"{self.kind} {self.name or selector_text(self.selector)}".strip()
-        return "; ".join([f"{what}: {ready} of {max(self.count, 1)} ready" if self.count > 1 or not things else "", *waiting[:3]]
-                         ).removeprefix("; ") if things else f"{what} is not there"
+        return (
+            "; ".join(
+                [
+                    (
+                        f"{what}: {ready} of {max(self.count, 1)} ready"
+                        if self.count > 1 or not things
+                        else ""
+                    ),
+                    *waiting[:3],
+                ]
+            ).removeprefix("; ")
+            if things
+            else f"{what} is not there"
+        )
 
     def _judged(self, thing: dict[str, Any]) -> Verdict:
         if self.condition:
@@ -116,7 +159,11 @@ class Ready(Action):
 
         def judge(seen: dict[Collection, Objects]) -> str:
             for thing in (thing for objects in seen.values() for thing in objects.values()):
-                brought = [one for one in defined_by(thing) if (one.api_version, one.kind) == (version, self.kind)]
+                brought = [
+                    one
+                    for one in defined_by(thing)
+                    if (one.api_version, one.kind) == (version, self.kind)
+                ]
                 if brought and verdict({**thing, "kind": DEFINITIONS.kind}).ready:
                     ctx.kube.cluster.discovery.add(brought)
                     return ""
@@ -127,22 +174,43 @@ class Ready(Action):
 
     def _backed(self, ctx: Any, seconds: float) -> tuple[str, dict[str, Any]]:
         namespace = self.namespace or ctx.kube.namespace
-        homes = [Collection(Resource("v1", "Endpoints", "endpoints", True), namespace, fields=f"metadata.name={self.endpoints}")]
+        homes = [
+            Collection(
+                Resource("v1", "Endpoints", "endpoints", True),
+                namespace,
+                fields=f"metadata.name={self.endpoints}",
+            )
+        ]
         slices = ctx.kube.resource("discovery.k8s.io/v1", "EndpointSlice")
         if slices:
-            homes.append(Collection(slices, namespace, f"kubernetes.io/service-name={self.endpoints}"))
+            homes.append(
+                Collection(slices, namespace, f"kubernetes.io/service-name={self.endpoints}")
+            )
         most = [0]
 
         def judge(seen: dict[Collection, Objects]) -> str:
-            most[0] = max((sum(addresses({"kind": home.resource.kind, **thing}) for thing in objects.values())
-                           for home, objects in seen.items()), default=0)
+            most[0] = max(
+                (
+                    sum(
+                        addresses({"kind": home.resource.kind, **thing})
+                        for thing in objects.values()
+                    )
+                    for home, objects in seen.items()
+                ),
+                default=0,
+            )
             what = f"service {namespace}/{self.endpoints}"
-            return "" if most[0] >= self.count else f"{what} has {most[0]} of {self.count} pods behind it"
+            return (
+                ""
+                if most[0] >= self.count
+                else f"{what} has {most[0]} of {self.count} pods behind it"
+            )
 
         return watch_until(ctx.kube, homes, judge, seconds, ctx.progress), {"addresses": most[0]}
 
     def _answered(self, ctx: Any, seconds: float) -> str:
-        """Whether a dry run is answered; there is nothing to watch for here, so it is asked again after a pause."""
+        """Whether a dry run is answered; there is nothing to watch for here, so it is asked again
+        after a pause."""
         wanted, pause, until = inline(self.dry_run)[0], FIRST_PAUSE, time.monotonic() + seconds
         while True:
             missing = self._tried(ctx, wanted.body)
@@ -157,7 +225,13 @@ class Ready(Action):
         if resource is None:
             return f'the server has no kind "{body["kind"]}" in {body["apiVersion"]}'
         home = body["metadata"].get("namespace") or self.namespace or ctx.kube.namespace
-        placed = {**body, "metadata": {**body["metadata"], **({"namespace": home} if resource.namespaced else {})}}
+        placed = {
+            **body,
+            "metadata": {
+                **body["metadata"],
+                **({"namespace": home} if resource.namespaced else {}),
+            },
+        }
         try:
             ctx.kube.apply(resource, placed, force=True, dry=True)
         except KubeError as error:

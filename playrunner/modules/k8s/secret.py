@@ -17,7 +17,8 @@ _LETTERS = string.ascii_letters + string.digits
 
 
 class Secret(KubeModule):
-    """Values are compared in memory; states hold stand-ins that tell whether two are the same, and nothing else."""
+    """Values are compared in memory; states hold stand-ins that tell whether two are the same, and
+    nothing else."""
 
     identity: ClassVar[tuple[str, ...]] = ("name", "namespace")
     settle_seconds: ClassVar[float] = 60
@@ -25,19 +26,30 @@ class Secret(KubeModule):
     name: str  # of the Secret
     namespace: str = ""  # by default the context's
     data: dict[str, Any] = {}  # names and plain values
-    generate: dict[str, int] = {}  # names whose values are made up once, and their lengths; one that is there stays
+    generate: dict[
+        str, int
+    ] = {}  # names whose values are made up once, and their lengths; one that is there stays
     type: str = "Opaque"  # its type
 
     def observe(self, ctx: Any) -> State | None:
-        found = None if self.stands_on_nothing(ctx) else ctx.kube.get(SECRETS, self._home(ctx), self.name)
+        found = (
+            None
+            if self.stands_on_nothing(ctx)
+            else ctx.kube.get(SECRETS, self._home(ctx), self.name)
+        )
         if found is None:
             return None
         meta = found["metadata"]
-        return {"name": self.name, "namespace": self._home(ctx), "type": found.get("type"), "uid": meta.get("uid"),
-                "cluster": (meta.get("labels") or {}).get(CLUSTER, ""),
-                "declared": (meta.get("annotations") or {}).get(DECLARED, ""),
-                "keys": sorted(found.get("data") or {}),
-                "values": {key: hidden(value) for key, value in (found.get("data") or {}).items()}}
+        return {
+            "name": self.name,
+            "namespace": self._home(ctx),
+            "type": found.get("type"),
+            "uid": meta.get("uid"),
+            "cluster": (meta.get("labels") or {}).get(CLUSTER, ""),
+            "declared": (meta.get("annotations") or {}).get(DECLARED, ""),
+            "keys": sorted(found.get("data") or {}),
+            "values": {key: hidden(value) for key, value in (found.get("data") or {}).items()},
+        }
 
     def desired(self, ctx: Any, found: State | None) -> State:
         there = (found or {}).get("values") or {}
@@ -47,15 +59,36 @@ class Secret(KubeModule):
 
     def apply(self, ctx: Any, change: Change) -> None:
         if change.removes:
-            ctx.kube.delete(SECRETS, self._home(ctx), self.name, str((change.observed or {}).get("uid") or ""))
+            ctx.kube.delete(
+                SECRETS, self._home(ctx), self.name, str((change.observed or {}).get("uid") or "")
+            )
             return
-        # What was made up earlier is read again rather than remembered: it passes through this function only.
-        there = (ctx.kube.call("GET", SECRETS.path(self._home(ctx), self.name)) if change.observed else {}).get("data") or {}
-        made = {key: there.get(key) or _coded(_made_up(int(length))) for key, length in (self.generate or {}).items()}
-        body = {"apiVersion": "v1", "kind": "Secret", "type": self.type or "Opaque", "data": {**self._given(), **made},
-                "metadata": {"name": self.name, "namespace": self._home(ctx),
-                             "labels": {CLUSTER: ctx.owner.cluster, SET: f"secret-{self.name}"[:63].rstrip("-.")},
-                             "annotations": {DECLARED: self._known_by(), RUN: ctx.owner.run}}}
+        # What was made up earlier is read again rather than remembered: it passes through this
+        # function only.
+        there = (
+            ctx.kube.call("GET", SECRETS.path(self._home(ctx), self.name))
+            if change.observed
+            else {}
+        ).get("data") or {}
+        made = {
+            key: there.get(key) or _coded(_made_up(int(length)))
+            for key, length in (self.generate or {}).items()
+        }
+        body = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": self.type or "Opaque",
+            "data": {**self._given(), **made},
+            "metadata": {
+                "name": self.name,
+                "namespace": self._home(ctx),
+                "labels": {
+                    CLUSTER: ctx.owner.cluster,
+                    SET: f"secret-{self.name}"[:63].rstrip("-."),
+                },
+                "annotations": {DECLARED: self._known_by(), RUN: ctx.owner.run},
+            },
+        }
         ctx.kube.note("call", call="k8s.secret", objects=[f"Secret {self._home(ctx)}/{self.name}"])
         ctx.kube.apply(SECRETS, body)
 
@@ -73,7 +106,9 @@ class Secret(KubeModule):
 
     def _known_by(self) -> str:
         """Changes when a name comes or goes; values are compared themselves."""
-        return fingerprint({"keys": sorted([*(self.data or {}), *(self.generate or {})]), "type": self.type})
+        return fingerprint(
+            {"keys": sorted([*(self.data or {}), *(self.generate or {})]), "type": self.type}
+        )
 
 
 def _coded(value: Any) -> str:

@@ -1,7 +1,8 @@
-"""k8s.volumes: the volumes that a driver made for the claims of one class, to be gone before the class and the driver go.
+"""k8s.volumes: the volumes that a driver made for the claims of one class, to be gone before the
+class and the driver go.
 
-A claim that is deleted only starts the deletion of its volume, which is the driver's work; without a driver the volume, and what
-is paid for behind it, would stay.
+A claim that is deleted only starts the deletion of its volume, which is the driver's work; without
+a driver the volume, and what is paid for behind it, would stay.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ CLAIMS = Resource("v1", "PersistentVolumeClaim", "persistentvolumeclaims", True)
 
 
 class Volumes(KubeModule):
-    """Nothing on the way in. On the way out it waits for them; one whose claim is somebody else's is named, and all stays."""
+    """Nothing on the way in. On the way out it waits for them; one whose claim is somebody else's
+    is named, and all stays."""
 
     identity: ClassVar[tuple[str, ...]] = ("storage_class",)
     settle_seconds: ClassVar[float] = 900  # a file system behind a volume takes minutes to go
@@ -28,21 +30,28 @@ class Volumes(KubeModule):
     def observe(self, ctx: Any) -> State | None:
         if self.stands_on_nothing(ctx):
             return None
-        found = {volume["metadata"]["name"]: _claim_of(volume) for volume in ctx.kube.listing(VOLUMES).items
-                 if volume["spec"].get("storageClassName") == self.storage_class
-                 and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete"}
+        found = {
+            volume["metadata"]["name"]: _claim_of(volume)
+            for volume in ctx.kube.listing(VOLUMES).items
+            if volume["spec"].get("storageClassName") == self.storage_class
+            and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete"
+        }
         return {"volumes": found} if found else None
 
     def desired(self, ctx: Any, found: State | None) -> State | None:
         return found
 
     def apply(self, ctx: Any, change: Change) -> None:
-        """They go by themselves once their claims are gone, and a claim that is still there is not ours to delete."""
+        """They go by themselves once their claims are gone, and a claim that is still there is not
+        ours to delete."""
         for volume, (namespace, name) in ((change.observed or {}).get("volumes") or {}).items():
             claim = ctx.kube.get(CLAIMS, namespace, name) if name else None
             if claim is not None and not claim["metadata"].get("deletionTimestamp"):
-                raise Failed(f"the claim {namespace}/{name} still uses the volume {volume} of {self.storage_class}; when its data"
-                             f" is not needed any more: kubectl delete pvc {name} -n {namespace}")
+                raise Failed(
+                    f"the claim {namespace}/{name} still uses the volume {volume} of"
+                    f" {self.storage_class}; when its data is not needed any more: kubectl delete"
+                    f" pvc {name} -n {namespace}"
+                )
 
     def moving(self, state: State) -> str | None:
         return None

@@ -15,35 +15,61 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 class AddHost(Probe):
-    """Another host in the inventory, for the plays that follow; further arguments become its variables."""
+    """Another host in the inventory, for the plays that follow; further arguments become its
+    variables."""
 
     takes_any = True
     once_for_all = True
 
     def look(self, ctx: Context) -> dict[str, Any]:
         given = dict(self.__dict__)
-        name = next((given.pop(word) for word in ("name", "hostname", "host") if word in given), None)
+        name = next(
+            (given.pop(word) for word in ("name", "hostname", "host") if word in given), None
+        )
         if not name:
             raise Failed('add_host needs the argument "name"')
         groups: list[str] = []
         for word in ("groups", "group", "groupname"):
             value = given.pop(word, None)
-            groups += value if isinstance(value, list) else [part.strip() for part in str(value).split(",")] if value else []
+            groups += (
+                value
+                if isinstance(value, list)
+                else [part.strip() for part in str(value).split(",")]
+                if value
+                else []
+            )
         _check_names(name, groups, ctx.inventory)
         known = ctx.inventory.hosts.get(str(name))
-        new = known is None or any(str(name) not in ctx.inventory.groups.get(group, ()) for group in groups) or any(
-            ctx.inventory.variables(str(name)).get(key) is None or ctx.inventory.variables(str(name))[key].value != value
-            for key, value in given.items())
+        new = (
+            known is None
+            or any(str(name) not in ctx.inventory.groups.get(group, ()) for group in groups)
+            or any(
+                ctx.inventory.variables(str(name)).get(key) is None
+                or ctx.inventory.variables(str(name))[key].value != value
+                for key, value in given.items()
+            )
+        )
         ctx.inventory.add_host(str(name), groups, given)
-        return {"changed": new, "add_host": {"host_name": str(name), "groups": groups, "host_vars": given}}
+        return {
+            "changed": new,
+            "add_host": {"host_name": str(name), "groups": groups, "host_vars": given},
+        }
 
 
 def _check_names(name: Any, groups: list[Any], inventory: Inventory) -> None:
-    """A name that no playbook wrote is a plain word; otherwise it could be a pattern that selects other hosts."""
+    """A name that no playbook wrote is a plain word; otherwise it could be a pattern that selects
+    other hosts."""
     for word in (name, *groups):
         if isinstance(word, str) and not isinstance(word, Written) and not _is_name(word):
-            raise Failed(f"{word!r:.80} cannot be the name of a host or group: letters, digits, and . _ - only")
-    if not isinstance(name, Written) and str(name) in inventory.groups and str(name) not in inventory.hosts:
+            raise Failed(
+                f"{word!r:.80} cannot be the name of a host or group: letters, digits, and . _ -"
+                " only"
+            )
+    if (
+        not isinstance(name, Written)
+        and str(name) in inventory.groups
+        and str(name) not in inventory.hosts
+    ):
         raise Failed(f"there is a group {str(name)!r}, so no host can be given that name")
 
 

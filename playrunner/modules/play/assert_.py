@@ -28,7 +28,11 @@ class Assert(Probe):
             except PlayrunnerError as error:
                 raise Failed(f"{condition}: {error}", assertion=condition) from None
             if not holds:
-                raise Failed(_text(self.fail_msg) or "Assertion failed", assertion=condition, evaluated_to=False)
+                raise Failed(
+                    _text(self.fail_msg) or "Assertion failed",
+                    assertion=condition,
+                    evaluated_to=False,
+                )
         return {"msg": self.success_msg or "All assertions passed"}
 
 

@@ -52,24 +52,34 @@ class Fetch(Module):
         try:
             content = base64.b64decode(found["content"], validate=True)
         except (KeyError, TypeError, ValueError):
-            raise Failed(f"{self.src} cannot be fetched: the host's answer holds no content", file=self.src) from None
+            raise Failed(
+                f"{self.src} cannot be fetched: the host's answer holds no content", file=self.src
+            ) from None
         if self.validate_checksum and hashlib.sha1(content).hexdigest() != self.remote:
             raise Failed(f"{self.src} changed while it was fetched; run again", file=self.src)
         try:
             write_whole(self.path, content)
         except OSError as error:
-            raise Failed(f"{self.src} cannot be written to {self.path}: {error.strerror}", file=self.src) from None
+            raise Failed(
+                f"{self.src} cannot be written to {self.path}: {error.strerror}", file=self.src
+            ) from None
 
     def returns(self, ctx: Context, change: Change) -> dict[str, Any]:
         if self.problem:
             return {"msg": f"{self.problem}; not fetched", "file": self.src}
-        return {"dest": str(self.path), "checksum": self.remote, "remote_checksum": self.remote, "file": self.src}
+        return {
+            "dest": str(self.path),
+            "checksum": self.remote,
+            "remote_checksum": self.remote,
+            "file": self.src,
+        }
 
     def _place(self, ctx: Context) -> Path:
         dest = Path(os.path.expanduser(self.dest))
         if not dest.is_absolute():
             dest = Path(str(ctx.evaluate("playbook_dir"))) / dest
-        # The host may have given the path (find, stat), so it decides about names below dest and nothing else.
+        # The host may have given the path (find, stat), so it decides about names below dest and
+        # nothing else.
         try:
             if not self.flat:
                 return inside(dest / file_name(ctx.host), self.src)

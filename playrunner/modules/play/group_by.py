@@ -21,7 +21,12 @@ class GroupBy(Probe):
         group = self.key.replace(" ", "-")
         for name in (group, *self.parents):
             if _NOT_IN_A_NAME.search(name):
-                raise Failed(f"{name!r:.80} cannot be the name of a group: it would be read as a pattern of hosts")
+                raise Failed(
+                    f"{name!r:.80} cannot be the name of a group: it would be read as a pattern of"
+                    " hosts"
+                )
         new = ctx.host not in ctx.inventory.groups.get(group, ())
-        ctx.inventory.add_to_group(ctx.host, group, [parent.replace(" ", "-") for parent in self.parents])
+        ctx.inventory.add_to_group(
+            ctx.host, group, [parent.replace(" ", "-") for parent in self.parents]
+        )
         return {"changed": new, "add_group": group, "parent_groups": self.parents}

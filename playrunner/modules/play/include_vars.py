@@ -28,7 +28,9 @@ class IncludeVars(Probe):
     ignore_files: list[str] = []  # names (expressions) to leave out
     extensions: list[str] = SUFFIXES  # which endings count
     ignore_unknown_extensions: bool = False  # pass over other files instead of failing
-    hash_behaviour: Literal["replace"] | None = None  # merging is done where it is wanted, with the combine filter
+    hash_behaviour: Literal["replace"] | None = (
+        None  # merging is done where it is wanted, with the combine filter
+    )
 
     def look(self, ctx: Context) -> dict[str, Any]:
         if (self.file is None) == (self.dir is None):
@@ -53,7 +55,9 @@ class IncludeVars(Probe):
         found = []
         for path in sorted(path for path in top.rglob("*") if path.is_file()):
             deep = len(path.relative_to(top).parts)
-            if (self.depth and deep > self.depth) or any(re.search(skip, path.name) for skip in self.ignore_files):
+            if (self.depth and deep > self.depth) or any(
+                re.search(skip, path.name) for skip in self.ignore_files
+            ):
                 continue
             if self.files_matching and not re.search(self.files_matching, path.name):
                 continue

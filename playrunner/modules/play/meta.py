@@ -13,5 +13,14 @@ class Meta(Probe):
     in_memory = True
     free_form = "action"
 
-    action: Literal["flush_handlers", "end_play", "end_batch", "end_host", "clear_facts", "clear_host_errors",
-                    "reset_connection", "noop", "end_role"]  # what to do
+    action: Literal[
+        "flush_handlers",
+        "end_play",
+        "end_batch",
+        "end_host",
+        "clear_facts",
+        "clear_host_errors",
+        "reset_connection",
+        "noop",
+        "end_role",
+    ]  # what to do

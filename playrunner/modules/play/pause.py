@@ -32,8 +32,16 @@ class Pause(Probe):
         elapsed = time.time() - started
         unit = "minutes" if self.minutes is not None else "seconds"
         shown = round(elapsed / 60, 2) if unit == "minutes" else round(elapsed, 2)
-        return {"start": _clock(started), "stop": _clock(time.time()), "delta": int(elapsed), "echo": self.echo,
-                "user_input": answer, "stdout": f"Paused for {shown} {unit}", "stderr": "", "rc": 0}
+        return {
+            "start": _clock(started),
+            "stop": _clock(time.time()),
+            "delta": int(elapsed),
+            "echo": self.echo,
+            "user_input": answer,
+            "stdout": f"Paused for {shown} {unit}",
+            "stderr": "",
+            "rc": 0,
+        }
 
 
 def _clock(moment: float) -> str:

@@ -25,13 +25,20 @@ class Raw(Action):
         most = limits().output_bytes
         out, left_out = read_all(channel, most)
         if left_out:
-            ctx.warnings.append(f"the command wrote {left_out} bytes more than the {most} that are kept;"
-                                " write to a file, or set PLAYRUNNER_OUTPUT_MB")
+            ctx.warnings.append(
+                f"the command wrote {left_out} bytes more than the {most} that are kept;"
+                " write to a file, or set PLAYRUNNER_OUTPUT_MB"
+            )
         status, errors = channel.status(), channel.complaints()
         channel.close()
         text = out.decode(errors="replace")
-        values = {"rc": status, "stdout": text, "stdout_lines": text.splitlines(), "stderr": errors,
-                  "stderr_lines": errors.splitlines()}
+        values = {
+            "rc": status,
+            "stdout": text,
+            "stdout_lines": text.splitlines(),
+            "stderr": errors,
+            "stderr_lines": errors.splitlines(),
+        }
         if status:
             raise Failed("non-zero return code", **values)
         return values

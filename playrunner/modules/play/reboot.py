@@ -21,7 +21,9 @@ class Reboot(Action):
     connect_timeout: float = 5  # seconds one try may take
     test_command: str = "whoami"  # must succeed before the host counts as back
     reboot_command: str | None = None  # instead of shutdown -r
-    boot_time_command: str = "cat /proc/sys/kernel/random/boot_id"  # what differs from one start to the next
+    boot_time_command: str = (
+        "cat /proc/sys/kernel/random/boot_id"  # what differs from one start to the next
+    )
     msg: str = "Reboot initiated by Playrunner"  # shown to users of the host
     search_paths: list[str] = ["/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/sbin"]
 
@@ -31,24 +33,36 @@ class Reboot(Action):
     def act(self, ctx: Context) -> dict[str, Any]:
         started = time.monotonic()
         before = self._boot(ctx)
-        command = self.reboot_command or f"PATH=$PATH:{':'.join(self.search_paths)} shutdown -r now \"{self.msg}\""
+        command = (
+            self.reboot_command
+            or f'PATH=$PATH:{":".join(self.search_paths)} shutdown -r now "{self.msg}"'
+        )
         ctx.sleep(self.pre_reboot_delay)
-        # It goes down while it answers: started in the background, so that this step's own answer still gets out.
+        # It goes down while it answers: started in the background, so that this step's own answer
+        # still gets out.
         answer, _ = ctx.on_host("host.shell", {"cmd": f"(sleep 1; {command}) >/dev/null 2>&1 &"})
         if answer.get("failed"):
-            raise Failed(f"the reboot command failed: {answer.get('stderr') or answer.get('msg')}", rebooted=False)
+            raise Failed(
+                f"the reboot command failed: {answer.get('stderr') or answer.get('msg')}",
+                rebooted=False,
+            )
         ctx.sleep(2)
         while True:
             ctx.reset_connection()
             try:
-                if self._boot(ctx) != before and not ctx.on_host("host.shell", {"cmd": self.test_command})[0].get("failed"):
+                if self._boot(ctx) != before and not ctx.on_host(
+                    "host.shell", {"cmd": self.test_command}
+                )[0].get("failed"):
                     ctx.sleep(self.post_reboot_delay)
                     return {"rebooted": True, "elapsed": int(time.monotonic() - started)}
             except PlayrunnerError:
                 pass  # still down
             if time.monotonic() - started > self.reboot_timeout:
-                raise Failed(f"not back within {self.reboot_timeout:g} seconds", rebooted=True,
-                             elapsed=int(time.monotonic() - started))
+                raise Failed(
+                    f"not back within {self.reboot_timeout:g} seconds",
+                    rebooted=True,
+                    elapsed=int(time.monotonic() - started),
+                )
             ctx.sleep(SETTLED_SECONDS)
 
     def _boot(self, ctx: Context) -> str:

@@ -31,6 +31,8 @@ class WaitForConnection(Probe):
                 reason = str(error)
                 ctx.reset_connection()
             if time.monotonic() - started > self.timeout:
-                raise Failed(f"no connection within {self.timeout:g} seconds: {reason}",
-                             elapsed=int(time.monotonic() - started))
+                raise Failed(
+                    f"no connection within {self.timeout:g} seconds: {reason}",
+                    elapsed=int(time.monotonic() - started),
+                )
             ctx.sleep(self.sleep)

@@ -1,4 +1,5 @@
-"""Who may come in: tokens for the sandbox's service account, by its signed request, and for another one in its name."""
+"""Who may come in: tokens for the sandbox's service account, by its signed request, and for another
+one in its name."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ START = "ya29.sandbox"
 
 
 class Entrance:
-    """Gives tokens and knows them again: each says until when it holds, and is sealed with this sandbox's secret."""
+    """Gives tokens and knows them again: each says until when it holds, and is sealed with this
+    sandbox's secret."""
 
     def __init__(self, folder: Path) -> None:
         """`folder` has the secret, and the public key of the service account."""
@@ -53,11 +55,16 @@ class Entrance:
             return False
 
     def _seal(self, words: str) -> str:
-        return hmac.new(self._secret, words.encode(errors="replace"), hashlib.sha256).hexdigest()[:40]
+        return hmac.new(self._secret, words.encode(errors="replace"), hashlib.sha256).hexdigest()[
+            :40
+        ]
 
     def exchange(self, call: Call) -> dict[str, Any]:
         """A signed assertion for a token, as service accounts do it."""
-        form = {name: values[0] for name, values in parse_qs(call.request.body.decode(errors="replace")).items()}
+        form = {
+            name: values[0]
+            for name, values in parse_qs(call.request.body.decode(errors="replace")).items()
+        }
         if form.get("grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer":
             raise GcpError(400, "unsupported_grant_type")
         claims = self._claims(form.get("assertion", ""))
@@ -66,7 +73,10 @@ class Entrance:
 
     def impersonate(self, call: Call) -> dict[str, Any]:
         until = datetime.now(UTC) + timedelta(seconds=HOLDS_SECONDS)
-        return {"accessToken": self.token(call.at["name"], until.timestamp()), "expireTime": until.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        return {
+            "accessToken": self.token(call.at["name"], until.timestamp()),
+            "expireTime": until.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
 
     def _claims(self, assertion: str) -> dict[str, Any]:
         try:

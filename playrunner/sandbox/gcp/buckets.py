@@ -23,13 +23,38 @@ def insert(call: Call) -> dict[str, Any]:
     there = call.world.buckets.get(name)
     if there is not None:
         ours = there["_project"] == project
-        raise GcpError(409, "Your previous request to create the named bucket succeeded and you already own it." if ours else
-                       "The requested bucket name is not available. The bucket namespace is shared by all users of the system.",
-                       reason="conflict")
-    bucket = {"kind": "storage#bucket", "id": name, "name": name, "location": "US", "storageClass": "STANDARD", "labels": {},
-              "iamConfiguration": {"uniformBucketLevelAccess": {"enabled": False}, "publicAccessPrevention": "inherited"}, **wish,
-              "projectNumber": "123456789012", "timeCreated": now(), "updated": now(), "metageneration": "1", "etag": "CAE=",
-              "selfLink": f"{call.request.base}/storage/v1/b/{name}", "_project": project}
+        raise GcpError(
+            409,
+            (
+                "Your previous request to create the named bucket succeeded and you already own it."
+                if ours
+                else (
+                    "The requested bucket name is not available. The bucket namespace is shared by"
+                    " all users of the system."
+                )
+            ),
+            reason="conflict",
+        )
+    bucket = {
+        "kind": "storage#bucket",
+        "id": name,
+        "name": name,
+        "location": "US",
+        "storageClass": "STANDARD",
+        "labels": {},
+        "iamConfiguration": {
+            "uniformBucketLevelAccess": {"enabled": False},
+            "publicAccessPrevention": "inherited",
+        },
+        **wish,
+        "projectNumber": "123456789012",
+        "timeCreated": now(),
+        "updated": now(),
+        "metageneration": "1",
+        "etag": "CAE=",
+        "selfLink": f"{call.request.base}/storage/v1/b/{name}",
+        "_project": project,
+    }
     bucket["location"] = str(bucket["location"]).upper()
     call.world.buckets[name], call.world.objects[name] = bucket, {}
     return _shown(bucket)
@@ -55,29 +80,53 @@ def patch(call: Call) -> dict[str, Any]:
 def delete(call: Call) -> Reply:
     bucket = _bucket(call)
     if call.world.objects[bucket["name"]]:
-        raise GcpError(409, "The bucket you tried to delete is not empty.", "FAILED_PRECONDITION", "conflict")
+        raise GcpError(
+            409, "The bucket you tried to delete is not empty.", "FAILED_PRECONDITION", "conflict"
+        )
     del call.world.buckets[bucket["name"]], call.world.objects[bucket["name"]]
     return Reply(204, b"")
 
 
 def list_objects(call: Call) -> dict[str, Any]:
     inside, start = call.world.objects[_bucket(call)["name"]], call.request.query.get("prefix", "")
-    return {"kind": "storage#objects", "items": [_shown(one) for name, one in sorted(inside.items()) if name.startswith(start)]}
+    return {
+        "kind": "storage#objects",
+        "items": [_shown(one) for name, one in sorted(inside.items()) if name.startswith(start)],
+    }
 
 
 def upload(call: Call) -> dict[str, Any]:
     """In one piece, with or without a description before it."""
     bucket, request = _bucket(call)["name"], call.request
-    name, content, kind = request.query.get("name", ""), request.body, request.headers.get("content-type", "")
+    name, content, kind = (
+        request.query.get("name", ""),
+        request.body,
+        request.headers.get("content-type", ""),
+    )
     if request.query.get("uploadType") == "multipart":
         boundary = kind.split("boundary=")[1].strip("\"' ").encode()
-        first, second = [part.partition(b"\r\n\r\n")[2] for part in request.body.split(b"--" + boundary)[1:3]]
+        first, second = [
+            part.partition(b"\r\n\r\n")[2] for part in request.body.split(b"--" + boundary)[1:3]
+        ]
         name, content = json.loads(first).get("name") or name, second.removesuffix(b"\r\n")
-    made = {"kind": "storage#object", "id": f"{bucket}/{name}/1", "name": name, "bucket": bucket, "size": str(len(content)),
-            "md5Hash": base64.b64encode(hashlib.md5(content, usedforsecurity=False).digest()).decode(), "timeCreated": now(),
-            "updated": now(), "generation": "1", "metageneration": "1", "contentType": "application/octet-stream",
-            "selfLink": f"{request.base}/storage/v1/b/{bucket}/o/{quote(name, safe='')}", "_content": content,
-            "mediaLink": f"{request.base}/download/storage/v1/b/{bucket}/o/{quote(name, safe='')}?alt=media"}
+    made = {
+        "kind": "storage#object",
+        "id": f"{bucket}/{name}/1",
+        "name": name,
+        "bucket": bucket,
+        "size": str(len(content)),
+        "md5Hash": base64.b64encode(hashlib.md5(content, usedforsecurity=False).digest()).decode(),
+        "timeCreated": now(),
+        "updated": now(),
+        "generation": "1",
+        "metageneration": "1",
+        "contentType": "application/octet-stream",
+        "selfLink": f"{request.base}/storage/v1/b/{bucket}/o/{quote(name, safe='')}",
+        "_content": content,
+        "mediaLink": (
+            f"{request.base}/download/storage/v1/b/{bucket}/o/{quote(name, safe='')}?alt=media"
+        ),
+    }
     call.world.objects[bucket][name] = made
     return _shown(made)
 

@@ -5,16 +5,29 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from playrunner.sandbox.gcp import catalogue, networking, nodes, operation_lock, operations, pools, versions
+from playrunner.sandbox.gcp import (
+    catalogue,
+    networking,
+    nodes,
+    operation_lock,
+    operations,
+    pools,
+    versions,
+)
 from playrunner.sandbox.gcp.messages import Call, GcpError
 from playrunner.sandbox.gcp.world import digest, now
 
-NOBODY = "127.0.0.1:1"  # where nothing listens: the endpoint of a cluster while there is no Kubernetes API
+# Where nothing listens: the endpoint of a cluster while there is no Kubernetes API
+NOBODY = "127.0.0.1:1"
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
 _UPDATES = {  # what an update says: the field it sets
-    "desiredReleaseChannel": "releaseChannel", "desiredWorkloadIdentityConfig": "workloadIdentityConfig",
-    "desiredLoggingService": "loggingService", "desiredMonitoringService": "monitoringService",
-    "desiredAddonsConfig": "addonsConfig", "desiredLocations": "locations", "desiredShieldedNodes": "shieldedNodes",
+    "desiredReleaseChannel": "releaseChannel",
+    "desiredWorkloadIdentityConfig": "workloadIdentityConfig",
+    "desiredLoggingService": "loggingService",
+    "desiredMonitoringService": "monitoringService",
+    "desiredAddonsConfig": "addonsConfig",
+    "desiredLocations": "locations",
+    "desiredShieldedNodes": "shieldedNodes",
     "desiredMasterAuthorizedNetworksConfig": "masterAuthorizedNetworksConfig",
 }
 
@@ -25,12 +38,20 @@ def create(call: Call) -> dict[str, Any]:
     if not _NAME.fullmatch(name):
         raise GcpError(400, f"Cluster.name \"{name}\" must match the regex '(?:{_NAME.pattern})'.")
     if not catalogue.known(call.location):
-        raise GcpError(400, f"Location \"{call.location}\" does not exist.")
+        raise GcpError(400, f'Location "{call.location}" does not exist.')
     key = (call.project, call.location, name)
     if key in call.world.clusters:
-        raise GcpError(409, f"Already exists: projects/{call.project}/locations/{call.location}/clusters/{name}.")
-    declared = wish.get("nodePools") or [{"name": "default-pool", "initialNodeCount": int(wish.get("initialNodeCount") or 0),
-                                          "config": wish.get("nodeConfig") or {}}]
+        raise GcpError(
+            409,
+            f"Already exists: projects/{call.project}/locations/{call.location}/clusters/{name}.",
+        )
+    declared = wish.get("nodePools") or [
+        {
+            "name": "default-pool",
+            "initialNodeCount": int(wish.get("initialNodeCount") or 0),
+            "config": wish.get("nodeConfig") or {},
+        }
+    ]
     if not wish.get("nodePools") and not wish.get("initialNodeCount"):
         raise GcpError(400, "Cluster.initial_node_count must be greater than zero.")
     cluster = _described(call, wish, name)
@@ -58,8 +79,11 @@ def get(call: Call) -> dict[str, Any]:
 
 
 def listing(call: Call) -> dict[str, Any]:
-    every = [one for (project, location, _), one in sorted(call.world.clusters.items())
-             if project == call.project and call.location in ("-", location)]
+    every = [
+        one
+        for (project, location, _), one in sorted(call.world.clusters.items())
+        if project == call.project and call.location in ("-", location)
+    ]
     return {"clusters": [shown(call, one) for one in every]}
 
 
@@ -67,7 +91,9 @@ def delete(call: Call) -> dict[str, Any]:
     cluster = operation_lock.found(call)
     key = operation_lock.key_of(call)
     running = cluster.get("_operation")
-    if cluster["status"] == "STOPPING" or (running and running["operationType"] != "CREATE_CLUSTER"):
+    if cluster["status"] == "STOPPING" or (
+        running and running["operationType"] != "CREATE_CLUSTER"
+    ):
         operation_lock.refuse_busy(cluster)
     cluster["status"] = "STOPPING"
     fault = call.world.faults.fails_later("container", call.action, cluster["name"])
@@ -95,7 +121,12 @@ def update(call: Call) -> dict[str, Any]:
     unknown = sorted(set(wish) - set(_UPDATES) - {"desiredMasterVersion"})
     if unknown or not wanted:
         raise GcpError(400, f"the sandbox does not update {', '.join(unknown) or 'nothing'}")
-    return operation_lock.change(call, cluster, "UPGRADE_MASTER" if version else "UPDATE_CLUSTER", lambda: cluster.update(wanted))
+    return operation_lock.change(
+        call,
+        cluster,
+        "UPGRADE_MASTER" if version else "UPDATE_CLUSTER",
+        lambda: cluster.update(wanted),
+    )
 
 
 def set_labels(call: Call) -> dict[str, Any]:
@@ -118,33 +149,63 @@ def server_config(call: Call) -> dict[str, Any]:
 def shown(call: Call, cluster: dict[str, Any]) -> dict[str, Any]:
     """As the API has it: the number of nodes is counted when it is asked for."""
     key = call.project, cluster["location"], cluster["name"]
-    count = sum(len(call.world.nodes.get((*key, pool["name"]), ())) for pool in cluster["nodePools"])
+    count = sum(
+        len(call.world.nodes.get((*key, pool["name"]), ())) for pool in cluster["nodePools"]
+    )
     public = {name: value for name, value in cluster.items() if not name.startswith("_")}
     settings = call.world.settings
     if settings.gke_endpoint:  # the API server may have come up after the cluster
-        public |= {"endpoint": settings.gke_endpoint,
-                   "masterAuth": {"clusterCaCertificate": settings.gke_certificate_authority or ""}}
-    return {**public, "currentNodeCount": count, "nodePools": [pools.shown(call, cluster, one) for one in cluster["nodePools"]]}
+        public |= {
+            "endpoint": settings.gke_endpoint,
+            "masterAuth": {"clusterCaCertificate": settings.gke_certificate_authority or ""},
+        }
+    return {
+        **public,
+        "currentNodeCount": count,
+        "nodePools": [pools.shown(call, cluster, one) for one in cluster["nodePools"]],
+    }
 
 
 def _settle(cluster: dict[str, Any], status: str, reason: str) -> None:
     cluster.update(status=status, statusMessage=reason)
-    cluster["conditions"] = [{"code": "UNKNOWN", "canonicalCode": "INTERNAL", "message": reason}] if reason else []
+    cluster["conditions"] = (
+        [{"code": "UNKNOWN", "canonicalCode": "INTERNAL", "message": reason}] if reason else []
+    )
 
 
 def _described(call: Call, wish: dict[str, Any], name: str) -> dict[str, Any]:
     version = versions.resolved(str(wish.get("initialClusterVersion") or "-"))
     labels = dict(wish.get("resourceLabels") or {})
     return {
-        **{key: value for key, value in wish.items() if key not in ("initialNodeCount", "nodeConfig", "nodePools")},
-        "name": name, "id": digest(call.world.id(), length=64), "location": call.location, "zone": call.location,
-        "locations": sorted(wish.get("locations") or catalogue.zones_of(call.location)), "status": "PROVISIONING",
-        "selfLink": f"{call.request.base}/v1/projects/{call.project}/locations/{call.location}/clusters/{name}",
-        "endpoint": NOBODY, "masterAuth": {"clusterCaCertificate": ""},
-        "initialClusterVersion": version, "currentMasterVersion": version, "currentNodeVersion": version, "createTime": now(),
-        "network": wish.get("network") or "default", "subnetwork": wish.get("subnetwork") or "default",
-        "clusterIpv4Cidr": "10.44.0.0/14", "servicesIpv4Cidr": "10.48.0.0/20", "resourceLabels": labels,
-        "labelFingerprint": digest(sorted(labels.items())), "loggingService": "logging.googleapis.com/kubernetes",
+        **{
+            key: value
+            for key, value in wish.items()
+            if key not in ("initialNodeCount", "nodeConfig", "nodePools")
+        },
+        "name": name,
+        "id": digest(call.world.id(), length=64),
+        "location": call.location,
+        "zone": call.location,
+        "locations": sorted(wish.get("locations") or catalogue.zones_of(call.location)),
+        "status": "PROVISIONING",
+        "selfLink": (
+            f"{call.request.base}/v1/projects/{call.project}/locations/{call.location}/clusters/{name}"
+        ),
+        "endpoint": NOBODY,
+        "masterAuth": {"clusterCaCertificate": ""},
+        "initialClusterVersion": version,
+        "currentMasterVersion": version,
+        "currentNodeVersion": version,
+        "createTime": now(),
+        "network": wish.get("network") or "default",
+        "subnetwork": wish.get("subnetwork") or "default",
+        "clusterIpv4Cidr": "10.44.0.0/14",
+        "servicesIpv4Cidr": "10.48.0.0/20",
+        "resourceLabels": labels,
+        "labelFingerprint": digest(sorted(labels.items())),
+        "loggingService": "logging.googleapis.com/kubernetes",
         "monitoringService": "monitoring.googleapis.com/kubernetes",
-        "releaseChannel": wish.get("releaseChannel") or {"channel": "REGULAR"}, "autopilot": {}, "etag": digest(name, now()),
+        "releaseChannel": wish.get("releaseChannel") or {"channel": "REGULAR"},
+        "autopilot": {},
+        "etag": digest(name, now()),
     }

@@ -1,4 +1,5 @@
-"""`/_sandbox/pools`: every node pool with its machines, and a way to resize one, for whoever plays the cluster's autoscaler.
+"""`/_sandbox/pools`: every node pool with its machines, and a way to resize one, for whoever plays
+the cluster's autoscaler.
 
 `/_sandbox/disks`: every disk that is ready, for whoever plays its machines.
 """
@@ -17,45 +18,96 @@ from playrunner.sandbox.http import control
 
 def _pools(world: World, wish: Any, query: Mapping[str, str]) -> Any:
     world.timeline.catch_up()
-    there = [_pool(world, key, cluster, pool) for key, cluster in world.clusters.items() for pool in cluster["nodePools"]]
-    clusters = [key[2] for key, cluster in world.clusters.items() if cluster["status"] != "PROVISIONING"]
-    return {"clusters": clusters, "pools": there, "gke_endpoint": world.settings.gke_endpoint,
-            "idle_seconds": world.settings.idle_seconds}
+    there = [
+        _pool(world, key, cluster, pool)
+        for key, cluster in world.clusters.items()
+        for pool in cluster["nodePools"]
+    ]
+    clusters = [
+        key[2] for key, cluster in world.clusters.items() if cluster["status"] != "PROVISIONING"
+    ]
+    return {
+        "clusters": clusters,
+        "pools": there,
+        "gke_endpoint": world.settings.gke_endpoint,
+        "idle_seconds": world.settings.idle_seconds,
+    }
 
 
-def _pool(world: World, key: tuple[str, str, str], cluster: dict[str, Any], pool: dict[str, Any]) -> dict[str, Any]:
+def _pool(
+    world: World, key: tuple[str, str, str], cluster: dict[str, Any], pool: dict[str, Any]
+) -> dict[str, Any]:
     config, kind = pool["config"], MACHINES[pool["config"]["machineType"]]
-    cards = [(one["acceleratorType"], int(one["acceleratorCount"])) for one in config.get("accelerators") or ()]
+    cards = [
+        (one["acceleratorType"], int(one["acceleratorCount"]))
+        for one in config.get("accelerators") or ()
+    ]
     card, count = cards[0] if cards else (kind.accelerator, kind.accelerators)
-    machines = [{"name": one["name"], "status": one["status"], "zone": one["zone"].rpartition("/")[2]}
-                for one in world.nodes.get((*key, pool["name"]), ())]
-    return {"project": key[0], "location": key[1], "cluster": key[2], "pool": pool["name"], "status": pool["status"],
-            "cluster_status": cluster["status"], "machine_type": config["machineType"], "cpus": kind.cpus,
-            "memory_gib": kind.memory_gib, "accelerator": card, "accelerators": count, "autoscaling": pool["autoscaling"],
-            "labels": config.get("labels") or {}, "taints": config.get("taints") or [], "spot": bool(config.get("spot")),
-            "version": pool["version"], "nodes": machines}
+    machines = [
+        {"name": one["name"], "status": one["status"], "zone": one["zone"].rpartition("/")[2]}
+        for one in world.nodes.get((*key, pool["name"]), ())
+    ]
+    return {
+        "project": key[0],
+        "location": key[1],
+        "cluster": key[2],
+        "pool": pool["name"],
+        "status": pool["status"],
+        "cluster_status": cluster["status"],
+        "machine_type": config["machineType"],
+        "cpus": kind.cpus,
+        "memory_gib": kind.memory_gib,
+        "accelerator": card,
+        "accelerators": count,
+        "autoscaling": pool["autoscaling"],
+        "labels": config.get("labels") or {},
+        "taints": config.get("taints") or [],
+        "spot": bool(config.get("spot")),
+        "version": pool["version"],
+        "nodes": machines,
+    }
 
 
 def _resize(world: World, wish: Any, query: Mapping[str, str]) -> Any:
-    """The number of machines that the autoscaler wants, in each zone; within what the pool allows. `remove` go first."""
+    """The number of machines that the autoscaler wants, in each zone; within what the pool allows.
+    `remove` go first."""
     key = (str(wish["project"]), str(wish["location"]), str(wish["cluster"]))
     cluster = world.clusters.get(key)
-    pool = next((one for one in (cluster or {"nodePools": []})["nodePools"] if one["name"] == wish["pool"]), None)
+    pool = next(
+        (one for one in (cluster or {"nodePools": []})["nodePools"] if one["name"] == wish["pool"]),
+        None,
+    )
     if cluster is None or pool is None:
         raise ValueError(f"there is no node pool {wish['pool']} of {wish['cluster']}")
     scale = pool["autoscaling"]
     if not scale.get("enabled"):
         raise ValueError(f"the node pool {pool['name']} does not scale by itself")
-    size = min(max(int(wish["size"]), int(scale.get("minNodeCount") or 0)), int(scale["maxNodeCount"]))
+    size = min(
+        max(int(wish["size"]), int(scale.get("minNodeCount") or 0)), int(scale["maxNodeCount"])
+    )
     base = str(cluster["selfLink"]).partition("/v1/")[0]
-    call = Call(world, Request("POST", "", {}, {}, b"", base), at={"project": key[0], "location": key[1]})
-    return {"size": size, "refused": nodes.resize(call, cluster, pool, size, wish.get("remove") or ()) or ""}
+    call = Call(
+        world, Request("POST", "", {}, {}, b"", base), at={"project": key[0], "location": key[1]}
+    )
+    return {
+        "size": size,
+        "refused": nodes.resize(call, cluster, pool, size, wish.get("remove") or ()) or "",
+    }
 
 
 def _disks(world: World, wish: Any, query: Mapping[str, str]) -> Any:
     world.timeline.catch_up()
-    return {"disks": [{"project": project, "zone": zone, "name": name, "id": disk["id"]}
-                      for (project, zone, name), disk in world.of("disks").items() if disk["status"] == "READY"]}
+    return {
+        "disks": [
+            {"project": project, "zone": zone, "name": name, "id": disk["id"]}
+            for (project, zone, name), disk in world.of("disks").items()
+            if disk["status"] == "READY"
+        ]
+    }
 
 
-MORE: dict[tuple[str, str], control.Handler] = {("GET", "pools"): _pools, ("POST", "pools"): _resize, ("GET", "disks"): _disks}
+MORE: dict[tuple[str, str], control.Handler] = {
+    ("GET", "pools"): _pools,
+    ("POST", "pools"): _resize,
+    ("GET", "disks"): _disks,
+}

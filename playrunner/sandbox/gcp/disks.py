@@ -16,24 +16,57 @@ TYPES = ("pd-standard", "pd-balanced", "pd-ssd", "pd-extreme")
 def insert(call: Call) -> dict[str, Any]:
     catalogue.check_zone(call)
     wish = call.body
-    name, base = str(wish.get("name", "")), f"{call.request.base}/compute/v1/projects/{call.project}"
+    name, base = (
+        str(wish.get("name", "")),
+        f"{call.request.base}/compute/v1/projects/{call.project}",
+    )
     kind = str(wish.get("type") or "pd-standard").rpartition("/")[2]
     if not _NAME.fullmatch(name):
-        raise GcpError(400, f"Invalid value for field 'resource.name': '{name}'. Must be a match of regex '{_NAME.pattern}'")
+        raise GcpError(
+            400,
+            f"Invalid value for field 'resource.name': '{name}'. Must be a match of regex"
+            f" '{_NAME.pattern}'",
+        )
     if kind not in TYPES:
-        raise GcpError(400, f"Invalid value for field 'resource.type': '{kind}'. The referenced diskType cannot be found.")
+        raise GcpError(
+            400,
+            f"Invalid value for field 'resource.type': '{kind}'. The referenced diskType cannot be"
+            " found.",
+        )
     key = (call.project, call.location, name)
     if key in call.world.of("disks"):
-        raise GcpError(409, f"The resource 'projects/{call.project}/zones/{call.location}/disks/{name}' already exists")
+        raise GcpError(
+            409,
+            f"The resource 'projects/{call.project}/zones/{call.location}/disks/{name}' already"
+            " exists",
+        )
     labels, zone = dict(wish.get("labels") or {}), f"{base}/zones/{call.location}"
-    disk = {"kind": "compute#disk", "id": call.world.id(), "name": name, "sizeGb": str(wish.get("sizeGb") or "500"), "zone": zone,
-            "type": f"{zone}/diskTypes/{kind}", "status": "CREATING", "selfLink": f"{zone}/disks/{name}", "labels": labels,
-            "labelFingerprint": digest(sorted(labels.items())), "description": wish.get("description", ""), "users": [],
-            "creationTimestamp": now(), "physicalBlockSizeBytes": "4096"}
+    disk = {
+        "kind": "compute#disk",
+        "id": call.world.id(),
+        "name": name,
+        "sizeGb": str(wish.get("sizeGb") or "500"),
+        "zone": zone,
+        "type": f"{zone}/diskTypes/{kind}",
+        "status": "CREATING",
+        "selfLink": f"{zone}/disks/{name}",
+        "labels": labels,
+        "labelFingerprint": digest(sorted(labels.items())),
+        "description": wish.get("description", ""),
+        "users": [],
+        "creationTimestamp": now(),
+        "physicalBlockSizeBytes": "4096",
+    }
     quotas.refuse_disk(call, disk)
     call.world.of("disks")[key] = disk
-    return operations.compute(call, "insert", disk, "compute.disk", lambda: disk.update(status="READY"),
-                              undo=lambda: call.world.of("disks").pop(key, None) and None)
+    return operations.compute(
+        call,
+        "insert",
+        disk,
+        "compute.disk",
+        lambda: disk.update(status="READY"),
+        undo=lambda: call.world.of("disks").pop(key, None) and None,
+    )
 
 
 def get(call: Call) -> dict[str, Any]:
@@ -41,7 +74,11 @@ def get(call: Call) -> dict[str, Any]:
 
 
 def listing(call: Call) -> dict[str, Any]:
-    here = [one for (project, zone, _), one in call.world.of("disks").items() if (project, zone) == (call.project, call.location)]
+    here = [
+        one
+        for (project, zone, _), one in call.world.of("disks").items()
+        if (project, zone) == (call.project, call.location)
+    ]
     return {"kind": "compute#diskList", "items": here}
 
 
@@ -56,20 +93,35 @@ def aggregated(call: Call) -> dict[str, Any]:
 def delete(call: Call) -> dict[str, Any]:
     disk = found(call)
     if disk["users"]:
-        raise GcpError(400, f"The disk resource '{_path(call)}' is already being used by '{disk['users'][0]}'",
-                       reason="resourceInUseByAnotherResource")
+        raise GcpError(
+            400,
+            f"The disk resource '{_path(call)}' is already being used by '{disk['users'][0]}'",
+            reason="resourceInUseByAnotherResource",
+        )
     disk["status"] = "DELETING"
-    return operations.compute(call, "delete", disk, "compute.disk", lambda: call.world.of("disks").pop(_key(call), None) and None,
-                              undo=lambda: disk.update(status="READY"))
+    return operations.compute(
+        call,
+        "delete",
+        disk,
+        "compute.disk",
+        lambda: call.world.of("disks").pop(_key(call), None) and None,
+        undo=lambda: disk.update(status="READY"),
+    )
 
 
 def resize(call: Call) -> dict[str, Any]:
     disk, size = found(call), int(call.body.get("sizeGb") or 0)
     if size < int(disk["sizeGb"]):
-        raise GcpError(400, f"Invalid value for field 'sizeGb': '{size}'. Disk cannot be resized to a smaller size.")
+        raise GcpError(
+            400,
+            f"Invalid value for field 'sizeGb': '{size}'. Disk cannot be resized to a smaller"
+            " size.",
+        )
     more = {**disk, "sizeGb": str(size - int(disk["sizeGb"]))}
     quotas.refuse_disk(call, more)
-    return operations.compute(call, "resize", disk, "compute.disk", lambda: disk.update(sizeGb=str(size)))
+    return operations.compute(
+        call, "resize", disk, "compute.disk", lambda: disk.update(sizeGb=str(size))
+    )
 
 
 def set_labels(call: Call) -> dict[str, Any]:
@@ -77,8 +129,13 @@ def set_labels(call: Call) -> dict[str, Any]:
     if wish.get("labelFingerprint") != disk["labelFingerprint"]:
         raise GcpError(412, "Labels fingerprint either invalid or resource labels have changed")
     labels = dict(wish.get("labels") or {})
-    return operations.compute(call, "setLabels", disk, "compute.disk",
-                              lambda: disk.update(labels=labels, labelFingerprint=digest(sorted(labels.items()))))
+    return operations.compute(
+        call,
+        "setLabels",
+        disk,
+        "compute.disk",
+        lambda: disk.update(labels=labels, labelFingerprint=digest(sorted(labels.items()))),
+    )
 
 
 def found(call: Call) -> dict[str, Any]:

@@ -16,8 +16,10 @@ from playrunner.sandbox.gcp.world import World
 from playrunner.sandbox.http import control, control_secret
 from playrunner.sandbox.http.calls import CallRecord
 
-_NOT_LET_IN = ("Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid"
-               " authentication credential.")
+_NOT_LET_IN = (
+    "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or"
+    " other valid authentication credential."
+)
 
 
 class Front:
@@ -47,7 +49,17 @@ class Front:
             elif fault.kind in ("throttle", "error", "deny"):
                 reply = refusal(_struck(call, fault))
             self._record(call, reply, fault, began)
-        return reply, fault if fault is not None and fault.kind not in ("throttle", "error", "deny") else None
+        return reply, (
+            fault
+            if fault is not None
+            and fault.kind
+            not in (
+                "throttle",
+                "error",
+                "deny",
+            )
+            else None
+        )
 
     def _answered(self, call: Call, route: Route | None) -> Reply:
         try:
@@ -59,9 +71,14 @@ class Front:
             return said if isinstance(said, Reply) else json_reply(said)
         except GcpError as error:
             return refusal(error)
-        except Exception as error:  # the edge: a defect of ours must not look like a server to retry
+        except (
+            Exception
+        ) as error:  # the edge: a defect of ours must not look like a server to retry
             traceback.print_exc()
-            said = f"the sandbox fell over {call.service}.{call.action} ({type(error).__name__}: {error}); its log has more"
+            said = (
+                f"the sandbox fell over {call.service}.{call.action} ({type(error).__name__}:"
+                f" {error}); its log has more"
+            )
             return refusal(GcpError(501, said))
 
     def _once(self, call: Call, route: Route) -> object:
@@ -78,26 +95,53 @@ class Front:
         if not control_secret.is_right(self._folder, request.headers.get("authorization", "")):
             return Reply(401, control_secret.REFUSAL)
         with self._lock:
-            return Reply(*control.answer(
-                self.world, request.method, request.path, request.query, request.body, control_pools.MORE))
+            return Reply(
+                *control.answer(
+                    self.world,
+                    request.method,
+                    request.path,
+                    request.query,
+                    request.body,
+                    control_pools.MORE,
+                )
+            )
 
     def _is_let_in(self, call: Call) -> bool:
-        """Only the endpoint that gives tokens out takes something else: an assertion, which it looks at itself."""
+        """Only the endpoint that gives tokens out takes something else: an assertion, which it
+        looks at itself."""
         if (call.service, call.action) == ("oauth2", "token"):
             return True
         return self.entrance.knows(call.request.headers.get("authorization", ""))
 
     def _record(self, call: Call, reply: Reply | None, fault: Fault | None, began: float) -> None:
-        self.world.calls.append(CallRecord(
-            self.world.number(), time.time(), call.service, call.action, call.permission, call.location, call.mutating,
-            reply.status if reply else None, reply.error if reply else None, fault.kind if fault else None,
-            round((time.perf_counter() - began) * 1000, 1), call.request.headers.get("user-agent", "")))
+        self.world.calls.append(
+            CallRecord(
+                self.world.number(),
+                time.time(),
+                call.service,
+                call.action,
+                call.permission,
+                call.location,
+                call.mutating,
+                reply.status if reply else None,
+                reply.error if reply else None,
+                fault.kind if fault else None,
+                round((time.perf_counter() - began) * 1000, 1),
+                call.request.headers.get("user-agent", ""),
+            )
+        )
 
 
 def _struck(call: Call, fault: Fault) -> GcpError:
     if fault.kind == "throttle":
-        return GcpError(429, fault.message or "Quota exceeded for quota metric 'Requests' and limit 'Requests per minute'.")
+        return GcpError(
+            429,
+            fault.message
+            or "Quota exceeded for quota metric 'Requests' and limit 'Requests per minute'.",
+        )
     if fault.kind == "deny":
         said = f"Required '{call.permission}' permission for '{call.request.path.lstrip('/')}'"
         return GcpError(403, fault.message or said)
-    return GcpError(fault.status, fault.message or "Internal error. Please try again or contact Google Support.")
+    return GcpError(
+        fault.status, fault.message or "Internal error. Please try again or contact Google Support."
+    )

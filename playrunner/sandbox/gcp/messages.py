@@ -9,10 +9,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from playrunner.sandbox.gcp.world import World
 
-_WORDS = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ALREADY_EXISTS",
-          412: "FAILED_PRECONDITION", 429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 501: "UNIMPLEMENTED", 503: "UNAVAILABLE"}
-_REASONS = {400: "invalid", 401: "authError", 403: "forbidden", 404: "notFound", 409: "alreadyExists", 412: "conditionNotMet",
-            429: "rateLimitExceeded", 500: "backendError", 501: "notImplemented", 503: "backendError"}
+_WORDS = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    409: "ALREADY_EXISTS",
+    412: "FAILED_PRECONDITION",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    501: "UNIMPLEMENTED",
+    503: "UNAVAILABLE",
+}
+_REASONS = {
+    400: "invalid",
+    401: "authError",
+    403: "forbidden",
+    404: "notFound",
+    409: "alreadyExists",
+    412: "conditionNotMet",
+    429: "rateLimitExceeded",
+    500: "backendError",
+    501: "notImplemented",
+    503: "backendError",
+}
 
 
 @dataclass(frozen=True)
@@ -74,10 +94,20 @@ class Reply:
 class GcpError(Exception):
     """A refusal in the words of Google's APIs."""
 
-    def __init__(self, code: int, message: str, status: str = "", reason: str = "", details: list[Any] | None = None) -> None:
+    def __init__(
+        self,
+        code: int,
+        message: str,
+        status: str = "",
+        reason: str = "",
+        details: list[Any] | None = None,
+    ) -> None:
         super().__init__(message)
         self.code, self.message, self.details = code, message, details
-        self.status, self.reason = status or _WORDS.get(code, "UNKNOWN"), reason or _REASONS.get(code, "unknown")
+        self.status, self.reason = (
+            status or _WORDS.get(code, "UNKNOWN"),
+            reason or _REASONS.get(code, "unknown"),
+        )
 
     def document(self) -> dict[str, Any]:
         one = {"message": self.message, "domain": "global", "reason": self.reason}

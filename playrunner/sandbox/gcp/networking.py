@@ -1,4 +1,5 @@
-"""Firewall rules, forwarding rules and target pools: what GKE makes for a cluster, and what its load balancers are made of."""
+"""Firewall rules, forwarding rules and target pools: what GKE makes for a cluster, and what its
+load balancers are made of."""
 
 from __future__ import annotations
 
@@ -8,8 +9,13 @@ from playrunner.sandbox.gcp import operations
 from playrunner.sandbox.gcp.messages import Call, GcpError, missing
 from playrunner.sandbox.gcp.world import Key, now
 
-KINDS = {"firewalls": "firewall", "forwardingRules": "forwardingRule", "targetPools": "targetPool", "networks": "network",
-         "addresses": "address"}
+KINDS = {
+    "firewalls": "firewall",
+    "forwardingRules": "forwardingRule",
+    "targetPools": "targetPool",
+    "networks": "network",
+    "addresses": "address",
+}
 
 
 def insert(call: Call) -> dict[str, Any]:
@@ -19,8 +25,14 @@ def insert(call: Call) -> dict[str, Any]:
         raise GcpError(409, f"The resource '{_path(call, name)}' already exists")
     made = _made(call, kind, call.location, name, wish)
     call.world.of(kind)[key] = made
-    return operations.compute(call, "insert", made, "compute.network", lambda: None,
-                              undo=lambda: call.world.of(kind).pop(key, None) and None)
+    return operations.compute(
+        call,
+        "insert",
+        made,
+        "compute.network",
+        lambda: None,
+        undo=lambda: call.world.of(kind).pop(key, None) and None,
+    )
 
 
 def get(call: Call) -> dict[str, Any]:
@@ -32,7 +44,11 @@ def get(call: Call) -> dict[str, Any]:
 
 def listing(call: Call) -> dict[str, Any]:
     kind = call.at["kind"]
-    here = [one for (project, place, _), one in call.world.of(kind).items() if (project, place) == (call.project, call.location)]
+    here = [
+        one
+        for (project, place, _), one in call.world.of(kind).items()
+        if (project, place) == (call.project, call.location)
+    ]
     return {"kind": f"compute#{KINDS[kind]}List", "items": here}
 
 
@@ -47,36 +63,66 @@ def aggregated(call: Call) -> dict[str, Any]:
 
 def delete(call: Call) -> dict[str, Any]:
     there, kind = get(call), call.at["kind"]
-    users = [one for one in call.world.of("forwardingRules").values() if one.get("target") == there["selfLink"]]
+    users = [
+        one
+        for one in call.world.of("forwardingRules").values()
+        if one.get("target") == there["selfLink"]
+    ]
     if users:
-        raise GcpError(400, f"The {KINDS[kind]} resource '{_path(call, there['name'])}' is already being used by"
-                            f" '{users[0]['name']}'", reason="resourceInUseByAnotherResource")
+        raise GcpError(
+            400,
+            f"The {KINDS[kind]} resource '{_path(call, there['name'])}' is already being used by"
+            f" '{users[0]['name']}'",
+            reason="resourceInUseByAnotherResource",
+        )
     key = _key(call, there["name"])
-    return operations.compute(call, "delete", there, "compute.network", lambda: call.world.of(kind).pop(key, None) and None,
-                              undo=lambda: None)
+    return operations.compute(
+        call,
+        "delete",
+        there,
+        "compute.network",
+        lambda: call.world.of(kind).pop(key, None) and None,
+        undo=lambda: None,
+    )
 
 
 def open_cluster(call: Call, cluster: dict[str, Any]) -> None:
     """The rules that GKE makes with a cluster."""
     for end in ("all", "vms"):
         name = f"gke-{cluster['name']}-{cluster['id'][:8]}-{end}"
-        wish = {"network": cluster["network"], "targetTags": [f"gke-{cluster['name']}-{cluster['id'][:8]}-node"],
-                "sourceRanges": [cluster["clusterIpv4Cidr"]], "direction": "INGRESS", "allowed": [{"IPProtocol": "tcp"}]}
-        call.world.of("firewalls")[call.project, "", name] = _made(call, "firewalls", "", name, wish)
+        wish = {
+            "network": cluster["network"],
+            "targetTags": [f"gke-{cluster['name']}-{cluster['id'][:8]}-node"],
+            "sourceRanges": [cluster["clusterIpv4Cidr"]],
+            "direction": "INGRESS",
+            "allowed": [{"IPProtocol": "tcp"}],
+        }
+        call.world.of("firewalls")[call.project, "", name] = _made(
+            call, "firewalls", "", name, wish
+        )
 
 
 def close_cluster(call: Call, cluster: dict[str, Any]) -> None:
     """They go with it; those of its load balancers stay, since nobody is left to remove them."""
     for end in ("all", "vms"):
-        call.world.of("firewalls").pop((call.project, "", f"gke-{cluster['name']}-{cluster['id'][:8]}-{end}"), None)
+        call.world.of("firewalls").pop(
+            (call.project, "", f"gke-{cluster['name']}-{cluster['id'][:8]}-{end}"), None
+        )
 
 
 def _made(call: Call, kind: str, place: str, name: str, wish: dict[str, Any]) -> dict[str, Any]:
     base = f"{call.request.base}/compute/v1/projects/{call.project}"
     where = f"{base}/regions/{place}" if place else f"{base}/global"
     region = {"region": f"{base}/regions/{place}"} if place else {}
-    return {"kind": f"compute#{KINDS[kind]}", "id": call.world.id(), "creationTimestamp": now(), **region, **wish, "name": name,
-            "selfLink": f"{where}/{kind}/{name}"}
+    return {
+        "kind": f"compute#{KINDS[kind]}",
+        "id": call.world.id(),
+        "creationTimestamp": now(),
+        **region,
+        **wish,
+        "name": name,
+        "selfLink": f"{where}/{kind}/{name}",
+    }
 
 
 def _key(call: Call, name: str) -> Key:

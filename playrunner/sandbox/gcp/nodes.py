@@ -11,9 +11,14 @@ from playrunner.sandbox.gcp.world import digest, now
 
 
 def resize(
-    call: Call, cluster: dict[str, Any], pool: dict[str, Any], per_zone: int, first: Collection[str] = ()
+    call: Call,
+    cluster: dict[str, Any],
+    pool: dict[str, Any],
+    per_zone: int,
+    first: Collection[str] = (),
 ) -> str | None:
-    """Start or stop some, those named `first` before others; the reason when there are none to be had."""
+    """Start or stop some, those named `first` before others; the reason when there are none to be
+    had."""
     world, there = call.world, call.world.nodes.setdefault(_key(call, cluster, pool), [])
     kind = pool["config"]["machineType"]
     for zone in pool["locations"]:
@@ -22,13 +27,18 @@ def resize(
         for extra in here[per_zone:]:
             there.remove(extra)
         for _ in range(per_zone - len(here)):
-            short = quotas.shortage(world, call.project, cluster["location"], quotas.of_machines(pool["config"], 1))
+            short = quotas.shortage(
+                world, call.project, cluster["location"], quotas.of_machines(pool["config"], 1)
+            )
             if short:
                 return short
             if world.faults.no_capacity((zone,), kind):
                 path = f"projects/{call.project}/zones/{zone}"
-                return (f"Google Compute Engine: The zone '{path}' does not have enough resources available to fulfill the"
-                        " request.  Try a different zone, or try again later. (GCE_STOCKOUT)")
+                return (
+                    f"Google Compute Engine: The zone '{path}' does not have enough resources"
+                    " available to fulfill the request.  Try a different zone, or try again later."
+                    " (GCE_STOCKOUT)"
+                )
             there.append(_instance(call, cluster, pool, zone))
     return None
 
@@ -53,8 +63,12 @@ def all_instances(call: Call) -> dict[str, Any]:
 
 
 def list_instances(call: Call) -> dict[str, Any]:
-    every = [one for (project, *_), instances in call.world.nodes.items() for one in instances
-             if project == call.project and one["zone"].endswith(f"/{call.location}")]
+    every = [
+        one
+        for (project, *_), instances in call.world.nodes.items()
+        for one in instances
+        if project == call.project and one["zone"].endswith(f"/{call.location}")
+    ]
     return {"kind": "compute#instanceList", "items": [_shown(one) for one in every]}
 
 
@@ -65,7 +79,11 @@ def get_group(call: Call) -> dict[str, Any]:
             if call.at["name"] == group_name(cluster, pool) and call.location in pool["locations"]:
                 there = call.world.nodes.get((project, location, name, pool["name"]), [])
                 here = [one for one in there if one["zone"].endswith(f"/{call.location}")]
-                return {"kind": "compute#instanceGroupManager", "name": call.at["name"], "targetSize": len(here)}
+                return {
+                    "kind": "compute#instanceGroupManager",
+                    "name": call.at["name"],
+                    "targetSize": len(here),
+                }
     raise missing(f"The resource '{call.request.path}' was not found")
 
 
@@ -73,17 +91,33 @@ def group_name(cluster: dict[str, Any], pool: dict[str, Any]) -> str:
     return f"gke-{cluster['name']}-{pool['name']}-{digest(cluster['id'], pool['name'])}-grp"
 
 
-def _instance(call: Call, cluster: dict[str, Any], pool: dict[str, Any], zone: str) -> dict[str, Any]:
+def _instance(
+    call: Call, cluster: dict[str, Any], pool: dict[str, Any], zone: str
+) -> dict[str, Any]:
     number = call.world.id()
     name = f"gke-{cluster['name']}-{pool['name']}-{digest(cluster['id'], pool['name'])}-{digest(number, length=4)}"
     base = f"{call.request.base}/compute/v1/projects/{call.project}/zones/{zone}"
     config = pool["config"]
-    made = {"kind": "compute#instance", "id": number, "name": name, "zone": base, "status": "PROVISIONING",
-            "machineType": f"{base}/machineTypes/{config['machineType']}", "creationTimestamp": now(),
-            "selfLink": f"{base}/instances/{name}", "tags": {"items": [f"gke-{cluster['name']}-{cluster['id'][:8]}-node"]},
-            "labels": {"goog-gke-node": "", "goog-k8s-cluster-name": cluster["name"], "goog-k8s-node-pool-name": pool["name"],
-                       "goog-k8s-cluster-location": cluster["location"], **(config.get("resourceLabels") or {})},
-            "scheduling": {"provisioningModel": "SPOT" if config.get("spot") else "STANDARD"}, "_config": config}
+    made = {
+        "kind": "compute#instance",
+        "id": number,
+        "name": name,
+        "zone": base,
+        "status": "PROVISIONING",
+        "machineType": f"{base}/machineTypes/{config['machineType']}",
+        "creationTimestamp": now(),
+        "selfLink": f"{base}/instances/{name}",
+        "tags": {"items": [f"gke-{cluster['name']}-{cluster['id'][:8]}-node"]},
+        "labels": {
+            "goog-gke-node": "",
+            "goog-k8s-cluster-name": cluster["name"],
+            "goog-k8s-node-pool-name": pool["name"],
+            "goog-k8s-cluster-location": cluster["location"],
+            **(config.get("resourceLabels") or {}),
+        },
+        "scheduling": {"provisioningModel": "SPOT" if config.get("spot") else "STANDARD"},
+        "_config": config,
+    }
     call.world.later("container.node.start", lambda: made.update(status="RUNNING"))
     return made
 

@@ -1,4 +1,5 @@
-"""One operation on a cluster at a time: finding the cluster, refusing while it is busy, and beginning the next."""
+"""One operation on a cluster at a time: finding the cluster, refusing while it is busy, and
+beginning the next."""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ from playrunner.sandbox.gcp.world import Key
 def found(call: Call) -> dict[str, Any]:
     cluster = call.world.clusters.get(key_of(call))
     if cluster is None:
-        raise missing(f"projects/{call.project}/locations/{call.location}/clusters/{call.at['cluster']}")
+        raise missing(
+            f"projects/{call.project}/locations/{call.location}/clusters/{call.at['cluster']}"
+        )
     return cluster
 
 
@@ -26,8 +29,14 @@ def refuse_busy(cluster: dict[str, Any]) -> None:
         raise precondition(f"Cluster is running incompatible operation {running['name']}.")
 
 
-def change(call: Call, cluster: dict[str, Any], kind: str, put: Any, delay: str = "container.cluster.update",
-           pool: dict[str, Any] | None = None) -> dict[str, Any]:
+def change(
+    call: Call,
+    cluster: dict[str, Any],
+    kind: str,
+    put: Any,
+    delay: str = "container.cluster.update",
+    pool: dict[str, Any] | None = None,
+) -> dict[str, Any]:
     """Something of a running cluster, or of one of its pools, is made different in a while."""
     moving = pool if pool is not None else cluster
     moving["status"] = "RECONCILING"
@@ -41,7 +50,9 @@ def change(call: Call, cluster: dict[str, Any], kind: str, put: Any, delay: str 
     return begin(call, cluster, kind, delay, finish)
 
 
-def begin(call: Call, cluster: dict[str, Any], kind: str, delay: str, finish: Any) -> dict[str, Any]:
+def begin(
+    call: Call, cluster: dict[str, Any], kind: str, delay: str, finish: Any
+) -> dict[str, Any]:
     holder: dict[str, Any] = {"name": "", "operationType": kind, "status": "RUNNING"}
     cluster["_operation"] = holder
 

@@ -1,4 +1,5 @@
-"""Operations: what an accepted change is followed by. Each API spells them in its own way; all of them take time and can fail."""
+"""Operations: what an accepted change is followed by. Each API spells them in its own way; all of
+them take time and can fail."""
 
 from __future__ import annotations
 
@@ -10,14 +11,27 @@ from playrunner.sandbox.gcp.messages import Call, missing
 from playrunner.sandbox.gcp.world import digest, now
 
 
-def container(call: Call, kind: str, target: str, delay: str, finish: Callable[[], str | None]) -> dict[str, Any]:
-    """An operation on a cluster; `finish` is done at its end and gives the reason when it went wrong."""
+def container(
+    call: Call, kind: str, target: str, delay: str, finish: Callable[[], str | None]
+) -> dict[str, Any]:
+    """An operation on a cluster; `finish` is done at its end and gives the reason when it went
+    wrong."""
     location = call.location
     name = f"operation-{call.world.id()}-{digest(target, kind)}"
     link = f"{call.request.base}/v1/projects/{call.project}/locations/{location}/operations/{name}"
-    made: dict[str, Any] = {"name": name, "operationType": kind, "status": "RUNNING", "startTime": now(), "selfLink": link,
-                            "targetLink": f"{call.request.base}/v1/projects/{call.project}/locations/{location}/{target}",
-                            "zone": location, "location": location, "progress": {"status": "RUNNING"}}
+    made: dict[str, Any] = {
+        "name": name,
+        "operationType": kind,
+        "status": "RUNNING",
+        "startTime": now(),
+        "selfLink": link,
+        "targetLink": (
+            f"{call.request.base}/v1/projects/{call.project}/locations/{location}/{target}"
+        ),
+        "zone": location,
+        "location": location,
+        "progress": {"status": "RUNNING"},
+    }
 
     def end() -> None:
         reason = finish()
@@ -30,17 +44,35 @@ def container(call: Call, kind: str, target: str, delay: str, finish: Callable[[
     return made
 
 
-def compute(call: Call, kind: str, target: dict[str, Any], delay: str, finish: Callable[[], None],
-            undo: Callable[[], None] | None = None) -> dict[str, Any]:
-    """An operation of Compute Engine; with a fault that strikes later, `undo` is done instead of `finish`."""
+def compute(
+    call: Call,
+    kind: str,
+    target: dict[str, Any],
+    delay: str,
+    finish: Callable[[], None],
+    undo: Callable[[], None] | None = None,
+) -> dict[str, Any]:
+    """An operation of Compute Engine; with a fault that strikes later, `undo` is done instead of
+    `finish`."""
     scope = "zones" if "zone" in call.at else "regions" if "region" in call.at else "global"
     where = "" if scope == "global" else f"/{call.location}"
     base = f"{call.request.base}/compute/v1/projects/{call.project}"
     name = f"operation-{call.world.id()}-{digest(target['selfLink'], kind)}"
     link = f"{base}/{scope}{where}/operations/{name}"
-    made: dict[str, Any] = {"kind": "compute#operation", "id": call.world.id(), "name": name, "operationType": kind,
-                            "status": "RUNNING", "progress": 0, "targetLink": target["selfLink"], "targetId": target["id"],
-                            "selfLink": link, "insertTime": now(), "startTime": now(), "user": "sandbox"}
+    made: dict[str, Any] = {
+        "kind": "compute#operation",
+        "id": call.world.id(),
+        "name": name,
+        "operationType": kind,
+        "status": "RUNNING",
+        "progress": 0,
+        "targetLink": target["selfLink"],
+        "targetId": target["id"],
+        "selfLink": link,
+        "insertTime": now(),
+        "startTime": now(),
+        "user": "sandbox",
+    }
     if scope != "global":
         made["zone" if scope == "zones" else "region"] = f"{base}/{scope}{where}"
     fault = call.world.faults.fails_later("compute", call.action, target["name"])
@@ -52,8 +84,13 @@ def compute(call: Call, kind: str, target: dict[str, Any], delay: str, finish: C
             return
         if undo:
             undo()
-        failed = {"code": fault.code or "INTERNAL_ERROR", "message": reason_of(fault, "Internal error.")}
-        made.update(error={"errors": [failed]}, httpErrorStatusCode=400, httpErrorMessage="BAD REQUEST")
+        failed = {
+            "code": fault.code or "INTERNAL_ERROR",
+            "message": reason_of(fault, "Internal error."),
+        }
+        made.update(
+            error={"errors": [failed]}, httpErrorStatusCode=400, httpErrorMessage="BAD REQUEST"
+        )
 
     call.world.operations[name] = made
     call.world.later(delay, end)
@@ -85,13 +122,22 @@ def get(call: Call) -> dict[str, Any]:
 def listing(call: Call) -> dict[str, Any]:
     """The operations on clusters of a location."""
     wanted = call.location
-    return {"operations": [one for one in call.world.operations.values()
-                           if "operationType" in one and "location" in one and wanted in ("-", one["location"])]}
+    return {
+        "operations": [
+            one
+            for one in call.world.operations.values()
+            if "operationType" in one and "location" in one and wanted in ("-", one["location"])
+        ]
+    }
 
 
 def listing_compute(call: Call) -> dict[str, Any]:
-    return {"kind": "compute#operationList",
-            "items": [one for one in call.world.operations.values() if one.get("kind") == "compute#operation"]}
+    return {
+        "kind": "compute#operationList",
+        "items": [
+            one for one in call.world.operations.values() if one.get("kind") == "compute#operation"
+        ],
+    }
 
 
 def reason_of(fault: Fault, otherwise: str) -> str:

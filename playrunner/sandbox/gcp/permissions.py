@@ -1,10 +1,15 @@
-"""Which permission of IAM a call asks for: mostly its own name, with the exceptions that Google's reference lists."""
+"""Which permission of IAM a call asks for: mostly its own name, with the exceptions that Google's
+reference lists."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-_VERBS = {"insert": "create", "aggregatedList": "list", "wait": "get"}  # Compute Engine's methods, as its permissions say them
+_VERBS = {
+    "insert": "create",
+    "aggregatedList": "list",
+    "wait": "get",
+}  # Compute Engine's methods, as its permissions say them
 _SERVICES = {"cloudresourcemanager": "resourcemanager"}
 _OTHERS = {
     "container.clusters.setResourceLabels": "container.clusters.update",

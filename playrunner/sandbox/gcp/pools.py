@@ -11,11 +11,15 @@ from playrunner.sandbox.gcp.world import digest
 
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
 GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
-_CHANGES = {"labels": lambda wish: dict((wish or {}).get("labels") or {}),
-            "taints": lambda wish: list((wish or {}).get("taints") or []),
-            "resourceLabels": lambda wish: dict((wish or {}).get("labels") or {}),
-            "tags": lambda wish: list((wish or {}).get("tags") or []),
-            "workloadMetadataConfig": lambda wish: wish, "imageType": lambda wish: wish, "machineType": lambda wish: wish}
+_CHANGES = {
+    "labels": lambda wish: dict((wish or {}).get("labels") or {}),
+    "taints": lambda wish: list((wish or {}).get("taints") or []),
+    "resourceLabels": lambda wish: dict((wish or {}).get("labels") or {}),
+    "tags": lambda wish: list((wish or {}).get("tags") or []),
+    "workloadMetadataConfig": lambda wish: wish,
+    "imageType": lambda wish: wish,
+    "machineType": lambda wish: wish,
+}
 
 
 def create(call: Call) -> dict[str, Any]:
@@ -80,7 +84,9 @@ def update(call: Call) -> dict[str, Any]:
         if version:
             pool["version"] = cluster["currentMasterVersion"] if version == "-" else version
 
-    return operation_lock.change(call, cluster, "UPDATE_CLUSTER", put, "container.pool.update", pool)
+    return operation_lock.change(
+        call, cluster, "UPDATE_CLUSTER", put, "container.pool.update", pool
+    )
 
 
 def set_autoscaling(call: Call) -> dict[str, Any]:
@@ -92,11 +98,17 @@ def set_autoscaling(call: Call) -> dict[str, Any]:
     def put() -> str | None:
         pool["autoscaling"] = wish
         if wish.get("enabled"):
-            least, most, now = wish.get("minNodeCount", 0), wish["maxNodeCount"], nodes.count(call, cluster, pool)
+            least, most, now = (
+                wish.get("minNodeCount", 0),
+                wish["maxNodeCount"],
+                nodes.count(call, cluster, pool),
+            )
             return nodes.resize(call, cluster, pool, min(max(now, least), most))
         return None
 
-    return operation_lock.change(call, cluster, "UPDATE_CLUSTER", put, "container.pool.update", pool)
+    return operation_lock.change(
+        call, cluster, "UPDATE_CLUSTER", put, "container.pool.update", pool
+    )
 
 
 def set_size(call: Call) -> dict[str, Any]:
@@ -106,16 +118,28 @@ def set_size(call: Call) -> dict[str, Any]:
     more = wanted - nodes.count(call, cluster, pool)
     if more > 0:
         refuse_shortage(call, [{**pool, "initialNodeCount": more}])
-    return operation_lock.change(call, cluster, "SET_NODE_POOL_SIZE", lambda: nodes.resize(call, cluster, pool, wanted),
-                           "container.pool.update", pool)
+    return operation_lock.change(
+        call,
+        cluster,
+        "SET_NODE_POOL_SIZE",
+        lambda: nodes.resize(call, cluster, pool, wanted),
+        "container.pool.update",
+        pool,
+    )
 
 
 def set_management(call: Call) -> dict[str, Any]:
     cluster = operation_lock.found(call)
     pool, wish = found(call, cluster), dict(call.body.get("management") or {})
     operation_lock.refuse_busy(cluster)
-    return operation_lock.change(call, cluster, "SET_NODE_POOL_MANAGEMENT", lambda: pool.update(management=wish),
-                           "container.pool.update", pool)
+    return operation_lock.change(
+        call,
+        cluster,
+        "SET_NODE_POOL_MANAGEMENT",
+        lambda: pool.update(management=wish),
+        "container.pool.update",
+        pool,
+    )
 
 
 def found(call: Call, cluster: dict[str, Any]) -> dict[str, Any]:
@@ -137,8 +161,15 @@ def described(call: Call, cluster: dict[str, Any], wish: dict[str, Any]) -> dict
     if not _NAME.fullmatch(name):
         raise GcpError(400, f"NodePool.name \"{name}\" must match the regex '(?:{_NAME.pattern})'.")
     asked = dict(wish.get("config") or {})
-    config = {"machineType": "e2-medium", "diskSizeGb": 100, "diskType": "pd-balanced", "imageType": "COS_CONTAINERD",
-              "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"], "serviceAccount": "default", **asked}
+    config = {
+        "machineType": "e2-medium",
+        "diskSizeGb": 100,
+        "diskType": "pd-balanced",
+        "imageType": "COS_CONTAINERD",
+        "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
+        "serviceAccount": "default",
+        **asked,
+    }
     autoscaling = dict(wish.get("autoscaling") or {})
     _check_autoscaling(autoscaling)
     zones = list(wish.get("locations") or cluster["locations"])
@@ -149,18 +180,29 @@ def described(call: Call, cluster: dict[str, Any], wish: dict[str, Any]) -> dict
     if config.get("accelerators") and cluster.get("nodePools") and GPU_TAINT not in taints:
         config["taints"] = [*taints, GPU_TAINT]
     link = f"{cluster['selfLink']}/nodePools/{name}"
-    return {"name": name, "config": config, "initialNodeCount": int(wish.get("initialNodeCount") or 0),
-            "autoscaling": autoscaling, "locations": zones,
-            "management": wish.get("management") or {"autoUpgrade": True, "autoRepair": True},
-            "maxPodsConstraint": {"maxPodsPerNode": "110"}, "version": cluster["currentMasterVersion"], "status": "PROVISIONING",
-            "statusMessage": "", "selfLink": link, "etag": digest(name, call.world.id())}
+    return {
+        "name": name,
+        "config": config,
+        "initialNodeCount": int(wish.get("initialNodeCount") or 0),
+        "autoscaling": autoscaling,
+        "locations": zones,
+        "management": wish.get("management") or {"autoUpgrade": True, "autoRepair": True},
+        "maxPodsConstraint": {"maxPodsPerNode": "110"},
+        "version": cluster["currentMasterVersion"],
+        "status": "PROVISIONING",
+        "statusMessage": "",
+        "selfLink": link,
+        "etag": digest(name, call.world.id()),
+    }
 
 
 def refuse_shortage(call: Call, wanted: list[dict[str, Any]]) -> None:
     """All of the pools together must fit the quota."""
     need: dict[str, float] = {}
     for pool in wanted:
-        for metric, amount in quotas.of_machines(pool["config"], pool["initialNodeCount"] * len(pool["locations"])).items():
+        for metric, amount in quotas.of_machines(
+            pool["config"], pool["initialNodeCount"] * len(pool["locations"])
+        ).items():
             need[metric] = need.get(metric, 0.0) + amount
     short = quotas.shortage(call.world, call.project, call.location, need)
     if short:
@@ -168,8 +210,15 @@ def refuse_shortage(call: Call, wanted: list[dict[str, Any]]) -> None:
 
 
 def _check_autoscaling(wish: dict[str, Any]) -> None:
-    if wish.get("enabled") and not 0 <= int(wish.get("minNodeCount") or 0) <= int(wish.get("maxNodeCount") or 0) != 0:
-        raise GcpError(400, "NodePool.autoscaling.max_node_count must be at least 1 and not less than min_node_count.")
+    if (
+        wish.get("enabled")
+        and not 0 <= int(wish.get("minNodeCount") or 0) <= int(wish.get("maxNodeCount") or 0) != 0
+    ):
+        raise GcpError(
+            400,
+            "NodePool.autoscaling.max_node_count must be at least 1 and not less than"
+            " min_node_count.",
+        )
 
 
 def _path(call: Call, name: str) -> str:

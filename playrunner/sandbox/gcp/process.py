@@ -1,4 +1,5 @@
-"""The pretend Google Cloud as a background process: start it, look at it, end it; and the keys to come in with."""
+"""The pretend Google Cloud as a background process: start it, look at it, end it; and the keys to
+come in with."""
 
 from __future__ import annotations
 
@@ -35,12 +36,26 @@ class Gcp:
     def environment(self) -> dict[str, str]:
         """What gcloud and Google's Python libraries read."""
         base = self.endpoint_url
-        ends = {"CONTAINER": "/", "COMPUTE": "/compute/v1/", "STORAGE": "/storage/v1/", "ARTIFACTREGISTRY": "/",
-                "SERVICEUSAGE": "/", "CLOUDRESOURCEMANAGER": "/"}
-        return {**{f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{name}": f"{base}{end}" for name, end in ends.items()},
-                "CLOUDSDK_CORE_PROJECT": self.project, "CLOUDSDK_COMPUTE_ZONE": self.zone,
-                "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE": self.token_file, "CLOUDSDK_CORE_DISABLE_PROMPTS": "1",
-                "GOOGLE_APPLICATION_CREDENTIALS": self.credentials_file, "GOOGLE_CLOUD_PROJECT": self.project}
+        ends = {
+            "CONTAINER": "/",
+            "COMPUTE": "/compute/v1/",
+            "STORAGE": "/storage/v1/",
+            "ARTIFACTREGISTRY": "/",
+            "SERVICEUSAGE": "/",
+            "CLOUDRESOURCEMANAGER": "/",
+        }
+        return {
+            **{
+                f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{name}": f"{base}{end}"
+                for name, end in ends.items()
+            },
+            "CLOUDSDK_CORE_PROJECT": self.project,
+            "CLOUDSDK_COMPUTE_ZONE": self.zone,
+            "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE": self.token_file,
+            "CLOUDSDK_CORE_DISABLE_PROMPTS": "1",
+            "GOOGLE_APPLICATION_CREDENTIALS": self.credentials_file,
+            "GOOGLE_CLOUD_PROJECT": self.project,
+        }
 
     def summary(self) -> dict[str, object]:
         return asdict(self)
@@ -58,9 +73,13 @@ def up(root: Path) -> Gcp:
         _make_keys(server.folder)
         # The same port as before, for those who noted it down.
         pid, endpoint = server.start(known.endpoint_url.rpartition(":")[2] if known else "0")
-        gcp = Gcp(endpoint, PROJECT, ZONE, str(root / "gcp-account.json"), str(server.folder / "token"))
+        gcp = Gcp(
+            endpoint, PROJECT, ZONE, str(root / "gcp-account.json"), str(server.folder / "token")
+        )
         _write_account(Path(gcp.credentials_file), server.folder, endpoint)
-        record = {name: value for name, value in asdict(gcp).items() if name not in ("pid", "alive")}
+        record = {
+            name: value for name, value in asdict(gcp).items() if name not in ("pid", "alive")
+        }
         state.write_file(record_file(root), json.dumps(record, indent=2) + "\n")
         return Gcp(**record, pid=pid, alive=True)
 
@@ -101,22 +120,39 @@ def _server(root: Path) -> Background:
 
 
 def _make_keys(folder: Path) -> None:
-    """A secret that seals tokens, a service account's key, and a token for tools that want one in a file."""
+    """A secret that seals tokens, a service account's key, and a token for tools that want one in a
+    file."""
     if not (folder / "secret").exists():
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import rsa
 
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+        private = key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        public = key.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
         state.write_file(folder / "account.key", private.decode())
         state.write_file(folder / "account.pub", public.decode())
         state.write_file(folder / "secret", secrets.token_urlsafe(32) + "\n")
-    state.write_file(folder / "token", Entrance(folder).token(ACCOUNT, time.time() + TOKEN_SECONDS) + "\n")
+    state.write_file(
+        folder / "token", Entrance(folder).token(ACCOUNT, time.time() + TOKEN_SECONDS) + "\n"
+    )
 
 
 def _write_account(file: Path, folder: Path, endpoint: str) -> None:
-    account = {"type": "service_account", "project_id": PROJECT, "private_key_id": "sandbox", "client_email": ACCOUNT,
-               "private_key": (folder / "account.key").read_text(), "client_id": "100000000000000000000",
-               "auth_uri": f"{endpoint}/auth", "token_uri": f"{endpoint}/token", "universe_domain": "googleapis.com"}
+    account = {
+        "type": "service_account",
+        "project_id": PROJECT,
+        "private_key_id": "sandbox",
+        "client_email": ACCOUNT,
+        "private_key": (folder / "account.key").read_text(),
+        "client_id": "100000000000000000000",
+        "auth_uri": f"{endpoint}/auth",
+        "token_uri": f"{endpoint}/token",
+        "universe_domain": "googleapis.com",
+    }
     state.write_file(file, json.dumps(account, indent=2) + "\n")

@@ -15,14 +15,21 @@ _NAME = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
 def create(call: Call) -> dict[str, Any]:
     name, wish = call.request.query.get("repositoryId", ""), call.body
     if not _NAME.fullmatch(name):
-        raise GcpError(400, f"invalid repository ID \"{name}\"")
+        raise GcpError(400, f'invalid repository ID "{name}"')
     if wish.get("format") not in ("DOCKER", "PYTHON", "GENERIC"):
         raise GcpError(400, "unsupported repository format")
     key = (call.project, call.location, name)
     if key in call.world.repositories:
         raise GcpError(409, "the repository already exists")
-    made = {**wish, "name": _path(call, name), "createTime": now(), "updateTime": now(), "mode": "STANDARD_REPOSITORY",
-            "sizeBytes": "0", "registryUri": f"{call.location}-docker.pkg.dev/{call.project}/{name}"}
+    made = {
+        **wish,
+        "name": _path(call, name),
+        "createTime": now(),
+        "updateTime": now(),
+        "mode": "STANDARD_REPOSITORY",
+        "sizeBytes": "0",
+        "registryUri": f"{call.location}-docker.pkg.dev/{call.project}/{name}",
+    }
 
     def finish() -> dict[str, Any]:
         call.world.repositories[key] = made
@@ -36,8 +43,13 @@ def get(call: Call) -> dict[str, Any]:
 
 
 def listing(call: Call) -> dict[str, Any]:
-    return {"repositories": [one for (project, place, _), one in call.world.repositories.items()
-                             if project == call.project and call.location in ("-", place)]}
+    return {
+        "repositories": [
+            one
+            for (project, place, _), one in call.world.repositories.items()
+            if project == call.project and call.location in ("-", place)
+        ]
+    }
 
 
 def patch(call: Call) -> dict[str, Any]:
@@ -64,7 +76,12 @@ def list_images(call: Call) -> dict[str, Any]:
 
 def list_locations(call: Call) -> dict[str, Any]:
     names = ("us-central1", "us-west1", "us-east1", "europe-west4", "us", "europe")
-    return {"locations": [{"name": f"projects/{call.project}/locations/{name}", "locationId": name} for name in names]}
+    return {
+        "locations": [
+            {"name": f"projects/{call.project}/locations/{name}", "locationId": name}
+            for name in names
+        ]
+    }
 
 
 def _found(call: Call) -> dict[str, Any]:

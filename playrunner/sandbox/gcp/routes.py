@@ -40,7 +40,9 @@ class Route:
 
     @property
     def mutating(self) -> bool:
-        return self.method != "GET" and self.service != "oauth2" and not self.action.endswith(".wait")
+        return (
+            self.method != "GET" and self.service != "oauth2" and not self.action.endswith(".wait")
+        )
 
 
 def _route(method: str, path: str, service: str, action: str, answer: Answer) -> Route:
@@ -59,24 +61,40 @@ def recognised(routes: list[Route], world: World, request: Request) -> tuple[Cal
             at = {name: value for name, value in found.groupdict().items() if value}
             at.setdefault("location", at.get("zone") or at.get("region") or "")
             asked = permission_of(route.service, route.action, at)
-            return Call(world, request, route.service, route.action, asked, route.mutating, at), route
+            return Call(
+                world, request, route.service, route.action, asked, route.mutating, at
+            ), route
     return Call(world, request, mutating=request.method != "GET"), None
 
 
 def _container() -> list[Route]:
     def one(method: str, path: str, action: str, answer: Answer) -> Route:
-        return _route(method, rf"/v1/projects/{{project}}/(?:locations|zones)/{{location}}{path}", "container", action, answer)
+        return _route(
+            method,
+            rf"/v1/projects/{{project}}/(?:locations|zones)/{{location}}{path}",
+            "container",
+            action,
+            answer,
+        )
 
     cluster, pool = "/clusters/{cluster}", "/clusters/{cluster}/nodePools/{pool}"
     return [
-        one("POST", "/clusters", "clusters.create", clusters.create), one("GET", "/clusters", "clusters.list", clusters.listing),
-        one("GET", cluster, "clusters.get", clusters.get), one("DELETE", cluster, "clusters.delete", clusters.delete),
+        one("POST", "/clusters", "clusters.create", clusters.create),
+        one("GET", "/clusters", "clusters.list", clusters.listing),
+        one("GET", cluster, "clusters.get", clusters.get),
+        one("DELETE", cluster, "clusters.delete", clusters.delete),
         one("PUT", cluster, "clusters.update", clusters.update),
-        one("POST", f"{cluster}:setResourceLabels", "clusters.setResourceLabels", clusters.set_labels),
+        one(
+            "POST",
+            f"{cluster}:setResourceLabels",
+            "clusters.setResourceLabels",
+            clusters.set_labels,
+        ),
         one("GET", "/serverConfig", "clusters.getServerConfig", clusters.server_config),
         one("POST", "/clusters/{cluster}/nodePools", "nodePools.create", pools.create),
         one("GET", "/clusters/{cluster}/nodePools", "nodePools.list", pools.listing),
-        one("GET", pool, "nodePools.get", pools.get), one("DELETE", pool, "nodePools.delete", pools.delete),
+        one("GET", pool, "nodePools.get", pools.get),
+        one("DELETE", pool, "nodePools.delete", pools.delete),
         one("PUT", pool, "nodePools.update", pools.update),
         one("POST", f"{pool}:setAutoscaling", "nodePools.setAutoscaling", pools.set_autoscaling),
         one("POST", f"{pool}:setSize", "nodePools.setSize", pools.set_size),
@@ -92,35 +110,58 @@ def _compute() -> list[Route]:
 
     zone = "/zones/{zone}"
     found = [
-        one("GET", "/zones", "zones.list", catalogue.list_zones), one("GET", "/zones/{name}", "zones.get", catalogue.get_zone),
+        one("GET", "/zones", "zones.list", catalogue.list_zones),
+        one("GET", "/zones/{name}", "zones.get", catalogue.get_zone),
         one("GET", "/regions", "regions.list", quotas.list_regions),
         one("GET", "/regions/{name}", "regions.get", quotas.get_region),
         one("GET", f"{zone}/machineTypes", "machineTypes.list", catalogue.list_machine_types),
         one("GET", f"{zone}/machineTypes/{{name}}", "machineTypes.get", catalogue.get_machine_type),
-        one("GET", f"{zone}/acceleratorTypes", "acceleratorTypes.list", catalogue.list_accelerators),
-        one("GET", "/aggregated/acceleratorTypes", "acceleratorTypes.aggregatedList", catalogue.all_accelerators),
+        one(
+            "GET", f"{zone}/acceleratorTypes", "acceleratorTypes.list", catalogue.list_accelerators
+        ),
+        one(
+            "GET",
+            "/aggregated/acceleratorTypes",
+            "acceleratorTypes.aggregatedList",
+            catalogue.all_accelerators,
+        ),
         one("GET", "/aggregated/instances", "instances.aggregatedList", nodes.all_instances),
         one("GET", f"{zone}/instances", "instances.list", nodes.list_instances),
-        one("GET", f"{zone}/instanceGroupManagers/{{name}}", "instanceGroupManagers.get", nodes.get_group),
+        one(
+            "GET",
+            f"{zone}/instanceGroupManagers/{{name}}",
+            "instanceGroupManagers.get",
+            nodes.get_group,
+        ),
         one("GET", "/aggregated/disks", "disks.aggregatedList", disks.aggregated),
-        one("GET", f"{zone}/disks", "disks.list", disks.listing), one("POST", f"{zone}/disks", "disks.insert", disks.insert),
+        one("GET", f"{zone}/disks", "disks.list", disks.listing),
+        one("POST", f"{zone}/disks", "disks.insert", disks.insert),
         one("GET", f"{zone}/disks/{{name}}", "disks.get", disks.get),
         one("DELETE", f"{zone}/disks/{{name}}", "disks.delete", disks.delete),
         one("POST", f"{zone}/disks/{{name}}/resize", "disks.resize", disks.resize),
         one("POST", f"{zone}/disks/{{name}}/setLabels", "disks.setLabels", disks.set_labels),
     ]
     for place in (zone, "/regions/{region}", "/global"):
-        found += [one("GET", f"{place}/operations/{{name}}", "operations.get", operations.get),
-                  one("POST", f"{place}/operations/{{name}}/wait", "operations.wait", operations.get),
-                  one("GET", f"{place}/operations", "operations.list", operations.listing_compute)]
-    for kind, place in (("firewalls", "/global"), ("networks", "/global"), ("forwardingRules", "/regions/{region}"),
-                        ("targetPools", "/regions/{region}"), ("addresses", "/regions/{region}")):
+        found += [
+            one("GET", f"{place}/operations/{{name}}", "operations.get", operations.get),
+            one("POST", f"{place}/operations/{{name}}/wait", "operations.wait", operations.get),
+            one("GET", f"{place}/operations", "operations.list", operations.listing_compute),
+        ]
+    for kind, place in (
+        ("firewalls", "/global"),
+        ("networks", "/global"),
+        ("forwardingRules", "/regions/{region}"),
+        ("targetPools", "/regions/{region}"),
+        ("addresses", "/regions/{region}"),
+    ):
         named = f"(?P<kind>{kind})"
-        found += [one("GET", f"{place}/{named}", f"{kind}.list", networking.listing),
-                  one("POST", f"{place}/{named}", f"{kind}.insert", networking.insert),
-                  one("GET", f"{place}/{named}/{{name}}", f"{kind}.get", networking.get),
-                  one("DELETE", f"{place}/{named}/{{name}}", f"{kind}.delete", networking.delete),
-                  one("GET", f"/aggregated/{named}", f"{kind}.aggregatedList", networking.aggregated)]
+        found += [
+            one("GET", f"{place}/{named}", f"{kind}.list", networking.listing),
+            one("POST", f"{place}/{named}", f"{kind}.insert", networking.insert),
+            one("GET", f"{place}/{named}/{{name}}", f"{kind}.get", networking.get),
+            one("DELETE", f"{place}/{named}/{{name}}", f"{kind}.delete", networking.delete),
+            one("GET", f"/aggregated/{named}", f"{kind}.aggregatedList", networking.aggregated),
+        ]
     return found
 
 
@@ -133,10 +174,26 @@ def _storage() -> list[Route]:
         _route("PATCH", "/storage/v1/b/{name}", "storage", "buckets.update", buckets.patch),
         _route("DELETE", "/storage/v1/b/{name}", "storage", "buckets.delete", buckets.delete),
         _route("GET", "/storage/v1/b/{name}/o", "storage", "objects.list", buckets.list_objects),
-        _route("POST", "/upload/storage/v1/b/{name}/o", "storage", "objects.create", buckets.upload),
-        _route("GET", f"/storage/v1/b/{{name}}/o{thing}", "storage", "objects.get", buckets.get_object),
-        _route("GET", f"/download/storage/v1/b/{{name}}/o{thing}", "storage", "objects.get", buckets.get_object),
-        _route("DELETE", f"/storage/v1/b/{{name}}/o{thing}", "storage", "objects.delete", buckets.delete_object),
+        _route(
+            "POST", "/upload/storage/v1/b/{name}/o", "storage", "objects.create", buckets.upload
+        ),
+        _route(
+            "GET", f"/storage/v1/b/{{name}}/o{thing}", "storage", "objects.get", buckets.get_object
+        ),
+        _route(
+            "GET",
+            f"/download/storage/v1/b/{{name}}/o{thing}",
+            "storage",
+            "objects.get",
+            buckets.get_object,
+        ),
+        _route(
+            "DELETE",
+            f"/storage/v1/b/{{name}}/o{thing}",
+            "storage",
+            "objects.delete",
+            buckets.delete_object,
+        ),
     ]
 
 
@@ -149,13 +206,44 @@ def _others(entrance: Entrance) -> list[Route]:
         _route("GET", f"{place}/{{name}}", registry, "repositories.get", repositories.get),
         _route("PATCH", f"{place}/{{name}}", registry, "repositories.update", repositories.patch),
         _route("DELETE", f"{place}/{{name}}", registry, "repositories.delete", repositories.delete),
-        _route("GET", f"{place}/{{name}}/dockerImages", registry, "dockerimages.list", repositories.list_images),
-        _route("GET", "/v1/projects/{project}/locations", registry, "locations.list", repositories.list_locations),
+        _route(
+            "GET",
+            f"{place}/{{name}}/dockerImages",
+            registry,
+            "dockerimages.list",
+            repositories.list_images,
+        ),
+        _route(
+            "GET",
+            "/v1/projects/{project}/locations",
+            registry,
+            "locations.list",
+            repositories.list_locations,
+        ),
         _route("GET", "/v1/projects/{project}/services", usage, "services.list", services.listing),
-        _route("GET", "/v1/projects/{project}/services/{name}", usage, "services.get", services.get),
-        _route("POST", "/v1/projects/{project}/services/{name}:enable", usage, "services.enable", services.enable),
-        _route("GET", "/v1/projects/{project}", "cloudresourcemanager", "projects.get", services.project),
+        _route(
+            "GET", "/v1/projects/{project}/services/{name}", usage, "services.get", services.get
+        ),
+        _route(
+            "POST",
+            "/v1/projects/{project}/services/{name}:enable",
+            usage,
+            "services.enable",
+            services.enable,
+        ),
+        _route(
+            "GET",
+            "/v1/projects/{project}",
+            "cloudresourcemanager",
+            "projects.get",
+            services.project,
+        ),
         _route("POST", "/token", "oauth2", "token", entrance.exchange),
-        _route("POST", "/v1/projects/-/serviceAccounts/{name}:generateAccessToken", "oauth2", "generateAccessToken",
-               entrance.impersonate),
+        _route(
+            "POST",
+            "/v1/projects/-/serviceAccounts/{name}:generateAccessToken",
+            "oauth2",
+            "generateAccessToken",
+            entrance.impersonate,
+        ),
     ]

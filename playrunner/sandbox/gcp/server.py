@@ -1,4 +1,5 @@
-"""`python -m playrunner.sandbox.gcp.server --port N --port-file F`: the pretend Google Cloud, in the foreground, on 127.0.0.1 only."""
+"""`python -m playrunner.sandbox.gcp.server --port N --port-file F`: the pretend Google Cloud, in
+the foreground, on 127.0.0.1 only."""
 
 from __future__ import annotations
 
@@ -59,10 +60,20 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         address = urlsplit(self.path)
         query = dict(parse_qsl(address.query, keep_blank_values=True))
-        body = self._chunks() if headers.get("transfer-encoding", "").lower() == "chunked" else \
-            self.rfile.read(int(headers.get("content-length") or 0))
+        body = (
+            self._chunks()
+            if headers.get("transfer-encoding", "").lower() == "chunked"
+            else self.rfile.read(int(headers.get("content-length") or 0))
+        )
         base = f"http://{headers.get('host', ADDRESS)}"
-        return Request(headers.get("x-http-method-override", self.command), address.path, query, headers, body, base)
+        return Request(
+            headers.get("x-http-method-override", self.command),
+            address.path,
+            query,
+            headers,
+            body,
+            base,
+        )
 
     def _chunks(self) -> bytes:
         found = b""
@@ -84,9 +95,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m playrunner.sandbox.gcp.server", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m playrunner.sandbox.gcp.server", description=__doc__
+    )
     parser.add_argument("--port", type=int, default=0, help="0: any free one")
-    parser.add_argument("--port-file", type=Path, required=True, help="where to write the port once it listens")
+    parser.add_argument(
+        "--port-file", type=Path, required=True, help="where to write the port once it listens"
+    )
     return parser
 
 

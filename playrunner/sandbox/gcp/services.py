@@ -8,7 +8,15 @@ from playrunner.sandbox.gcp import operations
 from playrunner.sandbox.gcp.messages import Call, GcpError
 from playrunner.sandbox.gcp.world import PROJECT_NUMBER, now
 
-NAMES = ("compute", "container", "storage", "artifactregistry", "serviceusage", "cloudresourcemanager", "iamcredentials")
+NAMES = (
+    "compute",
+    "container",
+    "storage",
+    "artifactregistry",
+    "serviceusage",
+    "cloudresourcemanager",
+    "iamcredentials",
+)
 # These answer whoever asks: without them nothing could be enabled.
 ALWAYS = ("serviceusage", "cloudresourcemanager", "oauth2", "iamcredentials", "unknown")
 
@@ -17,12 +25,22 @@ def refuse_disabled(call: Call) -> None:
     """No project, or an API that nobody has enabled in it."""
     project = call.project or call.request.query.get("project", "")
     if project and project not in call.world.settings.projects:
-        raise GcpError(403, f"Permission denied on resource project {project}.", details=[_info("CONSUMER_INVALID", project)])
+        raise GcpError(
+            403,
+            f"Permission denied on resource project {project}.",
+            details=[_info("CONSUMER_INVALID", project)],
+        )
     host = f"{call.service}.googleapis.com"
     if call.service not in ALWAYS and host in call.world.settings.disabled_services:
-        raise GcpError(403, f"{host} has not been used in project {project} before or it is disabled. Enable it by visiting"
-                            f" https://console.developers.google.com/apis/api/{host}/overview?project={project} then retry.",
-                       reason="accessNotConfigured", details=[_info("SERVICE_DISABLED", project, service=host)])
+        raise GcpError(
+            403,
+            f"{host} has not been used in project {project} before or it is disabled. Enable it by"
+            " visiting"
+            f" https://console.developers.google.com/apis/api/{host}/overview?project={project}"
+            " then retry.",
+            reason="accessNotConfigured",
+            details=[_info("SERVICE_DISABLED", project, service=host)],
+        )
 
 
 def listing(call: Call) -> dict[str, Any]:
@@ -46,16 +64,29 @@ def enable(call: Call) -> dict[str, Any]:
 
 
 def project(call: Call) -> dict[str, Any]:
-    return {"projectId": call.project, "projectNumber": PROJECT_NUMBER, "name": call.project, "lifecycleState": "ACTIVE",
-            "createTime": now()}
+    return {
+        "projectId": call.project,
+        "projectNumber": PROJECT_NUMBER,
+        "name": call.project,
+        "lifecycleState": "ACTIVE",
+        "createTime": now(),
+    }
 
 
 def _service(call: Call, name: str) -> dict[str, Any]:
     state = "DISABLED" if name in call.world.settings.disabled_services else "ENABLED"
-    return {"name": f"projects/{PROJECT_NUMBER}/services/{name}", "config": {"name": name}, "state": state,
-            "parent": f"projects/{PROJECT_NUMBER}"}
+    return {
+        "name": f"projects/{PROJECT_NUMBER}/services/{name}",
+        "config": {"name": name},
+        "state": state,
+        "parent": f"projects/{PROJECT_NUMBER}",
+    }
 
 
 def _info(reason: str, project: str, **more: str) -> dict[str, Any]:
-    return {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason, "domain": "googleapis.com",
-            "metadata": {"consumer": f"projects/{project}", **more}}
+    return {
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": reason,
+        "domain": "googleapis.com",
+        "metadata": {"consumer": f"projects/{project}", **more},
+    }

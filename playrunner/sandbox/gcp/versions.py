@@ -17,14 +17,24 @@ def resolved(wish: str) -> str:
         return DEFAULT
     if wish == "latest":
         return MASTER[0]
-    found = next((one for one in MASTER if one == wish or one.startswith((f"{wish}.", f"{wish}-"))), None)
+    found = next(
+        (one for one in MASTER if one == wish or one.startswith((f"{wish}.", f"{wish}-"))), None
+    )
     if found is None:
-        raise GcpError(400, f"Master version \"{wish}\" is unsupported.")
+        raise GcpError(400, f'Master version "{wish}" is unsupported.')
     return found
 
 
 def server_config() -> dict[str, Any]:
-    channels = [{"channel": name, "defaultVersion": version, "validVersions": list(MASTER)} for name, version in CHANNELS.items()]
-    return {"defaultClusterVersion": DEFAULT, "validMasterVersions": list(MASTER), "validNodeVersions": list(MASTER),
-            "defaultImageType": "COS_CONTAINERD", "channels": channels,
-            "validImageTypes": ["COS_CONTAINERD", "UBUNTU_CONTAINERD"]}
+    channels = [
+        {"channel": name, "defaultVersion": version, "validVersions": list(MASTER)}
+        for name, version in CHANNELS.items()
+    ]
+    return {
+        "defaultClusterVersion": DEFAULT,
+        "validMasterVersions": list(MASTER),
+        "validNodeVersions": list(MASTER),
+        "defaultImageType": "COS_CONTAINERD",
+        "channels": channels,
+        "validImageTypes": ["COS_CONTAINERD", "UBUNTU_CONTAINERD"],
+    }

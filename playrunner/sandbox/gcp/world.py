@@ -1,4 +1,5 @@
-"""The pretend project: settings, faults, the calls made, and everything that is there, in the services' own words."""
+"""The pretend project: settings, faults, the calls made, and everything that is there, in the
+services' own words."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ PROJECT = "sandbox-project"
 PROJECT_NUMBER = "123456789012"
 ZONE = "us-central1-a"
 
-# Seconds from a request to its end. Minutes in the real world; enough here that nobody can forget to wait.
+# Seconds from a request to its end. Minutes in the real world; enough here that nobody can forget
+# to wait.
 DELAYS = {
     "container.cluster.create": 1.0,
     "container.cluster.delete": 0.6,
@@ -42,10 +44,15 @@ class Settings(CommonSettings):
 
     DELAYS: ClassVar[dict[str, float]] = DELAYS
 
-    gke_endpoint: str | None = None  # host:port of the API server that clusters claim to have, e.g. one on loopback
+    gke_endpoint: str | None = (
+        None  # host:port of the API server that clusters claim to have, e.g. one on loopback
+    )
     gke_certificate_authority: str | None = None  # base64 of its PEM
-    idle_seconds: float = 5.0  # how long a machine of a pool that scales stands idle before it goes; ten minutes at Google
-    quotas: dict[str, float] = field(default_factory=dict)  # metric: limit, over the table in quotas.py
+    # How long a machine of a pool that scales stands idle before it goes; ten minutes at Google
+    idle_seconds: float = 5.0
+    quotas: dict[str, float] = field(
+        default_factory=dict
+    )  # metric: limit, over the table in quotas.py
     projects: list[str] = field(default_factory=lambda: [PROJECT])  # those that there are
     disabled_services: list[str] = field(default_factory=list)  # as container.googleapis.com
 
@@ -63,13 +70,21 @@ class World:
         self.calls: list[CallRecord] = []
         self.since = time.time()
         self.clusters: dict[Key, dict[str, Any]] = {}
-        self.nodes: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}  # cluster's key and pool: compute instances
-        self.operations: dict[str, dict[str, Any]] = {}  # by name, with `kind` of the API that speaks of it
-        self.compute: dict[str, dict[Key, dict[str, Any]]] = {}  # disks, firewalls, ...: what is there of each
+        self.nodes: dict[
+            tuple[str, str, str, str], list[dict[str, Any]]
+        ] = {}  # cluster's key and pool: compute instances
+        self.operations: dict[
+            str, dict[str, Any]
+        ] = {}  # by name, with `kind` of the API that speaks of it
+        self.compute: dict[
+            str, dict[Key, dict[str, Any]]
+        ] = {}  # disks, firewalls, ...: what is there of each
         self.buckets: dict[str, dict[str, Any]] = {}
         self.objects: dict[str, dict[str, dict[str, Any]]] = {}
         self.repositories: dict[Key, dict[str, Any]] = {}
-        self.requests: dict[str, dict[str, Any]] = {}  # requestId: the operation it was answered with
+        self.requests: dict[
+            str, dict[str, Any]
+        ] = {}  # requestId: the operation it was answered with
         self._numbers, self._ids = itertools.count(1), itertools.count(1)
 
     def later(self, delay: str, happen: Any) -> None:

@@ -1,4 +1,5 @@
-"""The record of one request to a pretend cloud, for tests that count and for the rights an operator needs."""
+"""The record of one request to a pretend cloud, for tests that count and for the rights an operator
+needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`/_sandbox/...`: how a rehearsal or a test steers a pretend cloud, and asks what was called. Bodies are JSON both ways."""
+"""`/_sandbox/...`: how a rehearsal or a test steers a pretend cloud, and asks what was called.
+Bodies are JSON both ways."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The pretend clouds of a sandbox, as its cluster asks them: where they listen, and what they answer at `/_sandbox/...`."""
+"""The pretend clouds of a sandbox, as its cluster asks them: where they listen, and what they
+answer at `/_sandbox/...`."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def ask_at(endpoint: str, folder: Path, name: str, body: Any = None) -> Any:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{endpoint}/_sandbox/{name}", data, control_secret.header(folder))
+        request = urllib.request.Request(
+            f"{endpoint}/_sandbox/{name}", data, control_secret.header(folder)
+        )
         with opener.open(request, timeout=ANSWER_SECONDS) as answer:
             return json.load(answer)
     except (OSError, urllib.error.URLError, ValueError):

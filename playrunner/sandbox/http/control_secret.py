@@ -1,6 +1,8 @@
-"""The secret by which a pretend cloud is steered: random, new at each start, in a file that its owner alone can read.
+"""The secret by which a pretend cloud is steered: random, new at each start, in a file that its
+owner alone can read.
 
-The file holds the header itself, so that `curl -H @FILE` sends it and no command line ever shows it.
+The file holds the header itself, so that `curl -H @FILE` sends it and no command line ever shows
+it.
 """
 
 from __future__ import annotations

@@ -20,12 +20,15 @@ def signed(claims: dict[str, Any], private_key: Path) -> str:
 
     key = load_pem_private_key(private_key.read_bytes(), None)
     assert isinstance(key, rsa.RSAPrivateKey)
-    text = ".".join(_encoded(json.dumps(part).encode()) for part in ({"alg": "RS256", "typ": "JWT"}, claims))
+    text = ".".join(
+        _encoded(json.dumps(part).encode()) for part in ({"alg": "RS256", "typ": "JWT"}, claims)
+    )
     return f"{text}.{_encoded(key.sign(text.encode(), padding.PKCS1v15(), SHA256()))}"
 
 
 def claims_of(token: str, public_key: Path) -> dict[str, Any]:
-    """What a token says, if it was signed with the other half of the key in this file; OSError where there is no such file."""
+    """What a token says, if it was signed with the other half of the key in this file; OSError
+    where there is no such file."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric import padding, rsa
     from cryptography.hazmat.primitives.hashes import SHA256

@@ -11,7 +11,8 @@ import time
 
 def reset(connection: socket.socket) -> ConnectionResetError:
     """Reset it; the error is for the caller to raise, so that nothing more is written."""
-    # With no time to linger, closing sends a reset; taken out of the object's hands, which others still refer to.
+    # With no time to linger, closing sends a reset; taken out of the object's hands, which others
+    # still refer to.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     os.close(connection.detach())
     return ConnectionResetError("a fault asked for this")

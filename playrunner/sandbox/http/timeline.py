@@ -1,4 +1,5 @@
-"""What is still going to happen: life cycles move on when their time has come, looked at before every request."""
+"""What is still going to happen: life cycles move on when their time has come, looked at before
+every request."""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ class Rank:
 
     @property
     def pulse(self) -> Mapping[str, Any]:
-        """Where it stood last by its own word: step, phase, collective, for how many seconds; empty when it never said."""
+        """Where it stood last by its own word: step, phase, collective, for how many seconds; empty
+        when it never said."""
         return self.process.get("pulse") or {}
 
     @property
@@ -51,7 +52,8 @@ class Rank:
 
     @property
     def meets(self) -> str:
-        """The collective it is in, as torch numbers it where it is known; nothing when it is in none."""
+        """The collective it is in, as torch numbers it where it is known; nothing when it is in
+        none."""
         opened = self.pulse.get("open") or ()
         if opened:
             return f"{opened[0].get('name')} #{opened[0].get('number')}"
@@ -62,7 +64,11 @@ class Rank:
         """Where it is, in words; nothing when it never said."""
         if not self.pulse:
             return ""
-        where = f"in {self.meets} ({self.pulse['phase']})" if self.meets else f"at {self.pulse['phase']}"
+        where = (
+            f"in {self.meets} ({self.pulse['phase']})"
+            if self.meets
+            else f"at {self.pulse['phase']}"
+        )
         return f"step {self.step}, {where} for {self.pulse.get('seconds', 0):.0f} s"
 
     @property
@@ -79,7 +85,9 @@ class Facts:
     job: Mapping[str, Any]
     now: float
     keepers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by host
-    nodes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # train.vitals of those that answered
+    nodes: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict
+    )  # train.vitals of those that answered
     silent: Mapping[str, str] = field(default_factory=dict)  # those that did not, with why
     metrics: Sequence[Mapping[str, Any]] = ()
     checkpoints: Sequence[str] = ()
@@ -120,29 +128,49 @@ class Facts:
 
     @cached_property
     def ranks(self) -> list[Rank]:
-        found = [Rank(int(process["rank"]), host, process) for host, said in self.nodes.items()
-                 for process in said.get("processes", ()) if process.get("rank") is not None]
+        found = [
+            Rank(int(process["rank"]), host, process)
+            for host, said in self.nodes.items()
+            for process in said.get("processes", ())
+            if process.get("rank") is not None
+        ]
         return sorted(found, key=lambda rank: rank.number)
 
     @cached_property
     def missing_ranks(self) -> list[str]:
         """Ranks without a process on a node that answers."""
         there = {rank.number for rank in self.ranks}
-        return [f"rank {number} on {node['host']}" for node in self.places if node["host"] in self.nodes
-                for number in range(node["first_rank"], node["first_rank"] + node["slots"]) if number not in there]
+        return [
+            f"rank {number} on {node['host']}"
+            for node in self.places
+            if node["host"] in self.nodes
+            for number in range(node["first_rank"], node["first_rank"] + node["slots"])
+            if number not in there
+        ]
 
     @cached_property
     def usual_gap(self) -> float:
-        """Seconds from one line of metrics to the next, as it usually is; 0 when that is not known yet."""
+        """Seconds from one line of metrics to the next, as it usually is; 0 when that is not known
+        yet."""
         times = [float(each["time"]) for each in self.metrics if each.get("time")]
         gaps = [after - before for before, after in pairwise(times) if after > before]
-        return median(gaps) if gaps else float(self.metrics[-1].get("step_seconds") or 0) if self.metrics else 0.0
+        return (
+            median(gaps)
+            if gaps
+            else float(self.metrics[-1].get("step_seconds") or 0)
+            if self.metrics
+            else 0.0
+        )
 
     @property
     def silence(self) -> float:
         """Seconds since the last step was written down, by the clock of the node that writes it."""
         now = float(self.first_node.get("time", self.now))
-        return max(0.0, now - float(self.metrics[-1]["time"])) if self.metrics and self.metrics[-1].get("time") else self.age
+        return (
+            max(0.0, now - float(self.metrics[-1]["time"]))
+            if self.metrics and self.metrics[-1].get("time")
+            else self.age
+        )
 
     @property
     def step(self) -> int:
@@ -173,4 +201,8 @@ def told(host: str, line: str, width: int = 220) -> str:
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:
-    return ", ".join(names) if len(names) <= most else f"{', '.join(names[:most - 1])} and {len(names) - most + 1} more"
+    return (
+        ", ".join(names)
+        if len(names) <= most
+        else f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
+    )

@@ -1,4 +1,5 @@
-"""Where a run's processes live: the kind of machine, its accelerators and network cards, the versions on it."""
+"""Where a run's processes live: the kind of machine, its accelerators and network cards, the
+versions on it."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ __all__ = ["Instance", "Site", "instance", "older", "version"]
 
 @dataclass(frozen=True)
 class Site:
-    """What is known of the nodes; what is not known is left at its default, and nothing is decided from it."""
+    """What is known of the nodes; what is not known is left at its default, and nothing is decided
+    from it."""
 
     device: str = "cpu"  # cpu | cuda | neuron
     launcher: str = "direct"

@@ -18,7 +18,10 @@ class Variable:
 
     @property
     def secret(self) -> bool:
-        by_name = any(re.search("(TOKEN|TOKENS|KEY|KEYS|SECRET|PASSWORD|PASSWD)$", part) for part in self.name.upper().split("_"))
+        by_name = any(
+            re.search("(TOKEN|TOKENS|KEY|KEYS|SECRET|PASSWORD|PASSWD)$", part)
+            for part in self.name.upper().split("_")
+        )
         return by_name or re.search(r"://[^/@\s]*:[^/@\s]+@", self.value) is not None
 
     @property

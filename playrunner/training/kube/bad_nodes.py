@@ -1,4 +1,5 @@
-"""Nodes on which a run fails again: at the second time one is put into quarantine, its pod goes, and a spare joins."""
+"""Nodes on which a run fails again: at the second time one is put into quarantine, its pod goes,
+and a spare joins."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ from playrunner.training.kube.pod import CONTAINER
 from playrunner.training.kube.run_view import ClusterRun, pods_of
 
 OFTEN = 2
-IN_TURN_SECONDS = 30.0  # a pod that fails this soon after one of another node may fail because of it
+IN_TURN_SECONDS = (
+    30.0  # a pod that fails this soon after one of another node may fail because of it
+)
 _ASKED_TO_END = (0, 75, 143)  # exit codes of a trainer that was told to go
 
 
@@ -48,7 +51,8 @@ class BadNodes:
                 self._judged.add(node)
 
     def _judge(self, node: str, why: str) -> bool:
-        """Whether it was put aside; where that cannot be done now, it is tried again at its next failure."""
+        """Whether it was put aside; where that cannot be done now, it is tried again at its next
+        failure."""
         reason = f"{self._run.name} failed on it {OFTEN} times, last: {why}"
         try:
             spare = self._spare(node)
@@ -57,22 +61,35 @@ class BadNodes:
                 return False
             quarantine.put(self._kube, node, reason, seconds_of(DEFAULT_TIME))
             for pod in pods_of(self._kube, self._run):
-                ended = (pod.get("status") or {}).get("phase") in ENDED  # those tell later why it failed
+                ended = (pod.get("status") or {}).get(
+                    "phase"
+                ) in ENDED  # those tell later why it failed
                 if (pod.get("spec") or {}).get("nodeName") == node and not ended:
-                    self._kube.call("DELETE", PODS.path(self._run.namespace, str(pod["metadata"]["name"])))
+                    self._kube.call(
+                        "DELETE", PODS.path(self._run.namespace, str(pod["metadata"]["name"]))
+                    )
         except (KubeError, HostUnreachable) as error:
             self._say(f"{node}: {reason}; it could not be put into quarantine: {error}")
             return False
-        self._say(f"{node} is in quarantine for {DEFAULT_TIME}: {reason}; {spare} can take its place"
-                  f" (let it out with: invoke nodes.release {node})")
+        self._say(
+            f"{node} is in quarantine for {DEFAULT_TIME}: {reason}; {spare} can take its place"
+            f" (let it out with: invoke nodes.release {node})"
+        )
         return True
 
     def _spare(self, bad: str) -> str:
         """A node that may run a pod and has none of this run."""
         self._kube.refresh()
-        used = {str((pod.get("spec") or {}).get("nodeName")) for pod in pods_of(self._kube, self._run)}
-        free = [offer.name for offer in look(self._kube) if offer.usable and offer.name not in {*used, bad}
-                and not any(effect != "PreferNoSchedule" for _, _, effect in offer.taints)]
+        used = {
+            str((pod.get("spec") or {}).get("nodeName")) for pod in pods_of(self._kube, self._run)
+        }
+        free = [
+            offer.name
+            for offer in look(self._kube)
+            if offer.usable
+            and offer.name not in {*used, bad}
+            and not any(effect != "PreferNoSchedule" for _, _, effect in offer.taints)
+        ]
         return free[0] if free else ""
 
 
@@ -86,17 +103,23 @@ class Suspect:
     why: str
 
     def advice(self, run: ClusterRun) -> str:
-        return (f"{self.node}: {run.name} failed on it {self.times} times, last: {self.why}; keep work away, and let the pod come"
-                f" back elsewhere: invoke nodes.quarantine {self.node}; kubectl delete pod -n {run.namespace} {self.pod}")
+        return (
+            f"{self.node}: {run.name} failed on it {self.times} times, last: {self.why}; keep work"
+            f" away, and let the pod come back elsewhere: invoke nodes.quarantine {self.node};"
+            f" kubectl delete pod -n {run.namespace} {self.pod}"
+        )
 
 
 def suspects(pods: Sequence[dict[str, Any]]) -> list[Suspect]:
-    """From what the pods still tell: a container remembers how it ended last, and how often it was started again."""
+    """From what the pods still tell: a container remembers how it ended last, and how often it was
+    started again."""
     own = culprits(failure for pod in pods for failure in failures_of(pod))
     found = []
     for node in sorted({failure.node for failure in own}):
         there = [failure for failure in own if failure.node == node]
-        again = sum(_restarts(pod) for pod in pods if (pod.get("spec") or {}).get("nodeName") == node)
+        again = sum(
+            _restarts(pod) for pod in pods if (pod.get("spec") or {}).get("nodeName") == node
+        )
         times = max(len(there), again)
         if times >= OFTEN:
             found.append(Suspect(node, there[-1].pod, times, there[-1].why))
@@ -105,20 +128,39 @@ def suspects(pods: Sequence[dict[str, Any]]) -> list[Suspect]:
 
 def _restarts(pod: dict[str, Any]) -> int:
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-    return sum(int(one.get("restartCount") or 0) for one in statuses if one.get("name") == CONTAINER)
+    return sum(
+        int(one.get("restartCount") or 0) for one in statuses if one.get("name") == CONTAINER
+    )
 
 
 def failures_of(pod: dict[str, Any]) -> list[Failure]:
-    """How the trainer's container ended in this pod, as far as it still tells; not when it was told to."""
+    """How the trainer's container ended in this pod, as far as it still tells; not when it was told
+    to."""
     node, name = str((pod.get("spec") or {}).get("nodeName") or ""), str(pod["metadata"]["name"])
     if not node or pod["metadata"].get("deletionTimestamp"):
         return []
-    statuses = [one for one in (pod.get("status") or {}).get("containerStatuses") or () if one.get("name") == CONTAINER]
-    ends = [state["terminated"] for one in statuses for state in (one.get("lastState") or {}, one.get("state") or {})
-            if state.get("terminated")]
-    return [Failure(node, name, _moment(end), f"{end.get('reason') or 'Error'} (exit code {end.get('exitCode')})",
-                    str(end.get("containerID") or ""))
-            for end in ends if end.get("exitCode") not in _ASKED_TO_END]
+    statuses = [
+        one
+        for one in (pod.get("status") or {}).get("containerStatuses") or ()
+        if one.get("name") == CONTAINER
+    ]
+    ends = [
+        state["terminated"]
+        for one in statuses
+        for state in (one.get("lastState") or {}, one.get("state") or {})
+        if state.get("terminated")
+    ]
+    return [
+        Failure(
+            node,
+            name,
+            _moment(end),
+            f"{end.get('reason') or 'Error'} (exit code {end.get('exitCode')})",
+            str(end.get("containerID") or ""),
+        )
+        for end in ends
+        if end.get("exitCode") not in _ASKED_TO_END
+    ]
 
 
 def culprits(failures: Iterable[Failure]) -> list[Failure]:

@@ -1,4 +1,5 @@
-"""nccl-image.bench in a cluster: a job that measures, its words brought back, and nothing left of it afterwards."""
+"""nccl-image.bench in a cluster: a job that measures, its words brought back, and nothing left of
+it afterwards."""
 
 from __future__ import annotations
 
@@ -49,12 +50,15 @@ def bench_in_cluster(image: str, job: str, nodes: int, sizes: Sizes, options: Op
         site = open_site(options)
         output, wanted = _once(image, job, nodes, sizes, site)
         good = wanted.hosts < 2 or judge_bandwidth(read_table(output), wanted).ok
-        if good or not _again(search, wanted.hosts, nodes, _launcher(options, job), image, site, options):
+        if good or not _again(
+            search, wanted.hosts, nodes, _launcher(options, job), image, site, options
+        ):
             return tell(output, wanted, COMMAND, time.monotonic() - started, options)
 
 
 def _launcher(options: Options, job: str) -> str:
-    """The kind of job that searches for a bad node: the inventory's own, else one that the cluster has anyway."""
+    """The kind of job that searches for a bad node: the inventory's own, else one that the cluster
+    has anyway."""
     chosen = launcher_of(options)
     return chosen if chosen in KINDS else "pytorchjob" if job == "pytorchjob" else "job"
 
@@ -64,30 +68,47 @@ def _once(image: str, job: str, nodes: int, sizes: Sizes, site: Site) -> tuple[s
     offered = [offer for offer in look(site.kube) if offer.usable]
     on_gpus = [offer for offer in offered if offer.has.get(GPU, 0)]
     if job == "mpijob" and not on_gpus:
-        raise BadInput("no node of the cluster offers nvidia.com/gpu, which nccl-tests measures with; --job pytorchjob goes"
-                       " without, or run: invoke nvidia.create")
+        raise BadInput(
+            "no node of the cluster offers nvidia.com/gpu, which nccl-tests measures with; --job"
+            " pytorchjob goes without, or run: invoke nvidia.create"
+        )
     chosen = on_gpus or offered
     if not chosen or nodes > len(chosen):
-        raise BadInput(f"{nodes or 1} nodes are wanted, and the cluster has {len(chosen)} that can be used")
+        raise BadInput(
+            f"{nodes or 1} nodes are wanted, and the cluster has {len(chosen)} that can be used"
+        )
     bench = _bench(image, nodes or len(chosen), sizes, chosen, site)
     make, plural = JOBS[job]
     manifest = make(bench)
     resource = Resource(manifest["apiVersion"], manifest["kind"], plural, True)
     said = site.scope.lookup("train_expected_bus_gbytes")
-    wanted = Wanted(_kind(chosen), bench.nodes, float(said) if said is not MISSING and said is not None else None,
-                    over_nccl=bool(bench.gpus))
+    wanted = Wanted(
+        _kind(chosen),
+        bench.nodes,
+        float(said) if said is not MISSING and said is not None else None,
+        over_nccl=bool(bench.gpus),
+    )
     return _measured(site.kube, resource, manifest, bench), wanted
 
 
-def _again(search: Search, count: int, nodes: int, launcher: str, image: str, site: Site, options: Options) -> bool:
-    """Search for the node to blame, by the gate as a job of its own; whether it is worth measuring once more."""
+def _again(
+    search: Search, count: int, nodes: int, launcher: str, image: str, site: Site, options: Options
+) -> bool:
+    """Search for the node to blame, by the gate as a job of its own; whether it is worth measuring
+    once more."""
     request = Request(DEFAULT_PROFILE, nodes=nodes or 2)
     try:
-        result, verdict = prove(bench_job(site, launcher, count, read_request(request), image), site, options)
+        result, verdict = prove(
+            bench_job(site, launcher, count, read_request(request), image), site, options
+        )
     except NoResult as error:
-        print(f"no node could be told from the others: {error}", file=sys.stderr)  # the figures are still worth telling
+        print(
+            f"no node could be told from the others: {error}", file=sys.stderr
+        )  # the figures are still worth telling
         return False
-    return not verdict.ok and goes_on(search, verdict, list(result["nodes"]), ClusterPool(request, site, launcher))
+    return not verdict.ok and goes_on(
+        search, verdict, list(result["nodes"]), ClusterPool(request, site, launcher)
+    )
 
 
 def _bench(image: str, nodes: int, sizes: Sizes, chosen: list[Offer], site: Site) -> Bench:
@@ -95,16 +116,41 @@ def _bench(image: str, nodes: int, sizes: Sizes, chosen: list[Offer], site: Site
     gpus = int(min(offer.has.get(GPU, 0) for offer in chosen))
     cards = int(min(offer.has.get(EFA, 0) for offer in chosen))
     name, ground = new_id("bandwidth"), site.ground
-    machines = Machines(device="cuda" if gpus else "cpu", launcher="torchrun", instance_type=_kind(chosen), efa_count=cards,
-                        interface=ground.interface, processes_per_node=max(gpus, 1))
+    machines = Machines(
+        device="cuda" if gpus else "cpu",
+        launcher="torchrun",
+        instance_type=_kind(chosen),
+        efa_count=cards,
+        interface=ground.interface,
+        processes_per_node=max(gpus, 1),
+    )
     profile = asdict(read_profile(DEFAULT_PROFILE, ()))
-    environment = {each.name: each.value for each in compile_environment(profile, machines, site.environment)
-                   if not each.secret and each.value}
-    pod: dict[str, Any] = {"nodeSelector": ground.node_selector, "tolerations": _tolerations(chosen, ground.tolerations),
-                           "serviceAccountName": ground.service_account}
+    environment = {
+        each.name: each.value
+        for each in compile_environment(profile, machines, site.environment)
+        if not each.secret and each.value
+    }
+    pod: dict[str, Any] = {
+        "nodeSelector": ground.node_selector,
+        "tolerations": _tolerations(chosen, ground.tolerations),
+        "serviceAccountName": ground.service_account,
+    }
     marks = {"app.kubernetes.io/managed-by": "playrunner", "playrunner.io/bench": name}
-    return Bench(name, ground.namespace, image, nodes, max(gpus, 1), tuple(sizes.flags(bool(gpus))), gpus, cards, environment,
-                 marks, {key: value for key, value in pod.items() if value}, ground.pull_policy, ground.python)
+    return Bench(
+        name,
+        ground.namespace,
+        image,
+        nodes,
+        max(gpus, 1),
+        tuple(sizes.flags(bool(gpus))),
+        gpus,
+        cards,
+        environment,
+        marks,
+        {key: value for key, value in pod.items() if value},
+        ground.pull_policy,
+        ground.python,
+    )
 
 
 def _measured(kube: Kube, resource: Resource, manifest: dict[str, Any], bench: Bench) -> str:
@@ -113,11 +159,17 @@ def _measured(kube: Kube, resource: Resource, manifest: dict[str, Any], bench: B
     try:
         kube.call("POST", resource.path(bench.namespace), manifest)
     except KubeError as error:
-        hint = "invoke kubeflow.create brings PyTorchJobs; MPIJobs are the MPI operator's" if error.not_found else ""
+        hint = (
+            "invoke kubeflow.create brings PyTorchJobs; MPIJobs are the MPI operator's"
+            if error.not_found
+            else ""
+        )
         raise NotMeasured(f"{error}{f'; {hint}' if hint else ''}") from None
     try:
         state = _ended(kube, path, bench)
-        return "\n".join(_log(kube, pod, bench) for pod in _speakers(kube, bench)) + f"\n# {state}\n"
+        return (
+            "\n".join(_log(kube, pod, bench) for pod in _speakers(kube, bench)) + f"\n# {state}\n"
+        )
     finally:
         kube.call("DELETE", path, {"propagationPolicy": "Foreground"})
 
@@ -131,8 +183,10 @@ def _ended(kube: Kube, path: str, bench: Bench) -> str:
             if name in conditions:
                 return f"{name}: {conditions[name].get('message', '')}"
         time.sleep(LOOK_SECONDS)
-    raise NotMeasured(f"the job {bench.namespace}/{bench.name} has not ended after {LIMIT_SECONDS:g} s and is taken away;"
-                      f" see: kubectl get pods,events -n {bench.namespace}")
+    raise NotMeasured(
+        f"the job {bench.namespace}/{bench.name} has not ended after {LIMIT_SECONDS:g} s and is"
+        f" taken away; see: kubectl get pods,events -n {bench.namespace}"
+    )
 
 
 def _speakers(kube: Kube, bench: Bench) -> list[dict[str, Any]]:
@@ -140,7 +194,11 @@ def _speakers(kube: Kube, bench: Bench) -> list[dict[str, Any]]:
     kube.refresh()
     selector = ",".join(f"{key}={value}" for key, value in bench.labels.items())
     pods = kube.listing(PODS, bench.namespace, selector).items
-    return [pod for pod in pods if "-launcher" in pod["metadata"]["name"] or pod["metadata"]["name"].endswith("-master-0")]
+    return [
+        pod
+        for pod in pods
+        if "-launcher" in pod["metadata"]["name"] or pod["metadata"]["name"].endswith("-master-0")
+    ]
 
 
 def _log(kube: Kube, pod: dict[str, Any], bench: Bench) -> str:
@@ -157,5 +215,14 @@ def _kind(chosen: list[Offer]) -> str:
 
 def _tolerations(chosen: list[Offer], given: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
     """Nodes with devices are tainted, so that nobody comes by chance."""
-    keys = sorted({key for offer in chosen for key, _, effect in offer.taints if effect == "NoSchedule"})
-    return [*({"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in keys if key in (GPU, EFA)), *given]
+    keys = sorted(
+        {key for offer in chosen for key, _, effect in offer.taints if effect == "NoSchedule"}
+    )
+    return [
+        *(
+            {"key": key, "operator": "Exists", "effect": "NoSchedule"}
+            for key in keys
+            if key in (GPU, EFA)
+        ),
+        *given,
+    ]

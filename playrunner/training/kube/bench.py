@@ -1,4 +1,5 @@
-"""train.bench on a cluster: the gate by itself, as a job whose ranks measure the network, tell of it, and train nothing."""
+"""train.bench on a cluster: the gate by itself, as a job whose ranks measure the network, tell of
+it, and train nothing."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def bench(request: Request, options: Options, launcher: str) -> int:
     """Measured, judged and told; nobody is put aside."""
     site = open_site(options)
     profile = read_request(replace(request, profile=request.profile or DEFAULT_PROFILE))
-    nodes = request.nodes or (profile.launch.nodes if request.profile else sum(offer.usable for offer in look(site.kube)))
+    nodes = request.nodes or (
+        profile.launch.nodes if request.profile else sum(offer.usable for offer in look(site.kube))
+    )
     result, verdict = prove(bench_job(site, launcher, nodes, profile), site, options)
     if options.json:
         print_json({"result": result, "verdict": asdict(verdict)})
@@ -49,24 +52,43 @@ def bench(request: Request, options: Options, launcher: str) -> int:
     return 0 if verdict.ok else CLOSED
 
 
-def bench_job(site: Site, launcher: str, nodes: int, profile: Profile, image: str = "") -> ClusterJob:
-    """A pod on each node, with every device that the nodes have; it needs no claim, since nothing is kept."""
+def bench_job(
+    site: Site, launcher: str, nodes: int, profile: Profile, image: str = ""
+) -> ClusterJob:
+    """A pod on each node, with every device that the nodes have; it needs no claim, since nothing
+    is kept."""
     kind, ground = KINDS[launcher], replace(site.ground, claim="", image=image or site.ground.image)
     if not ground.image:
-        raise BadInput("train_image is not set: give the image that trains in the inventory (invoke nccl-image.build makes one)")
+        raise BadInput(
+            "train_image is not set: give the image that trains in the inventory (invoke"
+            " nccl-image.build makes one)"
+        )
     if kind.needs and not site.kube.resource(*kind.resource):
-        raise BadInput(f"the cluster has no {kind.resource[1]} of {kind.resource[0]}; run {kind.needs} first")
+        raise BadInput(
+            f"the cluster has no {kind.resource[1]} of {kind.resource[0]}; run {kind.needs} first"
+        )
     if nodes < 2:
-        raise BadInput(f"a network has two nodes at least, and the cluster has {nodes} to measure between")
+        raise BadInput(
+            f"a network has two nodes at least, and the cluster has {nodes} to measure between"
+        )
     share = share_of(profile, look(site.kube), ground, Wish(nodes, nodes))
-    train = replace(profile.train, batch_size=profile.train.device_batch_size * nodes * share.processes,
-                    fast=replace(profile.train.fast, cuda_graphs=False))
-    fitting = replace(profile, train=train, launch=replace(profile.launch, nodes=nodes, min_nodes=0))
+    train = replace(
+        profile.train,
+        batch_size=profile.train.device_batch_size * nodes * share.processes,
+        fast=replace(profile.train.fast, cuda_graphs=False),
+    )
+    fitting = replace(
+        profile, train=train, launch=replace(profile.launch, nodes=nodes, min_nodes=0)
+    )
     job = ClusterJob(NAME, new_id(NAME), DEFAULT_PROFILE, fitting, launcher, nodes, ground, share)
-    alone = (Variable("TRAINER_GATE_ALONE", "1", "nothing is trained", ORIGIN),
-             Variable("TRAINER_GATE_SIZES", SIZES, "bytes to sum", ORIGIN))
+    alone = (
+        Variable("TRAINER_GATE_ALONE", "1", "nothing is trained", ORIGIN),
+        Variable("TRAINER_GATE_SIZES", SIZES, "bytes to sum", ORIGIN),
+    )
     decided = environment_of(job, site.environment)
-    return replace(job, environment=(*decided, *gate_variables(job, expected(site), ORIGIN), *alone))
+    return replace(
+        job, environment=(*decided, *gate_variables(job, expected(site), ORIGIN), *alone)
+    )
 
 
 def prove(job: ClusterJob, site: Site, options: Options) -> tuple[dict[str, Any], Verdict]:
@@ -75,7 +97,9 @@ def prove(job: ClusterJob, site: Site, options: Options) -> tuple[dict[str, Any]
     quiet = replace(options, json=True)
     try:
         if submit(job, site, quiet):
-            raise NoResult(f"the job that measures could not be submitted: {run.namespace}/{run.run_id}")
+            raise NoResult(
+                f"the job that measures could not be submitted: {run.namespace}/{run.run_id}"
+            )
         result = _heard(site, run)
     finally:
         remove_objects(site, run, quiet)
@@ -107,8 +131,12 @@ class _Ears:
 
     def idle(self, pods: list[dict[str, Any]]) -> None:
         if time.monotonic() > self._deadline:
-            held = [text for pod in pods for text in reasons.pod(pod)] or [f"{len(pods)} pods, and no word of a result"]
-            raise NoResult(f"the network was not measured within {LIMIT_SECONDS:g} s: {'; '.join(held[:2])}")
+            held = [text for pod in pods for text in reasons.pod(pod)] or [
+                f"{len(pods)} pods, and no word of a result"
+            ]
+            raise NoResult(
+                f"the network was not measured within {LIMIT_SECONDS:g} s: {'; '.join(held[:2])}"
+            )
 
 
 def _heard(site: Site, run: ClusterRun) -> dict[str, Any]:
@@ -118,4 +146,7 @@ def _heard(site: Site, run: ClusterRun) -> dict[str, Any]:
     except _Told as told:
         return told.result
     said = "; ".join(f"{pod}: {text}" for pod, text in sorted(ears.last.items())[:3])
-    raise NoResult(f"the network could not be measured: the job {status.state} ({status.reason or status.phase}); {said}")
+    raise NoResult(
+        f"the network could not be measured: the job {status.state}"
+        f" ({status.reason or status.phase}); {said}"
+    )

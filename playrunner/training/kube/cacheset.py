@@ -1,4 +1,5 @@
-"""One cacheset, one job: two that compile into the same folder at once spoil it for both. A Lease says who has it."""
+"""One cacheset, one job: two that compile into the same folder at once spoil it for both. A Lease
+says who has it."""
 
 from __future__ import annotations
 
@@ -32,8 +33,11 @@ def hold(kube: Kube, namespace: str, cacheset: str, run_id: str) -> None:
         holder = str(found["spec"].get("holderIdentity") or "")
         if holder != run_id and _holds(kube, namespace, found, holder):
             raise _taken(cacheset, holder)
-        kube.call("PUT", LEASES.path(namespace, _name(cacheset)),
-                  _lease(namespace, cacheset, run_id, str(found["metadata"]["resourceVersion"])))
+        kube.call(
+            "PUT",
+            LEASES.path(namespace, _name(cacheset)),
+            _lease(namespace, cacheset, run_id, str(found["metadata"]["resourceVersion"])),
+        )
     except KubeError as error:
         if error.status == 409:  # somebody was quicker
             raise _taken(cacheset, "another job that begins right now") from None
@@ -43,7 +47,9 @@ def hold(kube: Kube, namespace: str, cacheset: str, run_id: str) -> None:
 def release(kube: Kube, namespace: str, run_id: str) -> None:
     """Whatever a run holds is free."""
     for lease in kube.listing(LEASES, namespace, f"{ID}={run_id}").items:
-        kube.delete(LEASES, namespace, str(lease["metadata"]["name"]), str(lease["metadata"].get("uid", "")))
+        kube.delete(
+            LEASES, namespace, str(lease["metadata"]["name"]), str(lease["metadata"].get("uid", ""))
+        )
 
 
 def _holds(kube: Kube, namespace: str, lease: dict[str, Any], holder: str) -> bool:
@@ -55,8 +61,11 @@ def _holds(kube: Kube, namespace: str, lease: dict[str, Any], holder: str) -> bo
 
 
 def _taken(cacheset: str, holder: str) -> LaunchRefused:
-    return LaunchRefused(f'the cacheset "{cacheset}" is in use by {holder}, and two jobs at once would spoil it: wait for it'
-                         " (invoke train.status), or give this one its own with --extra-vars train_cacheset=NAME")
+    return LaunchRefused(
+        f'the cacheset "{cacheset}" is in use by {holder}, and two jobs at once would spoil it:'
+        " wait for it (invoke train.status), or give this one its own with --extra-vars"
+        " train_cacheset=NAME"
+    )
 
 
 def _name(cacheset: str) -> str:
@@ -64,10 +73,17 @@ def _name(cacheset: str) -> str:
 
 
 def _lease(namespace: str, cacheset: str, run_id: str, version: str = "") -> dict[str, Any]:
-    meta: dict[str, Any] = {"name": _name(cacheset), "namespace": namespace,
-                            "labels": {"app.kubernetes.io/managed-by": "playrunner", ID: run_id}}
+    meta: dict[str, Any] = {
+        "name": _name(cacheset),
+        "namespace": namespace,
+        "labels": {"app.kubernetes.io/managed-by": "playrunner", ID: run_id},
+    }
     if version:
         meta["resourceVersion"] = version
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta,
-            "spec": {"holderIdentity": run_id, "acquireTime": now, "renewTime": now}}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": meta,
+        "spec": {"holderIdentity": run_id, "acquireTime": now, "renewTime": now},
+    }

@@ -1,4 +1,5 @@
-"""What a pod runs: torchrun around the trainer, begun by the start program; the same words for every launcher."""
+"""What a pod runs: torchrun around the trainer, begun by the start program; the same words for
+every launcher."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ from playrunner.training.kube.job import ClusterJob
 
 FILES = "/etc/playrunner"  # where pods see the run's ConfigMap
 START, PROFILE, CODE = "start.py", "profile.yaml", "code.tar.gz"
-# How soon the others go on without a pod: it counts as gone after three beats; whoever else comes has the last call's seconds.
+# How soon the others go on without a pod: it counts as gone after three beats; whoever else comes
+# has the last call's seconds.
 _MEETING = "join_timeout=900,last_call_timeout=5,keep_alive_interval=2,keep_alive_max_attempt=3"
 
 
@@ -19,9 +21,15 @@ def node_count(job: ClusterJob) -> str:
 
 
 def torchrun_flags(job: ClusterJob, endpoint: str) -> list[str]:
-    """Where the nodes meet and how many they are; torchrun's own PET_ variables would be overruled by these."""
-    return [f"--nnodes={node_count(job)}", f"--nproc_per_node={job.share.processes}", *meeting_flags(job, endpoint),
-            f"--rdzv_id={job.run_id}", *common_flags(job)]
+    """Where the nodes meet and how many they are; torchrun's own PET_ variables would be overruled
+    by these."""
+    return [
+        f"--nnodes={node_count(job)}",
+        f"--nproc_per_node={job.share.processes}",
+        *meeting_flags(job, endpoint),
+        f"--rdzv_id={job.run_id}",
+        *common_flags(job),
+    ]
 
 
 def meeting_flags(job: ClusterJob, endpoint: str) -> list[str]:

@@ -8,8 +8,14 @@ from typing import Any
 
 from playrunner.training.kube.follow import Keeping
 
-_COUNTER = re.compile(r"PARALLEL_COMPILE\W+Total (graphs|successful compilations|failed compilations): (\d+)")
-_WORDS = {"graphs": "graphs", "successful compilations": "compiled", "failed compilations": "failed"}
+_COUNTER = re.compile(
+    r"PARALLEL_COMPILE\W+Total (graphs|successful compilations|failed compilations): (\d+)"
+)
+_WORDS = {
+    "graphs": "graphs",
+    "successful compilations": "compiled",
+    "failed compilations": "failed",
+}
 
 
 @dataclass
@@ -24,16 +30,22 @@ class Counts:
             self.pods.setdefault(pod, {})[_WORDS[found[1]]] = int(found[2])
 
     def summed(self) -> dict[str, int]:
-        return {word: sum(counts.get(word, 0) for counts in self.pods.values()) for word in _WORDS.values()}
+        return {
+            word: sum(counts.get(word, 0) for counts in self.pods.values())
+            for word in _WORDS.values()
+        }
 
     def trouble(self, pods: int) -> str:
-        """What is wrong, or nothing: every pod must have told, and every graph must have been compiled."""
+        """What is wrong, or nothing: every pod must have told, and every graph must have been
+        compiled."""
         silent = pods - sum("graphs" in counts for counts in self.pods.values())
         sums = self.summed()
         if silent > 0:
             return f"{silent} of {pods} pods never told how many graphs they compiled"
         if sums["failed"] or sums["compiled"] < sums["graphs"]:
-            return f"{sums['graphs'] - sums['compiled']} of {sums['graphs']} graphs were not compiled"
+            return (
+                f"{sums['graphs'] - sums['compiled']} of {sums['graphs']} graphs were not compiled"
+            )
         return ""  # none at all is fine: the cache had them
 
 

@@ -1,4 +1,5 @@
-"""How a run on a cluster ended: the loss as a chart and where its checkpoints are, or what went wrong and what to do next."""
+"""How a run on a cluster ended: the loss as a chart and where its checkpoints are, or what went
+wrong and what to do next."""
 
 from __future__ import annotations
 
@@ -23,40 +24,70 @@ TAIL_SHOWN = 12
 ELSEWHERE_SECONDS = 5.0
 
 
-def conclude(run: ClusterRun, status: Status, site: Site, record: Record, line: LiveLine, options: Options) -> int:
+def conclude(
+    run: ClusterRun, status: Status, site: Site, record: Record, line: LiveLine, options: Options
+) -> int:
     if status.state == "lost":
         status = _ended_elsewhere(run, record) or status
     metrics, lost = curve(record.metrics()), setbacks(record.metrics())
     keep(site, run, record)
     if run.kind.name in OVER_SSH and status.state in ("finished", "failed"):
         forget(site.kube, run.namespace, run.run_id)
-    why = status.reason if status.state == "stopped" else _why(site, run, status) if status.state != "finished" else ""
+    why = (
+        status.reason
+        if status.state == "stopped"
+        else _why(site, run, status)
+        if status.state != "finished"
+        else ""
+    )
     if status.state != "stopped":
-        record.end({"run_id": run.run_id, "state": status.state, "reason": why, "phase": status.phase, "time": time.time(),
-                    "last": metrics[-1] if metrics else None})
+        record.end(
+            {
+                "run_id": run.run_id,
+                "state": status.state,
+                "reason": why,
+                "phase": status.phase,
+                "time": time.time(),
+                "last": metrics[-1] if metrics else None,
+            }
+        )
     if options.json:
-        print_json({"name": run.name, "run_id": run.run_id, "state": status.state, "reason": why,
-                    "last": metrics[-1] if metrics else None, "output": run.summary["output"],
-                    "setbacks": len(lost), "steps_lost": sum(one.lost for one in lost),
-                    "logs": str(record.folder / "hosts")})
+        print_json(
+            {
+                "name": run.name,
+                "run_id": run.run_id,
+                "state": status.state,
+                "reason": why,
+                "last": metrics[-1] if metrics else None,
+                "output": run.summary["output"],
+                "setbacks": len(lost),
+                "steps_lost": sum(one.lost for one in lost),
+                "logs": str(record.folder / "hosts"),
+            }
+        )
     elif status.state == "finished":
         _say_success(run, metrics, line)
         if lost:
             line.say(f"{run.name} was {told(lost)}")
     elif status.state == "stopped":
-        line.say(f"{run.name} was stopped: {why}; go on with: invoke train.resume --name {run.name}")
+        line.say(
+            f"{run.name} was stopped: {why}; go on with: invoke train.resume --name {run.name}"
+        )
     else:
         _say_failure(run, status, why, record, line)
     return exit_code(status.state)
 
 
 def _ended_elsewhere(run: ClusterRun, record: Record) -> Status | None:
-    """Another command on this machine may have stopped it: that one writes down the end when all pods are gone."""
+    """Another command on this machine may have stopped it: that one writes down the end when all
+    pods are gone."""
     deadline = time.monotonic() + ELSEWHERE_SECONDS
     while time.monotonic() < deadline:
         said = record.ending()
         if said.get("run_id") == run.run_id:
-            return Status(str(said["state"]), str(said.get("phase", "")), str(said.get("reason", "")))
+            return Status(
+                str(said["state"]), str(said.get("phase", "")), str(said.get("reason", ""))
+            )
         time.sleep(0.2)
     return None
 
@@ -64,15 +95,20 @@ def _ended_elsewhere(run: ClusterRun, record: Record) -> Status | None:
 def _say_success(run: ClusterRun, metrics: list[dict[str, Any]], line: LiveLine) -> None:
     if metrics:
         line.say(loss_chart(metrics))
-        line.say(f"{run.name} is done: loss {metrics[0]['loss']:.4f} -> {metrics[-1]['loss']:.4f} in {metrics[-1]['step']} steps")
+        line.say(
+            f"{run.name} is done: loss {metrics[0]['loss']:.4f} -> {metrics[-1]['loss']:.4f} in"
+            f" {metrics[-1]['step']} steps"
+        )
     else:
         line.say(f"{run.name} is done")
     where = f" on claim {run.summary['claim']}" if run.summary.get("claim") else ""
-    line.say(f"checkpoints: {run.summary['output']}/checkpoints{where}\n"
-             "next, for example:\n"
-             f"  invoke train.logs --name {run.name}\n"
-             f"  invoke train.shell --name {run.name} (a shell with the claim mounted)\n"
-             f"  invoke train.stop --name {run.name} (takes its finished job away)")
+    line.say(
+        f"checkpoints: {run.summary['output']}/checkpoints{where}\n"
+        "next, for example:\n"
+        f"  invoke train.logs --name {run.name}\n"
+        f"  invoke train.shell --name {run.name} (a shell with the claim mounted)\n"
+        f"  invoke train.stop --name {run.name} (takes its finished job away)"
+    )
 
 
 def _say_failure(run: ClusterRun, status: Status, why: str, record: Record, line: LiveLine) -> None:
@@ -83,7 +119,9 @@ def _say_failure(run: ClusterRun, status: Status, why: str, record: Record, line
             line.say(f"{path.stem}:")
             line.say("\n".join(f"    {text}" for text in lines))
             break
-    line.say(f"every pod's output is in {record.folder}/hosts; more: invoke train.why --name {run.name}")
+    line.say(
+        f"every pod's output is in {record.folder}/hosts; more: invoke train.why --name {run.name}"
+    )
 
 
 def _why(site: Site, run: ClusterRun, status: Status) -> str:

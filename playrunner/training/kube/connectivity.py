@@ -1,4 +1,5 @@
-"""Asked inside a pod: does a name resolve, does a port answer? `python3 -c SOURCE SECONDS HOST:PORT...` prints a JSON line each.
+"""Asked inside a pod: does a name resolve, does a port answer? `python3 -c SOURCE SECONDS
+HOST:PORT...` prints a JSON line each.
 
 It is sent as text: standard library only, and no word about the program that sends it.
 """
@@ -13,7 +14,9 @@ def looked_up(host: str, until: float) -> tuple[list[str], str]:
     """Its addresses; a name may come late, so it is asked for again until then."""
     while True:
         try:
-            return sorted({str(one[4][0]) for one in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}), ""
+            return sorted(
+                {str(one[4][0]) for one in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+            ), ""
         except OSError as error:
             if time.monotonic() >= until:
                 return [], str(error)
@@ -38,9 +41,21 @@ def main(words: list[str]) -> None:
     for target in words[1:]:
         host, _, port = target.rpartition(":")
         addresses, unknown = looked_up(host, until)
-        seconds, silent = connected(host, int(port), until) if addresses else (0.0, "its name does not resolve")
-        print(json.dumps({"target": target, "addresses": addresses, "unknown": unknown, "seconds": seconds, "silent": silent}),
-              flush=True)
+        seconds, silent = (
+            connected(host, int(port), until) if addresses else (0.0, "its name does not resolve")
+        )
+        print(
+            json.dumps(
+                {
+                    "target": target,
+                    "addresses": addresses,
+                    "unknown": unknown,
+                    "seconds": seconds,
+                    "silent": silent,
+                }
+            ),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""A run's pod is tried on the API server before its job is submitted: operators tell late what is wrong in it, if at all."""
+"""A run's pod is tried on the API server before its job is submitted: operators tell late what is
+wrong in it, if at all."""
 
 from __future__ import annotations
 
@@ -12,24 +13,32 @@ from playrunner.training.kube.job import ClusterJob
 from playrunner.training.kube.launchers import KINDS
 from playrunner.training.ssh.plan import LaunchRefused
 
-_POLICY = "denied the request"  # a webhook's word, and it may have something against pods that nobody owns
+# A webhook's word, and it may have something against pods that nobody owns
+_POLICY = "denied the request"
 
 
 def try_pod(kube: Kube, job: ClusterJob) -> None:
-    """By a dry run, which makes nothing. A field that no pod has is refused here, and a value that it cannot have; what else
-    may stand in the way (rights, quotas, policies) is for whoever makes the pods."""
+    """By a dry run, which makes nothing. A field that no pod has is refused here, and a value that
+    it cannot have; what else may stand in the way (rights, quotas, policies) is for whoever makes
+    the pods."""
     try:
         kube.apply(PODS, pod_of(job), force=True, dry=True)
     except KubeError as error:
         if error.invalid and _POLICY not in error.said:
-            raise LaunchRefused(f"a pod as {job.name}'s would be refused: {refusal(error)}; mend what the inventory says of pods"
-                                " (train_tolerations, train_node_selector, train_environment, train_image); nothing was submitted"
-                                ) from None
+            raise LaunchRefused(
+                f"a pod as {job.name}'s would be refused: {refusal(error)}; mend what the inventory"
+                " says of pods (train_tolerations, train_node_selector, train_environment,"
+                " train_image); nothing was submitted"
+            ) from None
 
 
 def pod_of(job: ClusterJob) -> dict[str, Any]:
     """One of its pods, as it would be by itself."""
     filled = KINDS[job.launcher].fill(job)
     template = filled["tasks"][0]["pod"] if "tasks" in filled else filled["pod"]
-    named = {**template["metadata"], "name": f"{job.run_id}-trial", "namespace": job.ground.namespace}
+    named = {
+        **template["metadata"],
+        "name": f"{job.run_id}-trial",
+        "namespace": job.ground.namespace,
+    }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": named, "spec": template["spec"]}

@@ -1,4 +1,5 @@
-"""The end of a run on a cluster: what is to be known of it later is kept, its objects go, and its pods are waited for."""
+"""The end of a run on a cluster: what is to be known of it later is kept, its objects go, and its
+pods are waited for."""
 
 from __future__ import annotations
 
@@ -36,8 +37,11 @@ REMOVED_SECONDS = 300.0  # for objects that others still have to let go
 GONE_SECONDS = 120.0  # beyond a pod's own grace: volumes are taken off, the operator looks again
 
 
-def end(site: Site, run: ClusterRun, options: Options, state: str = "stopped", reason: str = "") -> None:
-    """Take a run's objects away and wait until its pods are gone; its spec, logs, events and last metric stay here."""
+def end(
+    site: Site, run: ClusterRun, options: Options, state: str = "stopped", reason: str = ""
+) -> None:
+    """Take a run's objects away and wait until its pods are gone; its spec, logs, events and last
+    metric stay here."""
     record = Record(run.name)
     if record.job().get("run_id") != run.run_id:
         record.begin(run.summary, past=record.job().get("name") == run.name)
@@ -48,7 +52,10 @@ def end(site: Site, run: ClusterRun, options: Options, state: str = "stopped", r
     def listen() -> None:
         try:
             follower.follow()
-        except (PlayrunnerError, Failed) as error:  # what was heard so far is kept; the removal says what is wrong
+        except (
+            PlayrunnerError,
+            Failed,
+        ) as error:  # what was heard so far is kept; the removal says what is wrong
             trouble.append(error)
 
     heard = threading.Thread(target=listen, name="last words", daemon=True)
@@ -61,15 +68,28 @@ def end(site: Site, run: ClusterRun, options: Options, state: str = "stopped", r
     metrics = curve(record.metrics())
     record.close()
     record.keep("metrics.jsonl", "".join(json.dumps(each) + "\n" for each in metrics))
-    record.end({"run_id": run.run_id, "state": state, "reason": reason, "phase": run.status.phase, "time": time.time(),
-                "last": metrics[-1] if metrics else None})
+    record.end(
+        {
+            "run_id": run.run_id,
+            "state": state,
+            "reason": reason,
+            "phase": run.status.phase,
+            "time": time.time(),
+            "last": metrics[-1] if metrics else None,
+        }
+    )
 
 
 def keep(site: Site, run: ClusterRun, record: Record) -> None:
     """The job as it was submitted, its pods and what was said about them."""
     now = again(site.kube, run)
     if now.job:
-        spec = {**now.job, "metadata": {key: value for key, value in now.job["metadata"].items() if key != "managedFields"}}
+        spec = {
+            **now.job,
+            "metadata": {
+                key: value for key, value in now.job["metadata"].items() if key != "managedFields"
+            },
+        }
         record.keep("job.yaml", yaml.safe_dump(plain(spec), sort_keys=False))
     if now.pods:
         record.keep("pods.json", json.dumps(now.pods, indent=1) + "\n")
@@ -79,10 +99,16 @@ def keep(site: Site, run: ClusterRun, record: Record) -> None:
 
 
 def sweep(site: Site, name: str, options: Options) -> None:
-    """What a launch of this name left that was cut short between its files and its job; no two lives write to one folder."""
+    """What a launch of this name left that was cut short between its files and its job; no two
+    lives write to one folder."""
     site.kube.refresh()
     for files in site.kube.listing(CONFIG_MAPS, site.ground.namespace, f"{LABEL}={name}").items:
-        left = {"name": name, "run_id": files["metadata"]["labels"][ID], "namespace": site.ground.namespace, "launcher": "job"}
+        left = {
+            "name": name,
+            "run_id": files["metadata"]["labels"][ID],
+            "namespace": site.ground.namespace,
+            "launcher": "job",
+        }
         remove_objects(site, ClusterRun(left, Status("lost")), options)
 
 
@@ -94,14 +120,31 @@ def remove_objects(site: Site, run: ClusterRun, options: Options) -> None:
         gone.extend(remove(survey, removable(survey, with_kept=True), lambda one: None))
         return 0
 
-    known = {"id": run.run_id, "namespace": run.namespace, "launcher": run.kind.name, "has_secrets": True, "secrets": {},
-             "over_ssh": True, "ssh_keys": {}, "patience_seconds": REMOVED_SECONDS}
+    known = {
+        "id": run.run_id,
+        "namespace": run.namespace,
+        "launcher": run.kind.name,
+        "has_secrets": True,
+        "secrets": {},
+        "over_ssh": True,
+        "ssh_keys": {},
+        "patience_seconds": REMOVED_SECONDS,
+    }
     settings = replace(options, limit="", json=False, quiet=True, check=False)
-    code = run_plays([role_play("training", "localhost", "cluster")], settings, f"train.stop {run.name}",
-                     inventory=site.inventory, extra={"run": Plain(known)}, survey=survey, then=go)
+    code = run_plays(
+        [role_play("training", "localhost", "cluster")],
+        settings,
+        f"train.stop {run.name}",
+        inventory=site.inventory,
+        extra={"run": Plain(known)},
+        survey=survey,
+        then=go,
+    )
     failed = [f"{one.piece.title}: {one.reason}" for one in gone if one.status == "failed"]
     if failed or code:
-        raise StepFailed(f"{run.name} is not all gone: {'; '.join(failed) or 'its objects could not be read'}")
+        raise StepFailed(
+            f"{run.name} is not all gone: {'; '.join(failed) or 'its objects could not be read'}"
+        )
 
 
 def await_gone(site: Site, run: ClusterRun, seconds: float) -> None:
@@ -113,5 +156,7 @@ def await_gone(site: Site, run: ClusterRun, seconds: float) -> None:
 
     left = watch_until(site.kube, [pods], judge, seconds)
     if left:
-        raise StepFailed(f"{run.name}: pods are still there after {seconds:g} s: {left}; see:"
-                         f" kubectl describe pod -n {run.namespace} {left.partition(',')[0]}")
+        raise StepFailed(
+            f"{run.name}: pods are still there after {seconds:g} s: {left}; see:"
+            f" kubectl describe pod -n {run.namespace} {left.partition(',')[0]}"
+        )

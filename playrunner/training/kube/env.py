@@ -1,4 +1,5 @@
-"""train.env for clusters: the environment of a run's pods, explained, as a launch would compile it now."""
+"""train.env for clusters: the environment of a run's pods, explained, as a launch would compile it
+now."""
 
 from __future__ import annotations
 

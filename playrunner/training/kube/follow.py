@@ -1,4 +1,5 @@
-"""Following a run on a cluster: its job, its pods and their logs, as they change, until the job has ended or is gone."""
+"""Following a run on a cluster: its job, its pods and their logs, as they change, until the job has
+ended or is gone."""
 
 from __future__ import annotations
 
@@ -65,7 +66,10 @@ class Keeping:
         if self.trains:
             return
         phases = [str((pod.get("status") or {}).get("phase") or "Pending") for pod in pods]
-        told = ", ".join(f"{phases.count(phase)} {phase}" for phase in sorted(set(phases))) or "no pods yet"
+        told = (
+            ", ".join(f"{phases.count(phase)} {phase}" for phase in sorted(set(phases)))
+            or "no pods yet"
+        )
         self.live.waiting(f"waiting for the first step: {told}")
         held = [text for pod in pods for text in reasons.pod(pod)]
         if held and held[0] != self._said and time.monotonic() - self._begun > PATIENCE_SECONDS:
@@ -74,9 +78,23 @@ class Keeping:
 
 
 class Follower:
-    def __init__(self, kube: Kube, run: ClusterRun, ears: Ears, until_gone: bool = False, nodes: BadNodes | None = None,
-                 outlook: Outlook | None = None) -> None:
-        self.kube, self.run, self.ears, self.until_gone, self.nodes, self.outlook = kube, run, ears, until_gone, nodes, outlook
+    def __init__(
+        self,
+        kube: Kube,
+        run: ClusterRun,
+        ears: Ears,
+        until_gone: bool = False,
+        nodes: BadNodes | None = None,
+        outlook: Outlook | None = None,
+    ) -> None:
+        self.kube, self.run, self.ears, self.until_gone, self.nodes, self.outlook = (
+            kube,
+            run,
+            ears,
+            until_gone,
+            nodes,
+            outlook,
+        )
         self.tails = Tails(kube, run.namespace)
         self.pods: Objects = {}
         self.job: dict[str, Any] | None = run.job
@@ -84,11 +102,14 @@ class Follower:
         self._given_up: Status | None = None
 
     def follow(self) -> Status:
-        """Until the job has ended or will not get on, or with `until_gone` no pod is left; how it stands then."""
+        """Until the job has ended or will not get on, or with `until_gone` no pod is left; how it
+        stands then."""
         resource = resource_of(self.kube, self.run.kind)
         collections = [Collection(PODS, self.run.namespace, f"{ID}={self.run.run_id}")]
         if resource:
-            collections.append(Collection(resource, self.run.namespace, fields=f"metadata.name={self.run.run_id}"))
+            collections.append(
+                Collection(resource, self.run.namespace, fields=f"metadata.name={self.run.run_id}")
+            )
         try:
             with News(self.kube) as news:
                 self._begin(news, collections)
@@ -97,7 +118,11 @@ class Follower:
                         self._take(event.collection.resource, event.thing, event.gone)
                     if not self._hear():
                         self.ears.idle(list(self.pods.values()))
-                        self._given_up = self.outlook.judge(self.job, list(self.pods.values())) if self.outlook else None
+                        self._given_up = (
+                            self.outlook.judge(self.job, list(self.pods.values()))
+                            if self.outlook
+                            else None
+                        )
             self._last_words()
         finally:
             self.tails.close()
@@ -154,7 +179,11 @@ class Follower:
         self._hear()
 
     def _status(self) -> Status:
-        return self.run.kind.read(self.job) if self.job else Status("lost", "gone", "its job was deleted")
+        return (
+            self.run.kind.read(self.job)
+            if self.job
+            else Status("lost", "gone", "its job was deleted")
+        )
 
 
 def metrics_in(line: str) -> str:
@@ -166,7 +195,7 @@ def metrics_in(line: str) -> str:
         return ""
     text = text.removeprefix("metrics ")
     # Behind a line that it read before its end torchrun writes its prefix once more.
-    return text[:text.rfind("}") + 1]
+    return text[: text.rfind("}") + 1]
 
 
 def curve(records: list[dict[str, Any]]) -> list[dict[str, Any]]:

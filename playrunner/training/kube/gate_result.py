@@ -1,4 +1,5 @@
-"""Hearing the gate of a run on a cluster: rank 0's log carries its result, which is judged, kept and told here."""
+"""Hearing the gate of a run on a cluster: rank 0's log carries its result, which is judged, kept
+and told here."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ class Gated(Keeping):
 
 
 class Ear:
-    """Finds the result of a run's gate in its pods' words, and where ranks are that never came to it."""
+    """Finds the result of a run's gate in its pods' words, and where ranks are that never came to
+    it."""
 
     def __init__(self, kube: Kube, run: ClusterRun) -> None:
         self._kube, self._run = Kube(kube.cluster), run
@@ -58,13 +60,19 @@ class Ear:
         return named(result, self._nodes()) if result and result.get("missing") else result
 
     def _nodes(self) -> dict[int, str]:
-        """The node of each rank; where one pod speaks for all, they are dealt out by the pods' numbers."""
+        """The node of each rank; where one pod speaks for all, they are dealt out by the pods'
+        numbers."""
         pods = pods_of(self._kube, self._run)
         if self._run.kind.name in OVER_SSH:
             slots = int(self._run.summary["processes"])
-            numbered = {int((pod["metadata"].get("annotations") or {}).get(INDEX, -1)): pod for pod in pods}
-            return {rank: _node(numbered[rank // slots]) for rank in range(int(self._run.summary["world_size"]))
-                    if rank // slots in numbered}
+            numbered = {
+                int((pod["metadata"].get("annotations") or {}).get(INDEX, -1)): pod for pod in pods
+            }
+            return {
+                rank: _node(numbered[rank // slots])
+                for rank in range(int(self._run.summary["world_size"]))
+                if rank // slots in numbered
+            }
         known = {str(pod["metadata"]["name"]): _node(pod) for pod in pods}
         return {rank: known[pod] for rank, pod in self._speakers.items() if pod in known}
 
@@ -76,14 +84,19 @@ def gate_in(line: str) -> dict[str, Any] | None:
         return None
     # Behind a part that it read before the line's end torchrun writes its prefix once more.
     text = _PREFIX.sub("", text.removeprefix("GATE "))
-    return json_object(text[:text.rfind("}") + 1])
+    return json_object(text[: text.rfind("}") + 1])
 
 
 def named(result: Mapping[str, Any], nodes: Mapping[int, str]) -> dict[str, Any]:
     """Ranks that never came to the gate could not say where they are."""
     names = {f"rank {rank}": node for rank, node in nodes.items() if node}
-    return {**result, "nodes": list(dict.fromkeys(names.get(node, node) for node in result["nodes"])),
-            "missing": [{**each, "node": names.get(each["node"], each["node"])} for each in result["missing"]]}
+    return {
+        **result,
+        "nodes": list(dict.fromkeys(names.get(node, node) for node in result["nodes"])),
+        "missing": [
+            {**each, "node": names.get(each["node"], each["node"])} for each in result["missing"]
+        ],
+    }
 
 
 def _node(pod: Mapping[str, Any]) -> str:

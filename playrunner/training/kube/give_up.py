@@ -1,4 +1,5 @@
-"""Runs that nothing will bring on any more, as they are: an operator that is away for good, a claim that is gone."""
+"""Runs that nothing will bring on any more, as they are: an operator that is away for good, a claim
+that is gone."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ Thing = Mapping[str, Any]
 
 
 class Outlook:
-    """Looks at a run that is followed; once the same has stood in its way for long enough, it is given up."""
+    """Looks at a run that is followed; once the same has stood in its way for long enough, it is
+    given up."""
 
     def __init__(self, kube: Kube, run: ClusterRun, patience_seconds: float) -> None:
         self._kube, self._run, self._patience = Kube(kube.cluster), run, patience_seconds
@@ -51,8 +53,12 @@ class Outlook:
         phase = "gone" if leaving else str(((claim or {}).get("status") or {}).get("phase") or "")
         if phase not in ("gone", "Lost"):
             return None
-        return Status("failed", UNKEPT, f"its claim {name} is {phase}, and its checkpoints with it: kubectl get pvc -n"
-                                        f" {self._run.namespace}; invoke efs.create, fsx.create or nfs.create make one")
+        return Status(
+            "failed",
+            UNKEPT,
+            f"its claim {name} is {phase}, and its checkpoints with it: kubectl get pvc -n"
+            f" {self._run.namespace}; invoke efs.create, fsx.create or nfs.create make one",
+        )
 
 
 def unheard(run: ClusterRun, job: Thing, pods: Sequence[Thing]) -> Status | None:
@@ -63,10 +69,20 @@ def unheard(run: ClusterRun, job: Thing, pods: Sequence[Thing]) -> Status | None
     remedy = f"its operator does not run: {kind.needs} brings it back"
     if not pods and not job.get("status"):
         what = f"{kind.resource[1]} {run.run_id}"
-        return Status("failed", UNHEARD, f"nobody has looked at {what} since it was submitted: {remedy}")
-    if pods and len(pods) >= replace(run, job=dict(job)).replicas and all(_phase(pod) in ENDED for pod in pods):
+        return Status(
+            "failed", UNHEARD, f"nobody has looked at {what} since it was submitted: {remedy}"
+        )
+    if (
+        pods
+        and len(pods) >= replace(run, job=dict(job)).replicas
+        and all(_phase(pod) in ENDED for pod in pods)
+    ):
         well = all(_phase(pod) == "Succeeded" for pod in pods)
-        return Status("finished" if well else "failed", UNHEARD, f"its pods have ended, and nobody has taken note: {remedy}")
+        return Status(
+            "finished" if well else "failed",
+            UNHEARD,
+            f"its pods have ended, and nobody has taken note: {remedy}",
+        )
     return None
 
 

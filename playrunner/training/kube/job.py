@@ -10,7 +10,9 @@ from playrunner.training.environment.variable import Variable
 from playrunner.training.kube.site import Ground
 from trainer.config import Profile
 
-GRACE_BEYOND_SAVING = 15.0  # what torchrun and the kubelet get after the trainer's own checkpoint.grace_seconds
+GRACE_BEYOND_SAVING = (
+    15.0  # what torchrun and the kubelet get after the trainer's own checkpoint.grace_seconds
+)
 ELASTIC_LAUNCHERS = ("pytorchjob", "elasticjob")
 
 
@@ -20,7 +22,9 @@ class Share:
 
     processes: int = 1
     device: str = "cpu"  # cpu | cuda | neuron
-    resources: tuple[tuple[str, str], ...] = ()  # asked for and limited to, in the cluster's own words
+    resources: tuple[
+        tuple[str, str], ...
+    ] = ()  # asked for and limited to, in the cluster's own words
     requests: tuple[tuple[str, str], ...] = ()  # asked for only
     shm_gib: int = 0  # of memory for /dev/shm; 0 is as much as the node gives
     cores: int = 1
@@ -67,14 +71,31 @@ class ClusterJob:
 
     def summary(self) -> dict[str, Any]:
         """What is written down of it, on the job itself and here."""
-        return {"name": self.name, "run_id": self.run_id, "profile": self.profile_name, "launcher": self.launcher,
-                "namespace": self.ground.namespace, "world_size": self.world_size, "replicas": self.nodes,
-                "processes": self.share.processes, "steps": self.profile.train.steps,
-                "strategy": self.profile.train.strategy.name, "device": self.share.device, "detached": self.detached,
-                "elastic": list(self.elastic) if self.elastic else None, "grace_seconds": self.grace_seconds,
-                "hourly": self.ground.hourly * self.nodes, "overrides": list(self.overrides), "output": self.output,
-                "claim": self.ground.claim, "mount": self.ground.mount, "image": self.ground.image, "port": self.ground.port,
-                "python": self.ground.python, "created": self.created}
+        return {
+            "name": self.name,
+            "run_id": self.run_id,
+            "profile": self.profile_name,
+            "launcher": self.launcher,
+            "namespace": self.ground.namespace,
+            "world_size": self.world_size,
+            "replicas": self.nodes,
+            "processes": self.share.processes,
+            "steps": self.profile.train.steps,
+            "strategy": self.profile.train.strategy.name,
+            "device": self.share.device,
+            "detached": self.detached,
+            "elastic": list(self.elastic) if self.elastic else None,
+            "grace_seconds": self.grace_seconds,
+            "hourly": self.ground.hourly * self.nodes,
+            "overrides": list(self.overrides),
+            "output": self.output,
+            "claim": self.ground.claim,
+            "mount": self.ground.mount,
+            "image": self.ground.image,
+            "port": self.ground.port,
+            "python": self.ground.python,
+            "created": self.created,
+        }
 
 
 def elastic_bounds(profile: Profile, launcher: str, nodes: int) -> tuple[int, int] | None:

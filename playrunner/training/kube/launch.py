@@ -1,4 +1,5 @@
-"""Launching a run on a cluster: its size is counted, its objects are applied, and it is followed to its end."""
+"""Launching a run on a cluster: its size is counted, its objects are applied, and it is followed to
+its end."""
 
 from __future__ import annotations
 
@@ -34,20 +35,27 @@ from playrunner.training.ssh.plan import Request, read_request, run_name
 
 def launch(request: Request, options: Options, launcher: str) -> int:
     """A node that keeps the gate closed is put aside, and the job is made anew without it."""
-    return launch_past_gate(request, options, launcher, lambda asked: _launch(asked, options, launcher))
+    return launch_past_gate(
+        request, options, launcher, lambda asked: _launch(asked, options, launcher)
+    )
 
 
 def _launch(request: Request, options: Options, launcher: str) -> int:
     profile = read_request(request)
     if request.stage_only:
-        raise BadInput("--stage-only is for hosts: on a cluster code and profile travel with the job; --check --diff shows it")
+        raise BadInput(
+            "--stage-only is for hosts: on a cluster code and profile travel with the job; --check"
+            " --diff shows it"
+        )
     line = LiveLine(profile.train.steps, quiet=options.json)
     site = open_site(options)
     name = check_name(request.name or run_name(request.profile))
     existing = next(iter(find(site.kube, site.ground.namespace, name)), None)
     if existing and _goes_on(existing, request, profile.train.steps, line, site):
         if options.json:
-            print_json({"name": name, "state": existing.state, "changed": False, "run_id": existing.run_id})
+            print_json(
+                {"name": name, "state": existing.state, "changed": False, "run_id": existing.run_id}
+            )
         return 0
     job = plan(request, profile, site, launcher, replacing=existing.run_id if existing else "")
     job = with_gate(job, site, request.gate, line.say)
@@ -62,7 +70,9 @@ def _launch(request: Request, options: Options, launcher: str) -> int:
         if not options.check:
             sweep(site, name, options)
         if options.json:
-            print_json({"name": name, "run_id": job.run_id, "state": "failed" if code else "checked"})
+            print_json(
+                {"name": name, "run_id": job.run_id, "state": "failed" if code else "checked"}
+            )
         return code
     record = Record(name)
     record.begin(job.summary(), past=existing is not None)
@@ -77,7 +87,9 @@ def follow(run: ClusterRun, site: Site, record: Record, line: LiveLine, options:
     ears = Gated(record, line, expected(site), Ear(site.kube, run))
     outlook = Outlook(site.kube, run, site.ground.patience_seconds)
     try:
-        status = Follower(site.kube, run, ears, nodes=BadNodes(site.kube, run, line.say), outlook=outlook).follow()
+        status = Follower(
+            site.kube, run, ears, nodes=BadNodes(site.kube, run, line.say), outlook=outlook
+        ).follow()
     except GateClosed as closed:
         record.close()
         end(site, run, options, "failed", str(closed))
@@ -100,19 +112,32 @@ def follow(run: ClusterRun, site: Site, record: Record, line: LiveLine, options:
 
 def submit(job: ClusterJob, site: Site, options: Options) -> int:
     settings = replace(options, limit="", json=False, quiet=options.json)
-    return run_plays([role_play("training", "localhost", "cluster")], settings, f"train.launch {job.name}",
-                     inventory=site.inventory, extra={"run": variables(job)})
+    return run_plays(
+        [role_play("training", "localhost", "cluster")],
+        settings,
+        f"train.launch {job.name}",
+        inventory=site.inventory,
+        extra={"run": variables(job)},
+    )
 
 
-def _goes_on(existing: ClusterRun, request: Request, steps: int, line: LiveLine, site: Site) -> bool:
+def _goes_on(
+    existing: ClusterRun, request: Request, steps: int, line: LiveLine, site: Site
+) -> bool:
     """Whether there is nothing to launch: the run goes on already, or is complete."""
     if request.replace:
         return False
     if existing.state in ("pending", "running"):
-        line.say(f"{existing.name} is {existing.state} already as {existing.run_id}: nothing changed"
-                 f" (--replace stops it first; invoke train.logs --name {existing.name} --follow)")
+        line.say(
+            f"{existing.name} is {existing.state} already as {existing.run_id}: nothing changed"
+            f" (--replace stops it first; invoke train.logs --name {existing.name} --follow)"
+        )
         return True
-    if existing.state == "finished" and int(existing.summary.get("steps", 0)) >= steps and _is_kept(existing, site):
+    if (
+        existing.state == "finished"
+        and int(existing.summary.get("steps", 0)) >= steps
+        and _is_kept(existing, site)
+    ):
         line.say(f"{existing.name} is complete: nothing to do (--name starts another)")
         return True
     return False
@@ -125,7 +150,11 @@ def _is_kept(existing: ClusterRun, site: Site) -> bool:
         return True
     claim = site.kube.get(CLAIMS, existing.namespace, name)
     made = str(claim["metadata"].get("creationTimestamp") or "") if claim else ""
-    return bool(made) and datetime.fromisoformat(made).timestamp() <= float(existing.summary.get("created", 0)) + 1
+    return (
+        bool(made)
+        and datetime.fromisoformat(made).timestamp()
+        <= float(existing.summary.get("created", 0)) + 1
+    )
 
 
 def _make_way(existing: ClusterRun, site: Site, options: Options, line: LiveLine) -> None:
@@ -134,14 +163,21 @@ def _make_way(existing: ClusterRun, site: Site, options: Options, line: LiveLine
         line.say(f"{existing.name} is {existing.state} as {existing.run_id}; it is stopped first")
         end(site, existing, options, reason="replaced by a new launch")
         return
-    line.say(f"{existing.name} {existing.state}; it goes on from its newest complete checkpoint, if it has one")
+    line.say(
+        f"{existing.name} {existing.state}; it goes on from its newest complete checkpoint, if it"
+        " has one"
+    )
     if existing.job or existing.pods:
         end(site, existing, options, existing.state, existing.status.reason)
 
 
 def _say_detached(run: ClusterRun, line: LiveLine, options: Options) -> int:
     if options.json:
-        print_json({"name": run.name, "run_id": run.run_id, "state": "pending", "namespace": run.namespace})
-    line.say(f"{run.name} runs by itself as {run.kind.resource[1]} {run.namespace}/{run.run_id};"
-             f" look in with: invoke train.logs --name {run.name} --follow")
+        print_json(
+            {"name": run.name, "run_id": run.run_id, "state": "pending", "namespace": run.namespace}
+        )
+    line.say(
+        f"{run.name} runs by itself as {run.kind.resource[1]} {run.namespace}/{run.run_id};"
+        f" look in with: invoke train.logs --name {run.name} --follow"
+    )
     return 0

@@ -37,7 +37,9 @@ class Tails:
         one = instance_of(pod)
         if one is None or one in self._threads:
             return False
-        thread = threading.Thread(target=self._follow, args=(one,), name=f"log {one[0]}", daemon=True)
+        thread = threading.Thread(
+            target=self._follow, args=(one,), name=f"log {one[0]}", daemon=True
+        )
         self._threads[one] = thread
         thread.start()
         return True
@@ -54,14 +56,22 @@ class Tails:
     def _follow(self, one: Instance) -> None:
         place = _Place()
         while not self.over.is_set():
-            # Asked first: only what is read after a container's end is read to the end, whatever broke off before.
+            # Asked first: only what is read after a container's end is read to the end, whatever
+            # broke off before.
             stage = self._stage(one)
             if stage == "gone":
                 return
             try:
                 stream = self.kube.cluster.transport.stream(
                     f"{PODS.path(self.namespace, one[0])}/log",
-                    {"container": CONTAINER, "follow": "true", "timestamps": "true", "sinceTime": place.since}, SILENCE_SECONDS)
+                    {
+                        "container": CONTAINER,
+                        "follow": "true",
+                        "timestamps": "true",
+                        "sinceTime": place.since,
+                    },
+                    SILENCE_SECONDS,
+                )
             except (NotReached, NoAnswer, HostUnreachable):
                 self.over.wait(AGAIN_SECONDS)
                 continue
@@ -79,7 +89,8 @@ class Tails:
             self.over.wait(AGAIN_SECONDS)
 
     def _stage(self, one: Instance) -> str:
-        """Whether this run of the container goes on, has ended, or is gone: with its pod, or because another took its place."""
+        """Whether this run of the container goes on, has ended, or is gone: with its pod, or
+        because another took its place."""
         fresh = Kube(self.kube.cluster)
         fresh.refresh()
         try:
@@ -120,15 +131,28 @@ class _Place:
 def instance_of(pod: dict[str, Any]) -> Instance | None:
     """Which run of the trainer's container this is; None while none has begun."""
     status = _status(pod)
-    if not status or ("waiting" in (status.get("state") or {"waiting": {}}) and not status.get("restartCount")):
+    if not status or (
+        "waiting" in (status.get("state") or {"waiting": {}}) and not status.get("restartCount")
+    ):
         return None
     meta = pod["metadata"]
     waiting = "waiting" in (status.get("state") or {})
-    return str(meta["name"]), str(meta.get("uid")), int(status.get("restartCount") or 0) - int(waiting)
+    return (
+        str(meta["name"]),
+        str(meta.get("uid")),
+        int(status.get("restartCount") or 0) - int(waiting),
+    )
 
 
 def _status(pod: dict[str, Any]) -> dict[str, Any]:
-    return next((one for one in (pod.get("status") or {}).get("containerStatuses") or () if one.get("name") == CONTAINER), {})
+    return next(
+        (
+            one
+            for one in (pod.get("status") or {}).get("containerStatuses") or ()
+            if one.get("name") == CONTAINER
+        ),
+        {},
+    )
 
 
 def _state(pod: dict[str, Any]) -> dict[str, Any]:

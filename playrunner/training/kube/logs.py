@@ -1,4 +1,5 @@
-"""train.logs for clusters: rank 0's lines, whichever pod it is, found again after every meeting of the pods."""
+"""train.logs for clusters: rank 0's lines, whichever pod it is, found again after every meeting of
+the pods."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ from playrunner.training.kube.status import names
 MOST_LINES = 20000
 
 
-def show_logs(options: Options, name: str, rank: int, pod: str, *, everything: bool, follow: bool, tail: int) -> int:
+def show_logs(
+    options: Options, name: str, rank: int, pod: str, *, everything: bool, follow: bool, tail: int
+) -> int:
     site = open_site(options)
     run = the_run(site, name)
     if pod and pod not in (known := list(logs_of(site.kube, run, 1))):
@@ -32,7 +35,12 @@ def show_logs(options: Options, name: str, rank: int, pod: str, *, everything: b
         voice.hold(tail)  # what was said before we came comes in one piece: only its end is shown
         Follower(site.kube, run, voice).follow()
         return 0
-    lines = [(who, line) for who, said in logs_of(site.kube, run, MOST_LINES).items() for line in said if voice.wants(who, line)]
+    lines = [
+        (who, line)
+        for who, said in logs_of(site.kube, run, MOST_LINES).items()
+        for line in said
+        if voice.wants(who, line)
+    ]
     for who, line in lines[-tail:] if tail else []:
         voice.show(who, line)
     if not lines:
@@ -41,7 +49,8 @@ def show_logs(options: Options, name: str, rank: int, pod: str, *, everything: b
 
 
 class Voice:
-    """Lines go to standard output as they come; those of one rank are known by their prefix, whichever pod writes them."""
+    """Lines go to standard output as they come; those of one rank are known by their prefix,
+    whichever pod writes them."""
 
     def __init__(self, rank: int | None, pod: str, named: bool, as_json: bool) -> None:
         self.rank, self.pod, self.named, self.as_json = rank, pod, named, as_json
@@ -70,7 +79,9 @@ class Voice:
         for pod, text in held or ():
             self.show(pod, text)
         if held is not None and not held:
-            phases = sorted({str((pod.get("status") or {}).get("phase") or "Pending") for pod in pods}) or ["no pods yet"]
+            phases = sorted(
+                {str((pod.get("status") or {}).get("phase") or "Pending") for pod in pods}
+            ) or ["no pods yet"]
             self.say(f"nothing yet ({', '.join(phases)}): waiting for the first line")
 
     def say(self, text: str) -> None:
@@ -81,13 +92,20 @@ class Voice:
             return False
         if self.rank is None:
             return True
-        return rank_of(text) == self.rank and not text.partition("] ")[2].startswith((METRICS, GATE))
+        return rank_of(text) == self.rank and not text.partition("] ")[2].startswith(
+            (METRICS, GATE)
+        )
 
     def show(self, pod: str, text: str) -> None:
         if self.as_json:
             who = rank_of(text)
             plain = text.partition("] ")[2] if who is not None else text
-            sys.stdout.write(json.dumps({"pod": pod, "from": "agent" if who is None else str(who), "text": plain}) + "\n")
+            sys.stdout.write(
+                json.dumps(
+                    {"pod": pod, "from": "agent" if who is None else str(who), "text": plain}
+                )
+                + "\n"
+            )
         else:
             plain = text.partition("] ")[2] if self.rank is not None else text
             sys.stdout.write((f"{pod} " if self.named else "") + plain + "\n")
@@ -98,4 +116,6 @@ class Voice:
 def _nothing(run: ClusterRun, rank: int, whole: bool) -> str:
     what = "its pods have" if whole else f"rank {rank} has"
     pods = ", ".join(names(run)) or "no pods"
-    return f"{run.name} is {run.state}: {what} written nothing yet ({pods}); --follow waits for it\n"
+    return (
+        f"{run.name} is {run.state}: {what} written nothing yet ({pods}); --follow waits for it\n"
+    )

@@ -1,4 +1,5 @@
-"""train.netcheck: from inside the job's pods, in order: names, the port at which they meet, and the address rank 0 was given."""
+"""train.netcheck: from inside the job's pods, in order: names, the port at which they meet, and the
+address rank 0 was given."""
 
 from __future__ import annotations
 
@@ -44,13 +45,21 @@ def netcheck(options: Options, name: str) -> int:
     run = the_run(site, name)
     running = [pod for pod in run.pods if (pod.get("status") or {}).get("phase") == "Running"]
     if not running:
-        raise BadInput(f"{run.name} has no pod that runs, so its network cannot be asked from inside: invoke train.why --name"
-                       f" {run.name}")
+        raise BadInput(
+            f"{run.name} has no pod that runs, so its network cannot be asked from inside: invoke"
+            f" train.why --name {run.name}"
+        )
     targets = _targets(site, run)
-    found = [check for checks in site.kube.together(lambda pod: _ask(site, run, pod, targets), running) for check in checks]
+    found = [
+        check
+        for checks in site.kube.together(lambda pod: _ask(site, run, pod, targets), running)
+        for check in checks
+    ]
     notes = policies(site, run)
     if options.json:
-        print_json({"name": run.name, "checks": [asdict(check) for check in found], "policies": notes})
+        print_json(
+            {"name": run.name, "checks": [asdict(check) for check in found], "policies": notes}
+        )
     else:
         _tell(found, notes)
     return 0 if all(check.ok for check in found) else UNHEALTHY
@@ -64,36 +73,76 @@ def policies(site: Site, run: ClusterRun) -> list[str]:
         labels = (run.pods[0]["metadata"].get("labels") or {}) if run.pods else {}
         if any(labels.get(key) != value for key, value in chosen.items()):
             continue
-        own = any(chosen.items() <= (((peer.get("podSelector") or {}).get("matchLabels")) or {}).items() and chosen
-                  for rule in (policy.get("spec") or {}).get("ingress") or () for peer in rule.get("from") or ())
+        own = any(
+            chosen.items() <= (((peer.get("podSelector") or {}).get("matchLabels")) or {}).items()
+            and chosen
+            for rule in (policy.get("spec") or {}).get("ingress") or ()
+            for peer in rule.get("from") or ()
+        )
         who = "only pods of the same job" if own else "only those it names"
-        found.append(f"NetworkPolicy {policy['metadata']['name']} admits {who}: a debug pod cannot reach the port, which is"
-                     " no fault; these checks were made inside")
+        found.append(
+            f"NetworkPolicy {policy['metadata']['name']} admits {who}: a debug pod cannot reach the"
+            " port, which is no fault; these checks were made inside"
+        )
     return found
 
 
 def _targets(site: Site, run: ClusterRun) -> list[str]:
-    """The meeting point by its short and its full name, then the address that rank 0's agent gave, once they have met."""
-    words = [word for one in run.pods[0]["spec"]["containers"] if one["name"] == CONTAINER for word in one.get("args") or ()]
+    """The meeting point by its short and its full name, then the address that rank 0's agent gave,
+    once they have met."""
+    words = [
+        word
+        for one in run.pods[0]["spec"]["containers"]
+        if one["name"] == CONTAINER
+        for word in one.get("args") or ()
+    ]
     told = [word.partition("=")[2] for word in words if word.startswith("--rdzv_endpoint=")]
     point = told[-1] if told else f"{run.run_id}-worker-0:{run.summary['port']}"
     host, _, port = point.rpartition(":")
     full = f"{host}.{run.namespace}.svc.cluster.local:{port}" if "svc" not in host else point
     logs = logs_of(site.kube, run)
     meeting = newest_meeting(logs.get(first_pod(site.kube, run, logs), ()))
-    return [point, full, *([f"{meeting.master}:{meeting.port}"] if meeting and meeting.master and meeting.port else [])]
+    return [
+        point,
+        full,
+        *(
+            [f"{meeting.master}:{meeting.port}"]
+            if meeting and meeting.master and meeting.port
+            else []
+        ),
+    ]
 
 
 def _ask(site: Site, run: ClusterRun, pod: dict[str, Any], targets: list[str]) -> list[Check]:
     name = str(pod["metadata"]["name"])
-    words = [str(run.summary.get("python") or "python3"), "-c", Path(connectivity.__file__).read_text(), str(SECONDS), *targets]
+    words = [
+        str(run.summary.get("python") or "python3"),
+        "-c",
+        Path(connectivity.__file__).read_text(),
+        str(SECONDS),
+        *targets,
+    ]
     try:
         ran = run_in_pod(site.kube, run.namespace, name, CONTAINER, words, seconds=SECONDS * 4 + 30)
     except (Failed, KubeError, PlayrunnerError) as error:
-        return [Check(name, "exec", False, str(error), f"kubectl describe pod -n {run.namespace} {name}")]
-    said = [found for line in ran.out.splitlines() if (found := json_object(line)) and "target" in found]
+        return [
+            Check(
+                name, "exec", False, str(error), f"kubectl describe pod -n {run.namespace} {name}"
+            )
+        ]
+    said = [
+        found for line in ran.out.splitlines() if (found := json_object(line)) and "target" in found
+    ]
     if not said:
-        return [Check(name, "exec", False, (ran.err or ran.out).strip()[-300:] or f"exit code {ran.rc}", "")]
+        return [
+            Check(
+                name,
+                "exec",
+                False,
+                (ran.err or ran.out).strip()[-300:] or f"exit code {ran.rc}",
+                "",
+            )
+        ]
     return [check for each in said for check in _checks(name, each, each["target"] in targets[2:])]
 
 
@@ -101,12 +150,30 @@ def _checks(pod: str, said: dict[str, Any], is_master: bool) -> list[Check]:
     host = said["target"].rpartition(":")[0]
     found = []
     if not is_master:
-        found.append(Check(pod, f"name {host}", bool(said["addresses"]), ", ".join(said["addresses"]) or said["unknown"],
-                           "" if said["addresses"] else _NO_NAME))
+        found.append(
+            Check(
+                pod,
+                f"name {host}",
+                bool(said["addresses"]),
+                ", ".join(said["addresses"]) or said["unknown"],
+                "" if said["addresses"] else _NO_NAME,
+            )
+        )
     what = f"rank 0 at {said['target']}" if is_master else f"connect {said['target']}"
     silent = said["silent"]
-    hint = "it listens once the first pod has begun: invoke train.logs --all; then security groups and network policies"
-    found.append(Check(pod, what, not silent, silent or f"{1000 * said['seconds']:.1f} ms", hint if silent else ""))
+    hint = (
+        "it listens once the first pod has begun: invoke train.logs --all; then security groups and"
+        " network policies"
+    )
+    found.append(
+        Check(
+            pod,
+            what,
+            not silent,
+            silent or f"{1000 * said['seconds']:.1f} ms",
+            hint if silent else "",
+        )
+    )
     return found
 
 
@@ -114,7 +181,10 @@ def _tell(found: list[Check], notes: list[str]) -> None:
     width = max(len(check.pod) for check in found)
     wide = max(len(check.what) for check in found)
     for check in found:
-        print(f"{check.pod:<{width}}  {'ok    ' if check.ok else 'FAILED'}  {check.what:<{wide}}  {check.said}")
+        print(
+            f"{check.pod:<{width}}  {'ok    ' if check.ok else 'FAILED'}  {check.what:<{wide}} "
+            f" {check.said}"
+        )
         if check.next_command:
             print(f"{'':<{width}}  next: {check.next_command}")
     for note in notes:

@@ -1,4 +1,5 @@
-"""What a cluster's nodes offer: how much of everything each has for pods, and how much of it nobody holds."""
+"""What a cluster's nodes offer: how much of everything each has for pods, and how much of it nobody
+holds."""
 
 from __future__ import annotations
 
@@ -15,7 +16,18 @@ NODES = Resource("v1", "Node", "nodes", False)
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 ENDED = ("Succeeded", "Failed")
 
-_UNITS = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
+_UNITS = {
+    "": 1.0,
+    "m": 1e-3,
+    "k": 1e3,
+    "M": 1e6,
+    "G": 1e9,
+    "T": 1e12,
+    "Ki": 2.0**10,
+    "Mi": 2.0**20,
+    "Gi": 2.0**30,
+    "Ti": 2.0**40,
+}
 
 
 @dataclass(frozen=True)
@@ -35,8 +47,12 @@ class Offer:
 def look(kube: Kube, leaving: str = "") -> list[Offer]:
     """Every node, by name; what the pods of a run that is about to leave hold counts as free."""
     kube.refresh()
-    pods = [pod for pod in kube.listing(PODS).items if (pod.get("status") or {}).get("phase") not in ENDED
-            and not (leaving and (pod["metadata"].get("labels") or {}).get(ID) == leaving)]
+    pods = [
+        pod
+        for pod in kube.listing(PODS).items
+        if (pod.get("status") or {}).get("phase") not in ENDED
+        and not (leaving and (pod["metadata"].get("labels") or {}).get(ID) == leaving)
+    ]
     return offers(kube.listing(NODES).items, pods)
 
 
@@ -63,7 +79,10 @@ def demand(pod: Mapping[str, Any]) -> dict[str, float]:
     held: dict[str, float] = {"pods": 1.0}
     for container in (pod.get("spec") or {}).get("containers") or ():
         resources = container.get("resources") or {}
-        for name, value in {**(resources.get("limits") or {}), **(resources.get("requests") or {})}.items():
+        for name, value in {
+            **(resources.get("limits") or {}),
+            **(resources.get("requests") or {}),
+        }.items():
             asked = name in (resources.get("requests") or {}) or name not in ("cpu", "memory")
             held[name] = held.get(name, 0.0) + (amount(value) if asked else 0.0)
     return held
@@ -71,14 +90,36 @@ def demand(pod: Mapping[str, Any]) -> dict[str, float]:
 
 def _offer(node: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> Offer:
     meta, spec, status = node["metadata"], node.get("spec") or {}, node.get("status") or {}
-    has = {name: amount(value) for name, value in (status.get("allocatable") or status.get("capacity") or {}).items()}
+    has = {
+        name: amount(value)
+        for name, value in (status.get("allocatable") or status.get("capacity") or {}).items()
+    }
     free = dict(has)
     for pod in pods:
         for name, value in demand(pod).items():
             free[name] = free.get(name, 0.0) - value
-    ready = any(one.get("type") == "Ready" and one.get("status") == "True" for one in status.get("conditions") or ())
+    ready = any(
+        one.get("type") == "Ready" and one.get("status") == "True"
+        for one in status.get("conditions") or ()
+    )
     labels = {str(key): str(value) for key, value in (meta.get("labels") or {}).items()}
-    taints = tuple((str(one.get("key")), str(one.get("value") or ""), str(one.get("effect"))) for one in spec.get("taints") or ())
-    holders = sorted(pods, key=lambda pod: -max((value for name, value in demand(pod).items() if "/" in name), default=0.0))
-    return Offer(str(meta["name"]), labels.get(INSTANCE_TYPE, ""), has, free, labels, taints,
-                 ready and not spec.get("unschedulable"), tuple(str(pod["metadata"]["name"]) for pod in holders))
+    taints = tuple(
+        (str(one.get("key")), str(one.get("value") or ""), str(one.get("effect")))
+        for one in spec.get("taints") or ()
+    )
+    holders = sorted(
+        pods,
+        key=lambda pod: (
+            -max((value for name, value in demand(pod).items() if "/" in name), default=0.0)
+        ),
+    )
+    return Offer(
+        str(meta["name"]),
+        labels.get(INSTANCE_TYPE, ""),
+        has,
+        free,
+        labels,
+        taints,
+        ready and not spec.get("unschedulable"),
+        tuple(str(pod["metadata"]["name"]) for pod in holders),
+    )

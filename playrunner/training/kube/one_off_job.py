@@ -1,6 +1,8 @@
-"""Something done once in a pod with the claim, beside the runs: sent, followed to its end, and taken away.
+"""Something done once in a pod with the claim, beside the runs: sent, followed to its end, and
+taken away.
 
-One that is under way already is followed instead of sent again; one whose follower left goes on by itself.
+One that is under way already is followed instead of sent again; one whose follower left goes on by
+itself.
 """
 
 from __future__ import annotations
@@ -80,7 +82,10 @@ def send(errand: Errand, site: Site, options: Options) -> tuple[int, dict[str, A
         take_away(errand, site, options)
         there = again(site.kube, run)
     if there.job and not options.check:
-        line.say(f"{errand.title} is under way already as job {run.namespace}/{run.run_id}; it is followed")
+        line.say(
+            f"{errand.title} is under way already as job {run.namespace}/{run.run_id}; it is"
+            " followed"
+        )
     else:
         code = _submit(errand, site, options)
         if code or options.check:
@@ -88,12 +93,17 @@ def send(errand: Errand, site: Site, options: Options) -> tuple[int, dict[str, A
     return _followed(errand, run, site, line, options)
 
 
-def _followed(errand: Errand, run: ClusterRun, site: Site, line: LiveLine, options: Options) -> tuple[int, dict[str, Any]]:
+def _followed(
+    errand: Errand, run: ClusterRun, site: Site, line: LiveLine, options: Options
+) -> tuple[int, dict[str, Any]]:
     hearing = Hearing(line)
     try:
         status = Follower(site.kube, run, hearing).follow()
     except KeyboardInterrupt:
-        line.say(f"{errand.title} goes on by itself as job {run.namespace}/{run.run_id}; the same command follows it again")
+        line.say(
+            f"{errand.title} goes on by itself as job {run.namespace}/{run.run_id}; the same"
+            " command follows it again"
+        )
         raise
     finally:
         line.end()
@@ -123,8 +133,15 @@ def take_away(errand: Errand, site: Site, options: Options) -> None:
         return 0
 
     settings = replace(options, extra_vars=(), limit="", json=False, quiet=True, check=False)
-    run_plays([role_play("training", "localhost", "errand")], settings, f"{errand.title}: taken away", inventory=site.inventory,
-              extra={"errand": Plain(variables(errand, site))}, survey=survey, then=go)
+    run_plays(
+        [role_play("training", "localhost", "errand")],
+        settings,
+        f"{errand.title}: taken away",
+        inventory=site.inventory,
+        extra={"errand": Plain(variables(errand, site))},
+        survey=survey,
+        then=go,
+    )
     failed = [f"{one.piece.title}: {one.reason}" for one in gone if one.status == "failed"]
     if failed:
         raise StepFailed(f"{errand.title}: its job is not gone: {'; '.join(failed)}")
@@ -135,40 +152,79 @@ def variables(errand: Errand, site: Site) -> dict[str, Any]:
     """Everything the template reads."""
     name, archive = code_archive()
     packed = site.ground.code == "configmap"
-    labels = {"app.kubernetes.io/name": errand.id, "app.kubernetes.io/managed-by": "playrunner", ID: errand.id,
-              CLUSTER: str(site.scope.lookup("cluster_name"))}
-    return {"id": errand.id, "namespace": site.ground.namespace, "labels": labels, "service_account": errand.service_account,
-            "role_arn": errand.role_arn, "code_hash": name if packed else site.ground.image,
-            "texts": {START: Path(trainer.node.pod_entry.__file__).read_text()},
-            "binaries": {CODE: base64.b64encode(archive.read_bytes()).decode()} if packed else {},
-            "pod": {"metadata": {"labels": labels, "annotations": {"sidecar.istio.io/inject": "false"}},
-                    "spec": _pod(errand, site.ground)}}
+    labels = {
+        "app.kubernetes.io/name": errand.id,
+        "app.kubernetes.io/managed-by": "playrunner",
+        ID: errand.id,
+        CLUSTER: str(site.scope.lookup("cluster_name")),
+    }
+    return {
+        "id": errand.id,
+        "namespace": site.ground.namespace,
+        "labels": labels,
+        "service_account": errand.service_account,
+        "role_arn": errand.role_arn,
+        "code_hash": name if packed else site.ground.image,
+        "texts": {START: Path(trainer.node.pod_entry.__file__).read_text()},
+        "binaries": {CODE: base64.b64encode(archive.read_bytes()).decode()} if packed else {},
+        "pod": {
+            "metadata": {"labels": labels, "annotations": {"sidecar.istio.io/inject": "false"}},
+            "spec": _pod(errand, site.ground),
+        },
+    }
 
 
 def _pod(errand: Errand, ground: Ground) -> dict[str, Any]:
-    environment = {**errand.environment, **({"TRAINER_CODE": f"{FILES}/{CODE}"} if ground.code == "configmap" else {})}
-    container = {"name": CONTAINER, "image": ground.image, "imagePullPolicy": ground.pull_policy,
-                 "command": [ground.python, "-u", f"{FILES}/{START}"], "args": ["--alone", *errand.words],
-                 "env": [{"name": name, "value": value} for name, value in sorted(environment.items())],
-                 "volumeMounts": [{"name": "files", "mountPath": FILES, "readOnly": True},
-                                  {"name": "data", "mountPath": ground.mount}]}
-    spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 5, "containers": [container],
-            "serviceAccountName": errand.service_account or ground.service_account, "nodeSelector": ground.node_selector,
-            # It needs no device, so it may stand on any node that has one.
-            "tolerations": [{"operator": "Exists", "effect": "NoSchedule"}],
-            "volumes": [{"name": "files", "configMap": {"name": errand.id}},
-                        {"name": "data", "persistentVolumeClaim": {"claimName": ground.claim}}]}
+    environment = {
+        **errand.environment,
+        **({"TRAINER_CODE": f"{FILES}/{CODE}"} if ground.code == "configmap" else {}),
+    }
+    container = {
+        "name": CONTAINER,
+        "image": ground.image,
+        "imagePullPolicy": ground.pull_policy,
+        "command": [ground.python, "-u", f"{FILES}/{START}"],
+        "args": ["--alone", *errand.words],
+        "env": [{"name": name, "value": value} for name, value in sorted(environment.items())],
+        "volumeMounts": [
+            {"name": "files", "mountPath": FILES, "readOnly": True},
+            {"name": "data", "mountPath": ground.mount},
+        ],
+    }
+    spec = {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 5,
+        "containers": [container],
+        "serviceAccountName": errand.service_account or ground.service_account,
+        "nodeSelector": ground.node_selector,
+        # It needs no device, so it may stand on any node that has one.
+        "tolerations": [{"operator": "Exists", "effect": "NoSchedule"}],
+        "volumes": [
+            {"name": "files", "configMap": {"name": errand.id}},
+            {"name": "data", "persistentVolumeClaim": {"claimName": ground.claim}},
+        ],
+    }
     return {name: value for name, value in spec.items() if value not in ("", {}, [])}
 
 
 def _submit(errand: Errand, site: Site, options: Options) -> int:
     settings = replace(options, extra_vars=(), limit="", json=False, quiet=options.json)
-    return run_plays([role_play("training", "localhost", "errand")], settings, errand.title, inventory=site.inventory,
-                     extra={"errand": Plain(variables(errand, site))})
+    return run_plays(
+        [role_play("training", "localhost", "errand")],
+        settings,
+        errand.title,
+        inventory=site.inventory,
+        extra={"errand": Plain(variables(errand, site))},
+    )
 
 
 def _as_run(errand: Errand, ground: Ground) -> ClusterRun:
-    summary = {"name": errand.id, "run_id": errand.id, "namespace": ground.namespace, "launcher": "job"}
+    summary = {
+        "name": errand.id,
+        "run_id": errand.id,
+        "namespace": ground.namespace,
+        "launcher": "job",
+    }
     return ClusterRun(summary, Status("pending"))
 
 

@@ -1,4 +1,5 @@
-"""From what the user asked for to a job on a cluster: profile, flags, inventory and nodes together. Nothing is changed here."""
+"""From what the user asked for to a job on a cluster: profile, flags, inventory and nodes together.
+Nothing is changed here."""
 
 from __future__ import annotations
 
@@ -30,23 +31,46 @@ INDEXED_JOBS = (1, 24)
 NAMESPACES = Resource("v1", "Namespace", "namespaces", False)
 
 
-def plan(request: Request, profile: Profile, site: Site, launcher: str, replacing: str = "") -> ClusterJob:
-    """The job that flags, profile, inventory and nodes make together; what cannot work is refused here, with the numbers."""
+def plan(
+    request: Request, profile: Profile, site: Site, launcher: str, replacing: str = ""
+) -> ClusterJob:
+    """The job that flags, profile, inventory and nodes make together; what cannot work is refused
+    here, with the numbers."""
     name = check_name(request.name or run_name(request.profile))
     kind, ground = KINDS[launcher], site.ground
     if not ground.image:
-        raise BadInput("train_image is not set: give the image that trains in the inventory (invoke nccl-image.build makes one)")
+        raise BadInput(
+            "train_image is not set: give the image that trains in the inventory (invoke"
+            " nccl-image.build makes one)"
+        )
     nodes = wanted_nodes(request, profile)
     refuse(_operator(site.kube, kind), "cluster")
     if not site.kube.get(NAMESPACES, "", ground.namespace):
-        raise LaunchRefused(f'the cluster has no namespace "{ground.namespace}" (train_namespace); kubectl create namespace'
-                            f" {ground.namespace}")
+        raise LaunchRefused(
+            f'the cluster has no namespace "{ground.namespace}" (train_namespace); kubectl create'
+            f" namespace {ground.namespace}"
+        )
     refuse(kept_where(site.kube, ground, profile), "checkpoints")
     bounds = elastic_bounds(profile, launcher, nodes)
-    wish = Wish(nodes, bounds[1] if bounds else nodes, _insisted(request, profile), lambda likes: growth_left(site, likes))
+    wish = Wish(
+        nodes,
+        bounds[1] if bounds else nodes,
+        _insisted(request, profile),
+        lambda likes: growth_left(site, likes),
+    )
     share = share_of(profile, look(site.kube, replacing), ground, wish)
-    job = ClusterJob(name, new_id(name), request.profile, profile, launcher, nodes, ground, share,
-                     overrides=request.overrides, detached=request.detach)
+    job = ClusterJob(
+        name,
+        new_id(name),
+        request.profile,
+        profile,
+        launcher,
+        nodes,
+        ground,
+        share,
+        overrides=request.overrides,
+        detached=request.detach,
+    )
     _check(job)
     if launcher == "vcjob":
         refuse(_queue(site.kube, job), "queue")
@@ -58,42 +82,82 @@ def plan(request: Request, profile: Profile, site: Site, launcher: str, replacin
 def _operator(kube: Kube, kind: Kind) -> list[str]:
     """Whether the cluster knows this kind of job at all."""
     if kind.needs:
-        return [] if kube.resource(*kind.resource) else [
-            f"it has no {kind.resource[1]} of {kind.resource[0]}; run {kind.needs} first"]
+        return (
+            []
+            if kube.resource(*kind.resource)
+            else [f"it has no {kind.resource[1]} of {kind.resource[0]}; run {kind.needs} first"]
+        )
     told = kube.read("/version") or {}
-    version = tuple(int("".join(filter(str.isdigit, str(told.get(part) or 0))) or 0) for part in ("major", "minor"))
-    return [f"its API server is {told.get('gitVersion')}, and Indexed Jobs came with v1.24; use --launcher pytorchjob or vcjob"] \
-        if (0, 0) < version < INDEXED_JOBS else []
+    version = tuple(
+        int("".join(filter(str.isdigit, str(told.get(part) or 0))) or 0)
+        for part in ("major", "minor")
+    )
+    return (
+        [
+            f"its API server is {told.get('gitVersion')}, and Indexed Jobs came with v1.24; use"
+            " --launcher pytorchjob or vcjob"
+        ]
+        if (0, 0) < version < INDEXED_JOBS
+        else []
+    )
 
 
 def environment_of(job: ClusterJob, given: dict[str, str]) -> list[Variable]:
-    """Every variable the processes get, by the same compiler as over SSH; known-bad ones are refused."""
+    """Every variable the processes get, by the same compiler as over SSH; known-bad ones are
+    refused."""
     share = job.share
-    site = instances.Site(device=share.device, launcher="torchrun", instance_type=share.instance_type,
-                          interface=job.ground.interface, efa_count=share.efa, cores=share.cores,
-                          processes_per_node=share.processes, dumps=job.output)
+    site = instances.Site(
+        device=share.device,
+        launcher="torchrun",
+        instance_type=share.instance_type,
+        interface=job.ground.interface,
+        efa_count=share.efa,
+        cores=share.cores,
+        processes_per_node=share.processes,
+        dumps=job.output,
+    )
     variables = compile_environment(asdict(job.profile), site, given, profile_name=job.profile_name)
     refuse(quarrels(variables, site), "environment")
     return variables
 
 
 def kept_where(kube: Kube, ground: Ground, profile: Profile) -> list[str]:
-    """Checkpoints must outlive their pod and be seen by every other: a claim that many may write, or a store."""
+    """Checkpoints must outlive their pod and be seen by every other: a claim that many may write,
+    or a store."""
     if not ground.claim:
         if "://" in profile.train.checkpoint.upload:
             return []
-        return ["they would die with their pods: set train_claim to a ReadWriteMany claim (invoke efs.create, fsx.create or"
-                " nfs.create make one), or --set train.checkpoint.upload=s3://BUCKET/RUN"]
+        return [
+            "they would die with their pods: set train_claim to a ReadWriteMany claim (invoke"
+            " efs.create, fsx.create or nfs.create make one), or --set"
+            " train.checkpoint.upload=s3://BUCKET/RUN"
+        ]
     found = kube.get(CLAIMS, ground.namespace, ground.claim)
     where = f"claim {ground.claim} in namespace {ground.namespace}"
     if found is None:
-        return [f"there is no {where}: invoke efs.create, fsx.create or nfs.create make one (kubectl get pvc -A shows all)"]
-    modes = (found.get("status") or {}).get("accessModes") or (found.get("spec") or {}).get("accessModes") or []
+        return [
+            f"there is no {where}: invoke efs.create, fsx.create or nfs.create make one (kubectl"
+            " get pvc -A shows all)"
+        ]
+    modes = (
+        (found.get("status") or {}).get("accessModes")
+        or (found.get("spec") or {}).get("accessModes")
+        or []
+    )
     if "ReadWriteMany" not in modes:
-        return [f"the {where} is {', '.join(modes)}: pods on other nodes could not write to it; it must be ReadWriteMany"]
+        return [
+            f"the {where} is {', '.join(modes)}: pods on other nodes could not write to it; it must"
+            " be ReadWriteMany"
+        ]
     phase = (found.get("status") or {}).get("phase")
-    return [f"the {where} is Lost: its volume is gone; kubectl describe pvc {ground.claim} -n {ground.namespace}"] \
-        if phase == "Lost" else []
+    return (
+        [
+            f"the {where} is Lost: its volume is gone; kubectl describe pvc {ground.claim} -n"
+            f" {ground.namespace}"
+        ]
+        if phase == "Lost"
+        else []
+    )
 
 
 def _insisted(request: Request, profile: Profile) -> int:
@@ -106,7 +170,9 @@ def _check(job: ClusterJob) -> None:
     try:
         check(job.profile, job.world_size)
     except trainer_errors.TrainerError as error:
-        raise BadInput(f"profile {job.profile_name} on {job.nodes} node{'s' * (job.nodes != 1)}: {error}") from None
+        raise BadInput(
+            f"profile {job.profile_name} on {job.nodes} node{'s' * (job.nodes != 1)}: {error}"
+        ) from None
 
 
 def _queue(kube: Kube, job: ClusterJob) -> list[str]:
@@ -118,11 +184,18 @@ def _queue(kube: Kube, job: ClusterJob) -> list[str]:
     state = str((found.get("status") or {}).get("state") or "Open")
     if state != "Open":
         return [f'the queue "{queue}" is {state}: it takes no jobs']
-    limits = {name: amount(value) for name, value in ((found.get("spec") or {}).get("capability") or {}).items()}
+    limits = {
+        name: amount(value)
+        for name, value in ((found.get("spec") or {}).get("capability") or {}).items()
+    }
     asked = {name: amount(value) * job.nodes for name, value in _asked(job.share).items()}
-    return [f'the queue "{queue}" gives {limits[name]:g} {name} at most, and the job asks for {value:g}: raise its capability'
-            " (invoke volcano.create sizes it from the nodes), or use fewer nodes"
-            for name, value in asked.items() if name in limits and value > limits[name]]
+    return [
+        f'the queue "{queue}" gives {limits[name]:g} {name} at most, and the job asks for'
+        f" {value:g}: raise its capability (invoke volcano.create sizes it from the nodes), or use"
+        " fewer nodes"
+        for name, value in asked.items()
+        if name in limits and value > limits[name]
+    ]
 
 
 def _asked(share: Share) -> dict[str, str]:

@@ -26,9 +26,13 @@ def logs_of(kube: Kube, run: ClusterRun, tail: int = TAIL) -> dict[str, list[str
 
 
 def first_pod(kube: Kube, run: ClusterRun, logs: dict[str, list[str]] | None = None) -> str:
-    """The pod that is rank 0 now; nothing while the pods have not met. Where a log is long, its beginning is read too."""
+    """The pod that is rank 0 now; nothing while the pods have not met. Where a log is long, its
+    beginning is read too."""
     told = logs if logs is not None else logs_of(kube, run)
-    addresses = {str(pod["metadata"]["name"]): str((pod.get("status") or {}).get("podIP") or "") for pod in run.pods}
+    addresses = {
+        str(pod["metadata"]["name"]): str((pod.get("status") or {}).get("podIP") or "")
+        for pod in run.pods
+    }
     found = first_of(told, addresses)
     if not found and any(len(lines) >= TAIL for lines in told.values()):
         found = first_of(logs_of(kube, run, 0), addresses)
@@ -36,7 +40,9 @@ def first_pod(kube: Kube, run: ClusterRun, logs: dict[str, list[str]] | None = N
     return found or (speaking[0] if len(speaking) == 1 else "")
 
 
-def metrics_of(kube: Kube, run: ClusterRun, logs: dict[str, list[str]] | None = None) -> list[dict[str, Any]]:
+def metrics_of(
+    kube: Kube, run: ClusterRun, logs: dict[str, list[str]] | None = None
+) -> list[dict[str, Any]]:
     """All that is known: what was recorded here, and what the pods have said since."""
     record = Record(run.name)
     known = record.metrics() if record.job().get("name") == run.name else []
@@ -47,14 +53,19 @@ def metrics_of(kube: Kube, run: ClusterRun, logs: dict[str, list[str]] | None = 
 
 def _log(kube: Kube, namespace: str, pod: str, tail: int) -> str:
     try:
-        return kube.text(f"{PODS.path(namespace, pod)}/log", container=CONTAINER, tailLines=tail or "")
+        return kube.text(
+            f"{PODS.path(namespace, pod)}/log", container=CONTAINER, tailLines=tail or ""
+        )
     except KubeError:
         return ""  # its container has not begun, or it has gone meanwhile
 
 
 def _recorded(run: ClusterRun) -> dict[str, list[str]]:
     folder = Record(run.name).folder / "hosts"
-    return {path.stem: path.read_text(errors="replace").splitlines() for path in sorted(folder.glob(f"{run.run_id}*.log"))}
+    return {
+        path.stem: path.read_text(errors="replace").splitlines()
+        for path in sorted(folder.glob(f"{run.run_id}*.log"))
+    }
 
 
 def last_metric(run: ClusterRun) -> dict[str, Any] | None:

@@ -1,4 +1,5 @@
-"""The nodes of a cluster as a launch may use them, and their quarantine, which the nodes themselves carry."""
+"""The nodes of a cluster as a launch may use them, and their quarantine, which the nodes themselves
+carry."""
 
 from __future__ import annotations
 
@@ -48,7 +49,11 @@ class ClusterPool:
         """With as many nodes as there can be now."""
         if self.wanted == wanted_nodes(self._asked, self._profile):
             return self._asked
-        return replace(self._asked, nodes=self.wanted, overrides=(*self._asked.overrides, f"launch.max_nodes={self.wanted}"))
+        return replace(
+            self._asked,
+            nodes=self.wanted,
+            overrides=(*self._asked.overrides, f"launch.max_nodes={self.wanted}"),
+        )
 
     def left(self, without: Collection[str]) -> list[str]:
         """Those who could take part; where they are too few, an elastic run wants fewer."""

@@ -1,4 +1,5 @@
-"""Which pod is rank 0: ranks are dealt out anew whenever the pods meet, so the newest word of torch's agents counts."""
+"""Which pod is rank 0: ranks are dealt out anew whenever the pods meet, so the newest word of
+torch's agents counts."""
 
 from __future__ import annotations
 
@@ -7,7 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 _MET = re.compile(r"Rendezvous complete for workers")
-_WORD = re.compile(r"(?:^|\])\s*(group_rank|group_world_size|master_addr|master_port)=(\S+)")  # with or without a logger's prefix
+_WORD = re.compile(
+    r"(?:^|\])\s*(group_rank|group_world_size|master_addr|master_port)=(\S+)"
+)  # with or without a logger's prefix
 _RANKED = re.compile(r"^\[(\d+)\] ")
 
 
@@ -33,12 +36,18 @@ def newest_meeting(lines: Iterable[str]) -> Meeting | None:
             words[said[1]] = said[2]
     if "group_rank" not in words or not words["group_rank"].isdigit():
         return None
-    return Meeting(int(words["group_rank"]), words.get("master_addr", ""), words.get("master_port", ""),
-                   words.get("group_world_size", ""), count)
+    return Meeting(
+        int(words["group_rank"]),
+        words.get("master_addr", ""),
+        words.get("master_port", ""),
+        words.get("group_world_size", ""),
+        count,
+    )
 
 
 def has_met_only(lines: Iterable[str]) -> bool:
-    """Whether the pods have met and no rank has said anything since: its processes are only starting."""
+    """Whether the pods have met and no rank has said anything since: its processes are only
+    starting."""
     only = False
     for line in lines:
         only = bool(_MET.search(line)) or (only and rank_of(line) is None)
@@ -46,7 +55,8 @@ def has_met_only(lines: Iterable[str]) -> bool:
 
 
 def first_of(logs: Mapping[str, Iterable[str]], addresses: Mapping[str, str]) -> str:
-    """The pod that is rank 0 by its agent's group rank; else the one whose address the others name; nothing when none says."""
+    """The pod that is rank 0 by its agent's group rank; else the one whose address the others name;
+    nothing when none says."""
     met = {pod: meeting for pod, lines in logs.items() if (meeting := newest_meeting(lines))}
     if not met:
         return ""
@@ -55,8 +65,14 @@ def first_of(logs: Mapping[str, Iterable[str]], addresses: Mapping[str, str]) ->
     if own:
         return max(own, key=lambda pod: met[pod].count)
     named = {meeting.master for meeting in met.values() if meeting.count == newest}
-    return next((pod for pod, address in addresses.items() if address in named or pod in named
-                 or any(name.startswith(f"{pod}.") for name in named)), "")
+    return next(
+        (
+            pod
+            for pod, address in addresses.items()
+            if address in named or pod in named or any(name.startswith(f"{pod}.") for name in named)
+        ),
+        "",
+    )
 
 
 def rank_of(line: str) -> int | None:

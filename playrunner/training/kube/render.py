@@ -1,4 +1,5 @@
-"""A run as the variables of the role's cluster steps: what the templates in manifests/training are filled with."""
+"""A run as the variables of the role's cluster steps: what the templates in manifests/training are
+filled with."""
 
 from __future__ import annotations
 
@@ -27,14 +28,26 @@ def variables(job: ClusterJob) -> dict[str, Any]:
     name, archive = code_archive()
     packed = job.ground.code == "configmap"
     own = {
-        "id": job.run_id, "namespace": job.ground.namespace, "launcher": job.launcher, "nodes": job.nodes,
-        "labels": labels(job.name, job.run_id), "annotations": {SUMMARY: json.dumps(job.summary())}, "port": job.ground.port,
-        "headless": job.launcher in ("job", *OVER_SSH), "over_ssh": job.launcher in OVER_SSH,
-        "ssh_keys": new_keys() if job.launcher in OVER_SSH else {}, "code_hash": name if packed else job.ground.image,
-        "texts": {PROFILE: profile_text(job), START: Path(trainer.node.pod_entry.__file__).read_text()},
+        "id": job.run_id,
+        "namespace": job.ground.namespace,
+        "launcher": job.launcher,
+        "nodes": job.nodes,
+        "labels": labels(job.name, job.run_id),
+        "annotations": {SUMMARY: json.dumps(job.summary())},
+        "port": job.ground.port,
+        "headless": job.launcher in ("job", *OVER_SSH),
+        "over_ssh": job.launcher in OVER_SSH,
+        "ssh_keys": new_keys() if job.launcher in OVER_SSH else {},
+        "code_hash": name if packed else job.ground.image,
+        "texts": {
+            PROFILE: profile_text(job),
+            START: Path(trainer.node.pod_entry.__file__).read_text(),
+        },
         "binaries": {CODE: base64.b64encode(archive.read_bytes()).decode()} if packed else {},
         "secrets": {each.name: each.value for each in job.environment if each.secret},
-        "has_secrets": any(each.secret for each in job.environment), "patience_seconds": job.ground.patience_seconds}
+        "has_secrets": any(each.secret for each in job.environment),
+        "patience_seconds": job.ground.patience_seconds,
+    }
     return Plain({**own, **KINDS[job.launcher].fill(job)})
 
 

@@ -1,4 +1,5 @@
-"""Steps that a run did again: after a pod or a node was lost it goes on from its newest complete checkpoint."""
+"""Steps that a run did again: after a pod or a node was lost it goes on from its newest complete
+checkpoint."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ class Setback:
 
 
 def setbacks(records: Iterable[Mapping[str, Any]]) -> list[Setback]:
-    """Read from the metrics in the order in which they were measured; steps that are not logged are not seen."""
+    """Read from the metrics in the order in which they were measured; steps that are not logged are
+    not seen."""
     found: list[Setback] = []
     reached = 0
     for record in sorted(records, key=lambda each: float(each.get("time") or 0.0)):
@@ -35,4 +37,7 @@ def told(found: list[Setback]) -> str:
         return ""
     each = ", ".join(f"{one.reached} back to {one.resumed - 1}" for one in found)
     again = sum(one.lost for one in found)
-    return f"set back {len(found)} time{'s' * (len(found) != 1)}: {again} steps were done again (from {each})"
+    return (
+        f"set back {len(found)} time{'s' * (len(found) != 1)}: {again} steps were done again (from"
+        f" {each})"
+    )

@@ -1,4 +1,5 @@
-"""train.resume and train.scale for clusters: a run goes on from its newest checkpoint, or with more or fewer pods."""
+"""train.resume and train.scale for clusters: a run goes on from its newest checkpoint, or with more
+or fewer pods."""
 
 from __future__ import annotations
 
@@ -19,32 +20,51 @@ from playrunner.training.runs.record import Record
 from playrunner.training.ssh.plan import LaunchRefused, Request
 
 
-def resume(options: Options, name: str, nodes: int, overrides: tuple[str, ...], detach: bool) -> int:
+def resume(
+    options: Options, name: str, nodes: int, overrides: tuple[str, ...], detach: bool
+) -> int:
     run = the_run(open_site(options), name)
     if run.state in (*GOING_ON, "stopping"):
-        raise BadInput(f"{run.name} is {run.state}; there is nothing to resume (train.scale changes its nodes)")
+        raise BadInput(
+            f"{run.name} is {run.state}; there is nothing to resume (train.scale changes its nodes)"
+        )
     given = Record(run.name).job() or run.summary
-    request = Request(str(given["profile"]), run.name, nodes or int(given["replicas"]),
-                      (*given.get("overrides", ()), *overrides), str(given["launcher"]), detach)
+    request = Request(
+        str(given["profile"]),
+        run.name,
+        nodes or int(given["replicas"]),
+        (*given.get("overrides", ()), *overrides),
+        str(given["launcher"]),
+        detach,
+    )
     return launch(replace(request, replace=run.state == "finished"), options, request.launcher)
 
 
 def scale(options: Options, name: str, nodes: int) -> int:
-    """Change the number of pods between the least and the most; torchrun does the rest from a checkpoint."""
+    """Change the number of pods between the least and the most; torchrun does the rest from a
+    checkpoint."""
     if nodes < 1:
         raise BadInput("--nodes says how many nodes the run should have")
     site = open_site(options)
     run = the_run(site, name)
     if run.state not in GOING_ON or not run.job:
-        raise BadInput(f"{run.name} is {run.state}; go on with: invoke train.resume --name {run.name} --nodes {nodes}")
+        raise BadInput(
+            f"{run.name} is {run.state}; go on with: invoke train.resume --name {run.name} --nodes"
+            f" {nodes}"
+        )
     bounds = run.summary.get("elastic")
     if not bounds:
-        raise BadInput(f"{run.name} is not elastic: as {run.kind.name} its number of nodes is fixed{_how(run)};"
-                       f" stop it, then: invoke train.resume --name {run.name} --nodes {nodes}")
+        raise BadInput(
+            f"{run.name} is not elastic: as {run.kind.name} its number of nodes is"
+            f" fixed{_how(run)}; stop it, then: invoke train.resume --name {run.name} --nodes"
+            f" {nodes}"
+        )
     least, most = bounds
     if not least <= nodes <= most:
-        raise BadInput(f"{run.name} has between {least} and {most} nodes (launch.min_nodes, launch.max_nodes), which was fixed"
-                       f" when it was launched; {nodes} is outside")
+        raise BadInput(
+            f"{run.name} has between {least} and {most} nodes (launch.min_nodes, launch.max_nodes),"
+            f" which was fixed when it was launched; {nodes} is outside"
+        )
     before = run.replicas
     if nodes < before:
         _refuse_while_starting(site, run, nodes)
@@ -59,8 +79,11 @@ def _refuse_while_starting(site: Site, run: ClusterRun, nodes: int) -> None:
     """Ranks that have just met wait half an hour for one another, also for one whose pod has gone."""
     logs = logs_of(site.kube, run)
     if has_met_only(logs.get(first_pod(site.kube, run, logs), ())):
-        raise LaunchRefused(f"{run.name}: its pods have just met, and its ranks are only starting; a pod that went now would"
-                            f" leave the rest waiting for it. In a moment: invoke train.scale --name {run.name} --nodes {nodes}")
+        raise LaunchRefused(
+            f"{run.name}: its pods have just met, and its ranks are only starting; a pod that went"
+            " now would leave the rest waiting for it. In a moment: invoke train.scale --name"
+            f" {run.name} --nodes {nodes}"
+        )
 
 
 def _patch(site: Site, run: ClusterRun, nodes: int) -> None:
@@ -69,19 +92,41 @@ def _patch(site: Site, run: ClusterRun, nodes: int) -> None:
     body: Any = nodes
     for word in reversed(run.kind.replicas):
         body = {word: body}
-    site.kube.call("PATCH", resource.path(run.namespace, run.run_id), body, "application/merge-patch+json",
-                   fieldManager="playrunner-scale")
+    site.kube.call(
+        "PATCH",
+        resource.path(run.namespace, run.run_id),
+        body,
+        "application/merge-patch+json",
+        fieldManager="playrunner-scale",
+    )
 
 
 def _how(run: ClusterRun) -> str:
-    return " (launch.min_nodes makes one elastic)" if run.kind.replicas else " (pytorchjob and elasticjob can be elastic)"
+    return (
+        " (launch.min_nodes makes one elastic)"
+        if run.kind.replicas
+        else " (pytorchjob and elasticjob can be elastic)"
+    )
 
 
 def _say(options: Options, run: ClusterRun, before: int, nodes: int, growth: Growth) -> int:
     changed = before != nodes
     if options.json:
-        told = {"group": {"name": growth.group.name, "size": growth.size, "before": growth.group.size}} if growth.group else {}
-        print_json({"name": run.name, "run_id": run.run_id, "changed": changed, "nodes": nodes, "before": before, **told})
+        told = (
+            {"group": {"name": growth.group.name, "size": growth.size, "before": growth.group.size}}
+            if growth.group
+            else {}
+        )
+        print_json(
+            {
+                "name": run.name,
+                "run_id": run.run_id,
+                "changed": changed,
+                "nodes": nodes,
+                "before": before,
+                **told,
+            }
+        )
         return 0
     if growth.text:
         print(f"{run.name}: {growth.text}")
@@ -90,8 +135,10 @@ def _say(options: Options, run: ClusterRun, before: int, nodes: int, growth: Gro
     elif options.check:
         print(f"{run.name}: {before} -> {nodes} nodes would follow")
     else:
-        print(f"{run.name}: {before} -> {nodes} nodes; they meet again and go on from a checkpoint:"
-              f" invoke train.logs --name {run.name} --follow{_kept_size(growth)}")
+        print(
+            f"{run.name}: {before} -> {nodes} nodes; they meet again and go on from a checkpoint:"
+            f" invoke train.logs --name {run.name} --follow{_kept_size(growth)}"
+        )
     return 0
 
 
@@ -100,5 +147,7 @@ def _kept_size(growth: Growth) -> str:
     if growth.group is None or not growth.grows:
         return ""
     word, role = ("desired_size", "eks") if growth.group.cloud == "aws" else ("nodes", "gke")
-    return (f"\n{growth.group.text} stays at {growth.size}: where the inventory gives it a {word}, say {growth.size} there before"
-            f" the next invoke {role}.create")
+    return (
+        f"\n{growth.group.text} stays at {growth.size}: where the inventory gives it a {word}, say"
+        f" {growth.size} there before the next invoke {role}.create"
+    )

@@ -23,7 +23,11 @@ _SUMMARY: Shape = {
     **dict.fromkeys(("name!", "run_id!", "launcher!", "namespace!", "output!"), str),
     **dict.fromkeys(("profile", "strategy", "device", "claim", "mount", "image", "python"), str),
     **dict.fromkeys(("world_size!", "replicas!", "processes!", "steps!", "port"), int),
-    **dict.fromkeys(("grace_seconds", "hourly", "created"), float), "elastic": [int], "overrides": [str], "detached": bool}
+    **dict.fromkeys(("grace_seconds", "hourly", "created"), float),
+    "elastic": [int],
+    "overrides": [str],
+    "detached": bool,
+}
 
 Thing = dict[str, Any]
 
@@ -64,16 +68,26 @@ class ClusterRun:
         value: Any = self.job or {}
         for word in self.kind.replicas:
             value = (value or {}).get(word)
-        return int(value) if self.kind.replicas and self.job and self.summary.get("elastic") else int(self.summary["replicas"])
+        return (
+            int(value)
+            if self.kind.replicas and self.job and self.summary.get("elastic")
+            else int(self.summary["replicas"])
+        )
 
     def pod(self, name: str) -> Thing | None:
         return next((pod for pod in self.pods if pod["metadata"]["name"] == name), None)
 
     def shown(self, metrics: list[dict[str, Any]]) -> Run:
         """As the tables and pages of all runs take it: pods stand where hosts do over SSH."""
-        names = [str(pod["metadata"]["name"]) for pod in self.pods] or [f"{self.run_id}/{at}" for at in range(self.replicas)]
+        names = [str(pod["metadata"]["name"]) for pod in self.pods] or [
+            f"{self.run_id}/{at}" for at in range(self.replicas)
+        ]
         job = {**self.summary, "nodes": [{"host": name} for name in names]}
-        keeper: dict[str, Any] = {"state": self.state, "reason": self.status.reason, "time": self._ended()}
+        keeper: dict[str, Any] = {
+            "state": self.state,
+            "reason": self.status.reason,
+            "time": self._ended(),
+        }
         return Run(self.name, job, {self.run_id: keeper}, metrics)
 
     def _ended(self) -> float:
@@ -85,9 +99,14 @@ def find(kube: Kube, namespace: str, name: str = "") -> list[ClusterRun]:
     kube.refresh()
     selector = f"{LABEL}={name}" if name else LABEL
     there = {run.name: run for run in sorted(_there(kube, namespace, selector), key=_created)}
-    gone = [_from_record(record) for record in recorded()
-            if record.name not in there and (not name or record.name == name) and record.job().get("launcher") in KINDS
-            and record.job().get("namespace") == namespace]
+    gone = [
+        _from_record(record)
+        for record in recorded()
+        if record.name not in there
+        and (not name or record.name == name)
+        and record.job().get("launcher") in KINDS
+        and record.job().get("namespace") == namespace
+    ]
     return sorted([*there.values(), *gone], key=_created, reverse=True)
 
 
@@ -97,19 +116,28 @@ def again(kube: Kube, run: ClusterRun) -> ClusterRun:
     kube.refresh()
     job = kube.get(resource, run.namespace, run.run_id) if resource else None
     if job is None:
-        return ClusterRun({**run.summary, **_ending(run.name, run.run_id)}, _recorded_status(run.name, run.run_id),
-                          pods=tuple(pods_of(kube, run)))
+        return ClusterRun(
+            {**run.summary, **_ending(run.name, run.run_id)},
+            _recorded_status(run.name, run.run_id),
+            pods=tuple(pods_of(kube, run)),
+        )
     return ClusterRun(run.summary, run.kind.read(job), job, tuple(pods_of(kube, run)))
 
 
 def pods_of(kube: Kube, run: ClusterRun) -> list[Thing]:
-    return sorted(kube.listing(PODS, run.namespace, f"{ID}={run.run_id}").items, key=lambda pod: str(pod["metadata"]["name"]))
+    return sorted(
+        kube.listing(PODS, run.namespace, f"{ID}={run.run_id}").items,
+        key=lambda pod: str(pod["metadata"]["name"]),
+    )
 
 
 def events_of(kube: Kube, run: ClusterRun) -> list[Thing]:
     """What was said about the job and its pods, oldest first."""
-    named = [event for event in kube.listing(EVENTS, run.namespace).items
-             if str((event.get("involvedObject") or {}).get("name", "")).startswith(run.run_id)]
+    named = [
+        event
+        for event in kube.listing(EVENTS, run.namespace).items
+        if str((event.get("involvedObject") or {}).get("name", "")).startswith(run.run_id)
+    ]
     return sorted(named, key=said_at)
 
 
@@ -130,16 +158,21 @@ def _there(kube: Kube, namespace: str, selector: str) -> list[ClusterRun]:
             told = (job["metadata"].get("annotations") or {}).get(SUMMARY)
             summary = _summary(told) if told else {}
             if summary.get("launcher") == kind.name:  # one resource may be several launchers'
-                run = ClusterRun({**summary, **_ending(summary["name"], summary["run_id"])}, kind.read(job), job)
+                run = ClusterRun(
+                    {**summary, **_ending(summary["name"], summary["run_id"])}, kind.read(job), job
+                )
                 found.append(ClusterRun(run.summary, _status(run), job, tuple(pods_of(kube, run))))
     return found
 
 
 def _summary(told: str) -> dict[str, Any]:
-    """What a job's annotation says of its run; nothing when it was not written here: whoever may write to the cluster can
-    put anything there, and a run's name is the name of a folder of this machine."""
+    """What a job's annotation says of its run; nothing when it was not written here: whoever may
+    write to the cluster can put anything there, and a run's name is the name of a folder of this
+    machine."""
     try:
-        found: dict[str, Any] = fitting(document(told.encode(), "a job's annotation"), _SUMMARY, "a job's annotation")
+        found: dict[str, Any] = fitting(
+            document(told.encode(), "a job's annotation"), _SUMMARY, "a job's annotation"
+        )
     except BadAnswer:
         return {}
     return found if all(_NAME.fullmatch(found[part]) for part in ("name", "run_id")) else {}
@@ -153,13 +186,18 @@ def _status(run: ClusterRun) -> Status:
 
 def _from_record(record: Record) -> ClusterRun:
     job = record.job()
-    return ClusterRun({**job, **_ending(record.name, str(job["run_id"]))}, _recorded_status(record.name, str(job["run_id"])))
+    return ClusterRun(
+        {**job, **_ending(record.name, str(job["run_id"]))},
+        _recorded_status(record.name, str(job["run_id"])),
+    )
 
 
 def _recorded_status(name: str, run_id: str) -> Status:
     said = Record(name).ending()
     if said.get("run_id") != run_id:
-        return Status("lost", "gone", "its job is gone from the cluster, and this machine did not end it")
+        return Status(
+            "lost", "gone", "its job is gone from the cluster, and this machine did not end it"
+        )
     return Status(str(said["state"]), str(said.get("phase", "")), str(said.get("reason", "")))
 
 

@@ -1,4 +1,5 @@
-"""Which run on the cluster a verb is about: the one named, else the only one that goes on, else the newest."""
+"""Which run on the cluster a verb is about: the one named, else the only one that goes on, else the
+newest."""
 
 from __future__ import annotations
 
@@ -16,7 +17,10 @@ def the_run(site: Site, name: str) -> ClusterRun:
     named = [run for run in runs if not name or run.name == name]
     going = [run for run in named if run.state in GOING_ON]
     if len(going) > 1:
-        raise RunNotFound(f"{len(going)} runs are going on: {', '.join(run.name for run in going)}; choose one with --name")
+        raise RunNotFound(
+            f"{len(going)} runs are going on: {', '.join(run.name for run in going)}; choose one"
+            " with --name"
+        )
     if named:
         return (going or named)[0]
     close = get_close_matches(name, [run.name for run in runs], 1)

@@ -1,4 +1,5 @@
-"""train.shell: a pod of one's own with a run's claim mounted, to look at checkpoints and data without touching the run."""
+"""train.shell: a pod of one's own with a run's claim mounted, to look at checkpoints and data
+without touching the run."""
 
 from __future__ import annotations
 
@@ -27,20 +28,35 @@ def open_shell(options: Options, name: str, command: str) -> int:
     run = the_run(site, name)
     kubectl = shutil.which("kubectl")
     if not command and not kubectl:
-        raise BadInput("a shell to type in needs kubectl on this machine; one command does not: --command 'ls -l /data/runs'")
+        raise BadInput(
+            "a shell to type in needs kubectl on this machine; one command does not: --command 'ls"
+            " -l /data/runs'"
+        )
     if not command and not sys.stdin.isatty():
-        raise BadInput("a shell to type in needs a terminal; one command does not: --command 'ls -l /data/runs'")
+        raise BadInput(
+            "a shell to type in needs a terminal; one command does not: --command 'ls -l"
+            " /data/runs'"
+        )
     with helper(site, run, "shell", WAIT) as pod:
         if command:
             return _once(site, run, pod, command, options)
-        print(f"{pod}: {run.name} is in {run.summary['output']}; exit leaves, and the pod goes", file=sys.stderr)
-        return subprocess.call([str(kubectl), *_where(site), "exec", "-it", "-n", run.namespace, pod, "--", "sh"])
+        print(
+            f"{pod}: {run.name} is in {run.summary['output']}; exit leaves, and the pod goes",
+            file=sys.stderr,
+        )
+        return subprocess.call(
+            [str(kubectl), *_where(site), "exec", "-it", "-n", run.namespace, pod, "--", "sh"]
+        )
 
 
 def _once(site: Site, run: ClusterRun, pod: str, command: str, options: Options) -> int:
-    ran = run_in_pod(site.kube, run.namespace, pod, "shell", ["sh", "-c", command], seconds=COMMAND_SECONDS)
+    ran = run_in_pod(
+        site.kube, run.namespace, pod, "shell", ["sh", "-c", command], seconds=COMMAND_SECONDS
+    )
     if options.json:
-        print_json({"name": run.name, "pod": pod, "rc": ran.rc, "stdout": ran.out, "stderr": ran.err})
+        print_json(
+            {"name": run.name, "pod": pod, "rc": ran.rc, "stdout": ran.out, "stderr": ran.err}
+        )
     else:
         sys.stdout.write(ran.out)
         sys.stderr.write(ran.err)
@@ -49,11 +65,14 @@ def _once(site: Site, run: ClusterRun, pod: str, command: str, options: Options)
 
 def _where(site: Site) -> list[str]:
     """The same cluster as ours, in kubectl's words."""
+
     def said(name: str) -> object:
         found = site.scope.lookup(name)
         return "" if found is MISSING or found is None else found
 
     settings = settings_of(said)
     file = str(said("kubeconfig") or os.environ.get("KUBECONFIG", ""))
-    return [*(["--kubeconfig", file] if said("kubeconfig") and file else []),
-            *(["--context", settings.context] if settings.context else [])]
+    return [
+        *(["--kubeconfig", file] if said("kubeconfig") and file else []),
+        *(["--context", settings.context] if settings.context else []),
+    ]

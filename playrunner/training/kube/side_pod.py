@@ -1,4 +1,5 @@
-"""A pod beside a run, with its claim mounted: for a shell, or for TensorBoard. It goes when whoever asked for it is done."""
+"""A pod beside a run, with its claim mounted: for a shell, or for TensorBoard. It goes when whoever
+asked for it is done."""
 
 from __future__ import annotations
 
@@ -37,19 +38,36 @@ def helper(site: Site, run: ClusterRun, purpose: str, command: Sequence[str]) ->
         site.kube.delete(PODS, run.namespace, name)
 
 
-def helper_pod(run: ClusterRun, purpose: str, command: Sequence[str], cluster: str) -> dict[str, Any]:
+def helper_pod(
+    run: ClusterRun, purpose: str, command: Sequence[str], cluster: str
+) -> dict[str, Any]:
     claim, mount = str(run.summary.get("claim") or ""), str(run.summary.get("mount") or "/data")
     if not claim:
-        raise BadInput(f"{run.name} has no claim (train_claim): its files are in its pods, at {run.summary['output']}, and in"
-                       " the store of checkpoint.upload")
+        raise BadInput(
+            f"{run.name} has no claim (train_claim): its files are in its pods, at"
+            f" {run.summary['output']}, and in the store of checkpoint.upload"
+        )
     name = f"{run.name[:MOST_NAME].rstrip('-')}-{purpose}-{secrets.token_hex(3)}"
     labels = {"app.kubernetes.io/managed-by": "playrunner", BESIDE: run.name, CLUSTER: cluster}
-    container = {"name": purpose, "image": run.summary["image"], "command": list(command),
-                 "volumeMounts": [{"name": "data", "mountPath": mount}]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": run.namespace, "labels": labels},
-            "spec": {"restartPolicy": "Never", "activeDeadlineSeconds": LONGEST_SECONDS, "terminationGracePeriodSeconds": 2,
-                     "containers": [container], "tolerations": [{"operator": "Exists"}],
-                     "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]}}
+    container = {
+        "name": purpose,
+        "image": run.summary["image"],
+        "command": list(command),
+        "volumeMounts": [{"name": "data", "mountPath": mount}],
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": run.namespace, "labels": labels},
+        "spec": {
+            "restartPolicy": "Never",
+            "activeDeadlineSeconds": LONGEST_SECONDS,
+            "terminationGracePeriodSeconds": 2,
+            "containers": [container],
+            "tolerations": [{"operator": "Exists"}],
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}],
+        },
+    }
 
 
 def _interrupt(*_: object) -> None:
@@ -64,7 +82,9 @@ def _await(site: Site, namespace: str, name: str) -> None:
         for pod in seen[one].values():
             phase = (pod.get("status") or {}).get("phase")
             if phase in ("Failed", "Succeeded"):
-                raise StepFailed(f"pod {namespace}/{name} ended at once: {'; '.join(reasons.pod(pod)) or phase}")
+                raise StepFailed(
+                    f"pod {namespace}/{name} ended at once: {'; '.join(reasons.pod(pod)) or phase}"
+                )
             if phase == "Running":
                 return ""
             return "; ".join(reasons.pod(pod)) or f"it is {phase or 'Pending'}"
@@ -72,4 +92,6 @@ def _await(site: Site, namespace: str, name: str) -> None:
 
     missing = watch_until(site.kube, [one], judge, START_SECONDS)
     if missing:
-        raise StepFailed(f"pod {namespace}/{name} does not run after {START_SECONDS:g} s: {missing}")
+        raise StepFailed(
+            f"pod {namespace}/{name} does not run after {START_SECONDS:g} s: {missing}"
+        )

@@ -1,4 +1,5 @@
-"""Where on a cluster a run lives, as the inventory says it: namespace, image, claim, queue, and the way to the API server."""
+"""Where on a cluster a run lives, as the inventory says it: namespace, image, claim, queue, and the
+way to the API server."""
 
 from __future__ import annotations
 
@@ -48,11 +49,14 @@ class Ground:
     node_selector: dict[str, str] = field(default_factory=dict)
     tolerations: tuple[dict[str, Any], ...] = ()
     hourly: float = 0.0  # one node
-    patience_seconds: float = 300.0  # an operator that restarts, or moves to another node, is back by then
+    patience_seconds: float = (
+        300.0  # an operator that restarts, or moves to another node, is back by then
+    )
 
     @property
     def root(self) -> str:
-        """The folder of runs in a pod: on the claim, else on the pod's own disk (a store then holds the checkpoints)."""
+        """The folder of runs in a pod: on the claim, else on the pod's own disk (a store then holds
+        the checkpoints)."""
         return self.mount if self.claim else "/tmp/playrunner"
 
 
@@ -68,7 +72,8 @@ class Site:
 
 
 def open_site(options: Options) -> Site:
-    """The cluster that the inventory names, reached when first asked something; a sandbox's is started when it is not up."""
+    """The cluster that the inventory names, reached when first asked something; a sandbox's is
+    started when it is not up."""
     inventory = open_inventory(options)
     if not options.kubeconfig:
         set_cloud_stage(inventory, ["k8s.manifest"])
@@ -88,10 +93,13 @@ def launcher_of(options: Options) -> str:
 
 
 def _scope(inventory: Inventory, options: Options) -> Scope:
-    """The inventory's variables as a play would see them, with what the command line says over them."""
+    """The inventory's variables as a play would see them, with what the command line says over
+    them."""
     named = {"kubeconfig": options.kubeconfig, "kube_context": ""} if options.kubeconfig else {}
     extra = {**named, **read_extra_vars(options.extra_vars)}
-    return Scope(World(inventory, templar, extra, {"ansible_playbook_python": sys.executable}), "localhost")
+    return Scope(
+        World(inventory, templar, extra, {"ansible_playbook_python": sys.executable}), "localhost"
+    )
 
 
 def _ground(scope: Scope, kube: Kube) -> Ground:
@@ -100,24 +108,38 @@ def _ground(scope: Scope, kube: Kube) -> Ground:
 
     plain = Ground()
     found = Ground(
-        namespace=str(said("namespace", "") or kube.namespace or "default"), image=str(said("image", "")),
-        python=str(said("pod_python", plain.python)), pull_policy=str(said("pull_policy", plain.pull_policy)),
-        claim=str(said("claim", "")), mount=str(said("mount", plain.mount)).rstrip("/"),
-        service_account=str(said("service_account", "")), priority_class=str(said("priority_class", "")),
-        queue=str(said("queue", plain.queue)), rendezvous=str(said("rendezvous", plain.rendezvous)),
-        etcd=str(said("etcd", plain.etcd)), port=int(said("port", plain.port)), code=str(said("code", plain.code)),
-        interface=str(said("interface", plain.interface)), cacheset=str(said("cacheset", plain.cacheset)),
-        autoscaled_nodes=int(said("autoscaled_nodes", 0)), instance_type=str(_value(scope, "instance_type", "")),
+        namespace=str(said("namespace", "") or kube.namespace or "default"),
+        image=str(said("image", "")),
+        python=str(said("pod_python", plain.python)),
+        pull_policy=str(said("pull_policy", plain.pull_policy)),
+        claim=str(said("claim", "")),
+        mount=str(said("mount", plain.mount)).rstrip("/"),
+        service_account=str(said("service_account", "")),
+        priority_class=str(said("priority_class", "")),
+        queue=str(said("queue", plain.queue)),
+        rendezvous=str(said("rendezvous", plain.rendezvous)),
+        etcd=str(said("etcd", plain.etcd)),
+        port=int(said("port", plain.port)),
+        code=str(said("code", plain.code)),
+        interface=str(said("interface", plain.interface)),
+        cacheset=str(said("cacheset", plain.cacheset)),
+        autoscaled_nodes=int(said("autoscaled_nodes", 0)),
+        instance_type=str(_value(scope, "instance_type", "")),
         node_selector={str(key): str(value) for key, value in said("node_selector", {}).items()},
-        tolerations=tuple(said("tolerations", ())), hourly=float(said("hourly", 0)),
-        patience_seconds=float(said("patience_seconds", plain.patience_seconds)))
+        tolerations=tuple(said("tolerations", ())),
+        hourly=float(said("hourly", 0)),
+        patience_seconds=float(said("patience_seconds", plain.patience_seconds)),
+    )
     _check(found)
     return found
 
 
 def _check(ground: Ground) -> None:
-    for name, value, known in (("rendezvous", ground.rendezvous, ("c10d", "etcd")), ("code", ground.code, ("configmap", "image")),
-                               ("pull_policy", ground.pull_policy, ("Always", "IfNotPresent", "Never"))):
+    for name, value, known in (
+        ("rendezvous", ground.rendezvous, ("c10d", "etcd")),
+        ("code", ground.code, ("configmap", "image")),
+        ("pull_policy", ground.pull_policy, ("Always", "IfNotPresent", "Never")),
+    ):
         if value not in known:
             raise BadInput(f'train_{name} "{value}": it is {" or ".join(known)}')
     if not ground.mount.startswith("/"):

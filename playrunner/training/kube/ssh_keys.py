@@ -1,6 +1,8 @@
-"""The SSH keys of one run: made when it is submitted, held by a Secret of its name, gone when it is over.
+"""The SSH keys of one run: made when it is submitted, held by a Secret of its name, gone when it is
+over.
 
-Its pods show one host key and are opened by one other; neither is used again, and all that opens is starting that run's ranks.
+Its pods show one host key and are opened by one other; neither is used again, and all that opens is
+starting that run's ranks.
 """
 
 from __future__ import annotations
@@ -24,11 +26,21 @@ def new_keys() -> dict[str, str]:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     pairs = {name: Ed25519PrivateKey.generate() for name in ("key", "host_key")}
-    secret = {name: key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH,
-                                      serialization.NoEncryption()).decode() for name, key in pairs.items()}
-    public = {f"{name}.pub": key.public_key().public_bytes(serialization.Encoding.OpenSSH,
-                                                           serialization.PublicFormat.OpenSSH).decode() + "\n"
-              for name, key in pairs.items()}
+    secret = {
+        name: key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.OpenSSH,
+            serialization.NoEncryption(),
+        ).decode()
+        for name, key in pairs.items()
+    }
+    public = {
+        f"{name}.pub": key.public_key()
+        .public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+        .decode()
+        + "\n"
+        for name, key in pairs.items()
+    }
     return {**secret, **public}
 
 
@@ -37,4 +49,6 @@ def forget(kube: Kube, namespace: str, run_id: str) -> None:
     kube.refresh()
     found = kube.get(SECRETS, namespace, secret_name(run_id))
     if found and SET in (found["metadata"].get("labels") or {}):
-        kube.delete(SECRETS, namespace, secret_name(run_id), str(found["metadata"].get("uid") or ""))
+        kube.delete(
+            SECRETS, namespace, secret_name(run_id), str(found["metadata"].get("uid") or "")
+        )

@@ -1,4 +1,5 @@
-"""train.stage: data of a store or web server on the claim that all nodes see; a second time nothing is fetched."""
+"""train.stage: data of a store or web server on the claim that all nodes see; a second time nothing
+is fetched."""
 
 from __future__ import annotations
 
@@ -37,9 +38,14 @@ def stage(wanted: Wanted, options: Options) -> int:
     code, told = send(errand, site, options)
     files, size = told.get("files", 0), told.get("bytes", 0)
     word = "staged" if told.get("changed") else "complete already"
-    return tell({"into": wanted.into, **told}, code, errand.title, options,
-                f"{told.get('folder', wanted.into)} is {word}: {files} file{'s' * (files != 1)}, {size} bytes, on claim"
-                f" {site.ground.claim}")
+    return tell(
+        {"into": wanted.into, **told},
+        code,
+        errand.title,
+        options,
+        f"{told.get('folder', wanted.into)} is {word}: {files} file{'s' * (files != 1)}, {size}"
+        f" bytes, on claim {site.ground.claim}",
+    )
 
 
 def stage_errand(wanted: Wanted, ground: Ground) -> Errand:
@@ -51,17 +57,28 @@ def stage_errand(wanted: Wanted, ground: Ground) -> Errand:
     words += ["--unpack"] * wanted.unpack + ["--anonymous"] * wanted.anonymous
     # Two that write to one folder at once would spoil it: its folder gives the job its name.
     slug = re.sub(r"[^a-z0-9]+", "-", wanted.into.lower()).strip("-")[:30].rstrip("-")
-    return Errand(f"stage-{slug}-{hashlib.sha256(target.encode()).hexdigest()[:6]}", f"staging {wanted.into}", tuple(words),
-                  service_account=ground.service_account)
+    return Errand(
+        f"stage-{slug}-{hashlib.sha256(target.encode()).hexdigest()[:6]}",
+        f"staging {wanted.into}",
+        tuple(words),
+        service_account=ground.service_account,
+    )
 
 
 def _check(wanted: Wanted) -> None:
     if not wanted.source or not wanted.into:
-        raise BadInput("say what and where to: --source s3://BUCKET/FOLDER --into FOLDER (of the claim)")
+        raise BadInput(
+            "say what and where to: --source s3://BUCKET/FOLDER --into FOLDER (of the claim)"
+        )
     if "://" not in wanted.source:
-        raise BadInput(f'--source "{wanted.source}": it is an address, as s3://BUCKET/FOLDER, gs://... or https://HOST/FILE.tar')
+        raise BadInput(
+            f'--source "{wanted.source}": it is an address, as s3://BUCKET/FOLDER, gs://... or'
+            " https://HOST/FILE.tar"
+        )
     if not _NAME.fullmatch(wanted.into) or ".." in wanted.into.split("/"):
-        raise BadInput(f'--into "{wanted.into}": it is a folder below the claim, as datasets/wikicorpus')
+        raise BadInput(
+            f'--into "{wanted.into}": it is a folder below the claim, as datasets/wikicorpus'
+        )
 
 
 def _claim(site: Site) -> list[str]:
@@ -69,7 +86,13 @@ def _claim(site: Site) -> list[str]:
 
     ground = site.ground
     if not ground.claim:
-        return ["there is no volume to stage it on: set train_claim (invoke efs.create, fsx.create or nfs.create make one)"]
+        return [
+            "there is no volume to stage it on: set train_claim (invoke efs.create, fsx.create or"
+            " nfs.create make one)"
+        ]
     if site.kube.get(CLAIMS, ground.namespace, ground.claim) is None:
-        return [f"there is no claim {ground.claim} in namespace {ground.namespace} (kubectl get pvc -A shows all)"]
+        return [
+            f"there is no claim {ground.claim} in namespace {ground.namespace} (kubectl get pvc -A"
+            " shows all)"
+        ]
     return []

@@ -1,4 +1,5 @@
-"""train.status for clusters: job phase, pods with phase, restarts and node, the last event, the last metric, in one place."""
+"""train.status for clusters: job phase, pods with phase, restarts and node, the last event, the
+last metric, in one place."""
 
 from __future__ import annotations
 
@@ -36,18 +37,33 @@ def show_one(options: Options, name: str) -> int:
     meeting = newest_meeting(logs.get(first, ()))
     bad = free_suspects(site, run)
     if options.json:
-        print_json({**as_json(run.shown(metrics)), "phase": run.status.phase, "namespace": run.namespace, "pods": pods,
-                    "replicas": run.replicas, "met": int(meeting.size or 0) if meeting else 0, "rank0": first,
-                    "event": told(events[-1]) if events else None, "suspects": [asdict(one) for one in bad]})
+        print_json(
+            {
+                **as_json(run.shown(metrics)),
+                "phase": run.status.phase,
+                "namespace": run.namespace,
+                "pods": pods,
+                "replicas": run.replicas,
+                "met": int(meeting.size or 0) if meeting else 0,
+                "rank0": first,
+                "event": told(events[-1]) if events else None,
+                "suspects": [asdict(one) for one in bad],
+            }
+        )
         return exit_code(run.state)
     print(table([run.shown(metrics)]))
-    print(f"  {run.kind.resource[1]} {run.namespace}/{run.run_id}: {run.status.phase or run.state}"
-          + (f", {run.status.reason}" if run.status.reason else "")
-          + (f", {meeting.size} of {run.replicas} pods have met" if meeting and meeting.size else ""))
+    print(
+        f"  {run.kind.resource[1]} {run.namespace}/{run.run_id}: {run.status.phase or run.state}"
+        + (f", {run.status.reason}" if run.status.reason else "")
+        + (f", {meeting.size} of {run.replicas} pods have met" if meeting and meeting.size else "")
+    )
     for pod in pods:
         mark = ", rank 0" if pod["rank0"] else ""
-        print(f"  {pod['name']}: {pod['phase']}, {pod['restarts']} restart{'s' * (pod['restarts'] != 1)},"
-              f" on {pod['node'] or 'no node yet'}{mark}, image {pod['image']}")
+        print(
+            f"  {pod['name']}: {pod['phase']}, {pod['restarts']}"
+            f" restart{'s' * (pod['restarts'] != 1)}, on {pod['node'] or 'no node yet'}{mark},"
+            f" image {pod['image']}"
+        )
     if events:
         print(f"  last event: {told(events[-1])}")
     for one in bad:
@@ -77,13 +93,17 @@ def cluster_runs(site: Site) -> tuple[list[Run], dict[str, str]]:
     """As the tables of all runs take them; the cluster that does not answer, with why."""
     try:
         runs = find(site.kube, site.ground.namespace)
-        return [run.shown(metrics_of(site.kube, run, logs_of(site.kube, run, LISTED_LINES))) for run in runs], {}
+        return [
+            run.shown(metrics_of(site.kube, run, logs_of(site.kube, run, LISTED_LINES)))
+            for run in runs
+        ], {}
     except HostUnreachable as error:
         return [], {"the cluster": str(error)}
 
 
 def free_suspects(site: Site, run: ClusterRun) -> list[Suspect]:
-    """Nodes that fail again and again and are still used: whoever follows a run puts them aside, a detached one has nobody."""
+    """Nodes that fail again and again and are still used: whoever follows a run puts them aside, a
+    detached one has nobody."""
     found = suspects(run.pods)
     marked = quarantine.entries(site.kube) if found else {}
     return [one for one in found if one.node not in marked]
@@ -91,11 +111,26 @@ def free_suspects(site: Site, run: ClusterRun) -> list[Suspect]:
 
 def pod_row(pod: dict[str, Any], first: str) -> dict[str, Any]:
     status, spec = pod.get("status") or {}, pod.get("spec") or {}
-    container: dict[str, Any] = next((one for one in status.get("containerStatuses") or () if one.get("name") == CONTAINER), {})
-    image = next((str(one.get("image")) for one in spec.get("containers") or () if one.get("name") == CONTAINER), "")
+    container: dict[str, Any] = next(
+        (one for one in status.get("containerStatuses") or () if one.get("name") == CONTAINER), {}
+    )
+    image = next(
+        (
+            str(one.get("image"))
+            for one in spec.get("containers") or ()
+            if one.get("name") == CONTAINER
+        ),
+        "",
+    )
     name = str(pod["metadata"]["name"])
-    return {"name": name, "phase": _phase(pod, container), "restarts": int(container.get("restartCount") or 0),
-            "node": str(spec.get("nodeName") or ""), "image": image, "rank0": name == first}
+    return {
+        "name": name,
+        "phase": _phase(pod, container),
+        "restarts": int(container.get("restartCount") or 0),
+        "node": str(spec.get("nodeName") or ""),
+        "image": image,
+        "rank0": name == first,
+    }
 
 
 def _phase(pod: dict[str, Any], container: dict[str, Any]) -> str:
@@ -108,7 +143,10 @@ def _phase(pod: dict[str, Any], container: dict[str, Any]) -> str:
 
 def told(event: dict[str, Any]) -> str:
     thing = event.get("involvedObject") or {}
-    return f"{event.get('reason')} ({thing.get('kind')} {thing.get('name')}): {' '.join(str(event.get('message') or '').split())}"
+    return (
+        f"{event.get('reason')} ({thing.get('kind')} {thing.get('name')}):"
+        f" {' '.join(str(event.get('message') or '').split())}"
+    )
 
 
 def names(run: ClusterRun) -> list[str]:

@@ -1,4 +1,5 @@
-"""train.stop for clusters: the run's objects go, its pods are waited for, and what is to be known later is kept here."""
+"""train.stop for clusters: the run's objects go, its pods are waited for, and what is to be known
+later is kept here."""
 
 from __future__ import annotations
 
@@ -15,23 +16,53 @@ def stop(options: Options, name: str) -> int:
     site = open_site(options)
     run = the_run(site, name)
     if not run.job and not run.pods:
-        return _say(options, run, run.state, False, f"{run.name} {run.state} already: nothing is left of it in the cluster")
+        return _say(
+            options,
+            run,
+            run.state,
+            False,
+            f"{run.name} {run.state} already: nothing is left of it in the cluster",
+        )
     going = run.state in (*GOING_ON, "stopping")
     if options.check:
         would = "would be stopped" if going else f"{run.state}; its job would be taken away"
-        return _say(options, run, run.state, True, f"{run.name} {would}: {run.kind.resource[1]} {run.namespace}/{run.run_id}")
+        return _say(
+            options,
+            run,
+            run.state,
+            True,
+            f"{run.name} {would}: {run.kind.resource[1]} {run.namespace}/{run.run_id}",
+        )
     state = "stopped" if going else run.state
     end(site, run, options, state, "asked to stop" if going else run.status.reason)
     last = Record(run.name).ending().get("last")
     at = f" at step {last['step']}, loss {last['loss']:.4f}" if last else " before its first step"
-    text = f"{run.name} is stopped{at}" if going else f"{run.name} {state}{at if last else ''}; its job is taken away"
-    return _say(options, run, state, True, f"{text}: no pod is left; spec, logs and events are in {Record(run.name).folder}")
+    text = (
+        f"{run.name} is stopped{at}"
+        if going
+        else f"{run.name} {state}{at if last else ''}; its job is taken away"
+    )
+    return _say(
+        options,
+        run,
+        state,
+        True,
+        f"{text}: no pod is left; spec, logs and events are in {Record(run.name).folder}",
+    )
 
 
 def _say(options: Options, run: ClusterRun, state: str, changed: bool, text: str) -> int:
     if options.json:
-        print_json({"name": run.name, "run_id": run.run_id, "state": state, "changed": changed,
-                    "last": Record(run.name).ending().get("last"), "record": str(Record(run.name).folder)})
+        print_json(
+            {
+                "name": run.name,
+                "run_id": run.run_id,
+                "state": state,
+                "changed": changed,
+                "last": Record(run.name).ending().get("last"),
+                "record": str(Record(run.name).folder),
+            }
+        )
     else:
         print(text)
     return 0

@@ -1,4 +1,5 @@
-"""train.tensorboard for clusters: served by a pod beside the run, reached through the API server on this machine's loopback."""
+"""train.tensorboard for clusters: served by a pod beside the run, reached through the API server on
+this machine's loopback."""
 
 from __future__ import annotations
 
@@ -53,7 +54,14 @@ def board_command(run: ClusterRun) -> list[str]:
     """The board ends with its input, which a pod does not have: another program holds one open."""
     source = Path(trainer.node.tensorboard_server.__file__).read_text()
     python = str(run.summary.get("python") or "python3")
-    return ["sh", "-c", 'sleep 28800 | exec "$0" -u -c "$1" "$2"', python, source, str(run.summary["output"])]
+    return [
+        "sh",
+        "-c",
+        'sleep 28800 | exec "$0" -u -c "$1" "$2"',
+        python,
+        source,
+        str(run.summary["output"]),
+    ]
 
 
 def _first_word(site: Site, run: ClusterRun, pod: str) -> dict[str, Any]:
@@ -66,10 +74,15 @@ def _first_word(site: Site, run: ClusterRun, pod: str) -> dict[str, Any]:
         if line:
             said = json_object(line) or {"error": f"it printed {line[:100]!r}"}
             if "error" in said:
-                raise BoardFailed(f"pod {run.namespace}/{pod}: {said['error']}; train_image must have tensorboard")
+                raise BoardFailed(
+                    f"pod {run.namespace}/{pod}: {said['error']}; train_image must have tensorboard"
+                )
             return said
         time.sleep(0.5)
-    raise BoardFailed(f"pod {run.namespace}/{pod}: tensorboard did not start within {START_SECONDS:g} s: {text[-300:]}")
+    raise BoardFailed(
+        f"pod {run.namespace}/{pod}: tensorboard did not start within {START_SECONDS:g} s:"
+        f" {text[-300:]}"
+    )
 
 
 def _while_it_lives(site: Site, run: ClusterRun, pod: str) -> None:
@@ -90,9 +103,20 @@ def _log(site: Site, run: ClusterRun, pod: str) -> str:
 
 def _tell(options: Options, run: ClusterRun, pod: str, said: dict[str, Any], url: str) -> None:
     if options.json:
-        print_json({"name": run.name, "pod": pod, "url": url, "folder": said["folder"], "made": said["made"]})
+        print_json(
+            {
+                "name": run.name,
+                "pod": pod,
+                "url": url,
+                "folder": said["folder"],
+                "made": said["made"],
+            }
+        )
     else:
         print(f"{run.name}: {url} (Ctrl-C ends)")
         if said["made"]:
-            print("shown from its metrics; --set train.log.tensorboard=true makes a run write event files itself")
+            print(
+                "shown from its metrics; --set train.log.tensorboard=true makes a run write event"
+                " files itself"
+            )
     sys.stdout.flush()

@@ -14,20 +14,38 @@ from playrunner.training.kube.site import Site, open_site
 
 SECONDS = 60.0
 _NEURON = "PATH=$PATH:/opt/aws/neuron/bin"
-ASKED = {"cuda": "nvidia-smi", "neuron": f"{_NEURON} neuron-ls -w 2>/dev/null || {_NEURON} neuron-ls",
-         "cpu": "ps -eo pid,pcpu,rss,etime,args --sort=-pcpu 2>/dev/null | cut -c1-120 | head -12 || top -b -n 1 | head -20"}
-LIVE = {"cuda": "nvidia-smi dmon", "neuron": "env TERM=screen PATH=/opt/aws/neuron/bin:/usr/bin:/bin neuron-top", "cpu": "top"}
+ASKED = {
+    "cuda": "nvidia-smi",
+    "neuron": f"{_NEURON} neuron-ls -w 2>/dev/null || {_NEURON} neuron-ls",
+    "cpu": (
+        "ps -eo pid,pcpu,rss,etime,args --sort=-pcpu 2>/dev/null | cut -c1-120 | head -12 || top -b"
+        " -n 1 | head -20"
+    ),
+}
+LIVE = {
+    "cuda": "nvidia-smi dmon",
+    "neuron": "env TERM=screen PATH=/opt/aws/neuron/bin:/usr/bin:/bin neuron-top",
+    "cpu": "top",
+}
 
 
 def show_top(options: Options, name: str, host: str) -> int:
     site = open_site(options)
     run = the_run(site, name)
-    running = [str(pod["metadata"]["name"]) for pod in run.pods if (pod.get("status") or {}).get("phase") == "Running"]
+    running = [
+        str(pod["metadata"]["name"])
+        for pod in run.pods
+        if (pod.get("status") or {}).get("phase") == "Running"
+    ]
     chosen = [pod for pod in running if not host or pod == host]
     if not chosen:
-        raise BadInput(f"{run.name} has no {f'pod {host}' if host else 'pod'} that runs ({', '.join(running) or run.state});"
-                       f" invoke train.why --name {run.name}")
-    said = dict(zip(chosen, site.kube.together(lambda pod: _ask(site, run, pod), chosen), strict=True))
+        raise BadInput(
+            f"{run.name} has no {f'pod {host}' if host else 'pod'} that runs"
+            f" ({', '.join(running) or run.state}); invoke train.why --name {run.name}"
+        )
+    said = dict(
+        zip(chosen, site.kube.together(lambda pod: _ask(site, run, pod), chosen), strict=True)
+    )
     if options.json:
         print_json({"name": run.name, "pods": said})
         return 0
@@ -39,7 +57,14 @@ def show_top(options: Options, name: str, host: str) -> int:
 
 def _ask(site: Site, run: ClusterRun, pod: str) -> str:
     try:
-        ran = run_in_pod(site.kube, run.namespace, pod, CONTAINER, ["sh", "-c", ASKED[_device(run)]], seconds=SECONDS)
+        ran = run_in_pod(
+            site.kube,
+            run.namespace,
+            pod,
+            CONTAINER,
+            ["sh", "-c", ASKED[_device(run)]],
+            seconds=SECONDS,
+        )
     except (Failed, PlayrunnerError) as error:
         return f"it could not be asked: {error}"
     return ran.out or ran.err or f"exit code {ran.rc}"

@@ -1,4 +1,5 @@
-"""train.why for clusters: what may be behind a run's trouble, the likeliest first, each with the next command."""
+"""train.why for clusters: what may be behind a run's trouble, the likeliest first, each with the
+next command."""
 
 from __future__ import annotations
 
@@ -21,8 +22,15 @@ def show_why(options: Options, name: str) -> int:
     facts = gather(site, the_run(site, name))
     found = causes(facts)
     if options.json:
-        print_json({"name": facts.run.name, "state": facts.run.state, "phase": facts.run.status.phase, "step": _step(facts),
-                    "causes": [asdict(cause) for cause in found]})
+        print_json(
+            {
+                "name": facts.run.name,
+                "state": facts.run.state,
+                "phase": facts.run.status.phase,
+                "step": _step(facts),
+                "causes": [asdict(cause) for cause in found],
+            }
+        )
         return 0
     print(f"{facts.run.name}: {facts.run.state} ({facts.run.status.phase}), {_progress(facts)}")
     for number, cause in enumerate(found[:SHOWN], 1):
@@ -45,15 +53,32 @@ def causes(facts: Facts) -> list[Cause]:
 
 def _nothing(facts: Facts) -> Cause:
     if facts.run.state == "finished":
-        return Cause(0, f"nothing is wrong: it finished at step {_step(facts)}", (), "invoke train.status")
+        return Cause(
+            0, f"nothing is wrong: it finished at step {_step(facts)}", (), "invoke train.status"
+        )
     if facts.run.state == "failed":
         why = facts.run.status.reason
-        return Cause(30, f"it failed, and nothing that is known explains it: {why}", (), f"{facts.see_logs} --all")
+        return Cause(
+            30,
+            f"it failed, and nothing that is known explains it: {why}",
+            (),
+            f"{facts.see_logs} --all",
+        )
     if not facts.metrics:
-        return Cause(0, f"it has not begun to train yet, after {facts.age:.0f} s; nothing stands in its way that can be seen", (),
-                     f"{facts.see_logs} --all --follow")
+        return Cause(
+            0,
+            f"it has not begun to train yet, after {facts.age:.0f} s; nothing stands in its way"
+            " that can be seen",
+            (),
+            f"{facts.see_logs} --all --follow",
+        )
     ago = facts.now - float(facts.metrics[-1]["time"])
-    return Cause(0, f"nothing is wrong: it gets on, step {_step(facts)} {ago:.0f} s ago", (), f"{facts.see_logs} --follow")
+    return Cause(
+        0,
+        f"nothing is wrong: it gets on, step {_step(facts)} {ago:.0f} s ago",
+        (),
+        f"{facts.see_logs} --follow",
+    )
 
 
 def _step(facts: Facts) -> int:
@@ -61,4 +86,8 @@ def _step(facts: Facts) -> int:
 
 
 def _progress(facts: Facts) -> str:
-    return f"step {_step(facts)} of {facts.run.summary.get('steps', '?')}" if facts.metrics else "no step yet"
+    return (
+        f"step {_step(facts)} of {facts.run.summary.get('steps', '?')}"
+        if facts.metrics
+        else "no step yet"
+    )

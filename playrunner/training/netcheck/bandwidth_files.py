@@ -1,4 +1,5 @@
-"""What is kept of a measurement: the programs' output, the table, the figures and the picture, in the run's folder."""
+"""What is kept of a measurement: the programs' output, the table, the figures and the picture, in
+the run's folder."""
 
 from __future__ import annotations
 
@@ -22,25 +23,45 @@ def chart(measured: Measured) -> str:
     most = max([row.bus_gbytes for row in measured.rows] + [1e-9])
     lines = ["all-reduce        time  bus bandwidth   wrong"]
     for row in measured.rows:
-        lines.append(f"{size_text(row.bytes):<10}{time_text(row.microseconds):>12}{row.bus_gbytes:>10.3f} GB/s{row.wrong:>8}  "
-                     f"{_bar(row.bus_gbytes / most)}".rstrip())
+        lines.append(
+            f"{size_text(row.bytes):<10}{time_text(row.microseconds):>12}{row.bus_gbytes:>10.3f}"
+            f" GB/s{row.wrong:>8}  {_bar(row.bus_gbytes / most)}".rstrip()
+        )
     return "\n".join(lines)
 
 
 def as_data(measured: Measured, judgement: Judgement, folder: Path) -> dict[str, Any]:
-    return {"rows": [asdict(row) for row in measured.rows], "devices": dict(measured.devices), "average": measured.average,
-            "provider": measured.provider, "cards": measured.cards, "wrong": measured.wrong, "ok": judgement.ok,
-            "lines": list(judgement.lines), "folder": str(folder)}
+    return {
+        "rows": [asdict(row) for row in measured.rows],
+        "devices": dict(measured.devices),
+        "average": measured.average,
+        "provider": measured.provider,
+        "cards": measured.cards,
+        "wrong": measured.wrong,
+        "ok": judgement.ok,
+        "lines": list(judgement.lines),
+        "folder": str(folder),
+    }
 
 
-def keep(folder: Path, output: str, measured: Measured, judgement: Judgement, wanted: Wanted) -> None:
+def keep(
+    folder: Path, output: str, measured: Measured, judgement: Judgement, wanted: Wanted
+) -> None:
     (folder / "bandwidth.log").write_text(output)
-    (folder / "bandwidth.json").write_text(json.dumps(as_data(measured, judgement, folder), indent=1) + "\n")
+    (folder / "bandwidth.json").write_text(
+        json.dumps(as_data(measured, judgement, folder), indent=1) + "\n"
+    )
     if measured.rows:
         known = reference(wanted.instance_type)
-        (folder / "bandwidth.txt").write_text(chart(measured) + "\n" + "\n".join(judgement.lines) + "\n")
-        (folder / "bandwidth.png").write_bytes(picture(
-            [(row.bytes, row.bus_gbytes) for row in measured.rows], known.bus_gbytes if known else None))
+        (folder / "bandwidth.txt").write_text(
+            chart(measured) + "\n" + "\n".join(judgement.lines) + "\n"
+        )
+        (folder / "bandwidth.png").write_bytes(
+            picture(
+                [(row.bytes, row.bus_gbytes) for row in measured.rows],
+                known.bus_gbytes if known else None,
+            )
+        )
 
 
 def _bar(share: float) -> str:

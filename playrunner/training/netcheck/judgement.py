@@ -1,4 +1,5 @@
-"""Whether a bandwidth is what it should be: provider and cards, devices, right sums, and the figures others have."""
+"""Whether a bandwidth is what it should be: provider and cards, devices, right sums, and the
+figures others have."""
 
 from __future__ import annotations
 
@@ -28,29 +29,46 @@ class Judgement:
 def judge_bandwidth(measured: Measured, wanted: Wanted) -> Judgement:
     """What is wrong first; without that, what was found."""
     if not measured.rows:
-        return Judgement(False, ("nothing was measured: the output has no table; see it in the run's folder",))
-    lines = [*_ending(measured), *_fabric(measured, wanted), *_devices(measured, wanted), *_figures(measured, wanted)]
+        return Judgement(
+            False, ("nothing was measured: the output has no table; see it in the run's folder",)
+        )
+    lines = [
+        *_ending(measured),
+        *_fabric(measured, wanted),
+        *_devices(measured, wanted),
+        *_figures(measured, wanted),
+    ]
     return Judgement(not lines, tuple(lines) or (_good_news(measured, wanted),))
 
 
 def _ending(measured: Measured) -> list[str]:
-    lines = [f"{measured.wrong} wrong values: memory, a card or a driver is broken; look at dmesg"] if measured.wrong else []
+    lines = (
+        [f"{measured.wrong} wrong values: memory, a card or a driver is broken; look at dmesg"]
+        if measured.wrong
+        else []
+    )
     if measured.out_of_bounds is None:
         lines.append(f"it ended after {measured.rows[-1].bytes} bytes without its last word")
     return lines
 
 
 def _fabric(measured: Measured, wanted: Wanted) -> list[str]:
-    """Without an error a job can run at a hundredth of its bandwidth, when EFA was not asked for or not found."""
+    """Without an error a job can run at a hundredth of its bandwidth, when EFA was not asked for or
+    not found."""
     kind = instance(wanted.instance_type)
     if not kind or not kind.efa or not wanted.over_nccl or wanted.hosts == 1:
         return []
     if measured.provider != "efa":
         used = measured.provider or measured.transport or "a transport it does not tell of"
-        return [f"NCCL went over {used} and not over EFA: ask for vpc.amazonaws.com/efa: {kind.efa}, look whether fi_info -p efa"
-                " finds the cards and the OFI plugin is on the library path; NCCL_DEBUG=INFO must be set"]
+        return [
+            f"NCCL went over {used} and not over EFA: ask for vpc.amazonaws.com/efa: {kind.efa},"
+            " look whether fi_info -p efa finds the cards and the OFI plugin is on the library"
+            " path; NCCL_DEBUG=INFO must be set"
+        ]
     if measured.cards is not None and measured.cards < kind.efa:
-        return [f"NCCL found {measured.cards} of the {kind.efa} EFA cards of {wanted.instance_type}"]
+        return [
+            f"NCCL found {measured.cards} of the {kind.efa} EFA cards of {wanted.instance_type}"
+        ]
     return []
 
 
@@ -58,10 +76,17 @@ def _devices(measured: Measured, wanted: Wanted) -> list[str]:
     kind = instance(wanted.instance_type)
     lines = []
     if kind and kind.accelerators and wanted.over_nccl:
-        lines += [f"{host} took part with {count} of the {kind.accelerators} devices of {wanted.instance_type}"
-                  for host, count in sorted(measured.devices.items()) if count != kind.accelerators]
+        lines += [
+            f"{host} took part with {count} of the {kind.accelerators} devices of"
+            f" {wanted.instance_type}"
+            for host, count in sorted(measured.devices.items())
+            if count != kind.accelerators
+        ]
     if wanted.hosts and measured.devices and len(measured.devices) != wanted.hosts:
-        lines.append(f"{len(measured.devices)} of {wanted.hosts} nodes took part: {', '.join(sorted(measured.devices))}")
+        lines.append(
+            f"{len(measured.devices)} of {wanted.hosts} nodes took part:"
+            f" {', '.join(sorted(measured.devices))}"
+        )
     return lines
 
 
@@ -72,7 +97,10 @@ def _figures(measured: Measured, wanted: Wanted) -> list[str]:
     known = reference(wanted.instance_type)
     row = comparable(measured.rows, known) if known else None
     if known and row and row.bus_gbytes < GOOD_SHARE * known.bus_gbytes:
-        return [f"{row.bus_gbytes:.1f} GB/s at {row.bytes} bytes; two {wanted.instance_type} have {known.bus_gbytes:g} GB/s"]
+        return [
+            f"{row.bus_gbytes:.1f} GB/s at {row.bytes} bytes; two {wanted.instance_type} have"
+            f" {known.bus_gbytes:g} GB/s"
+        ]
     return []
 
 
@@ -82,7 +110,11 @@ def _good_news(measured: Measured, wanted: Wanted) -> str:
     row = comparable(measured.rows, known) if known else None
     text = f"{best.bus_gbytes:.2f} GB/s at {best.bytes} bytes, no wrong values"
     if measured.provider:
-        text += f", over {measured.provider}" + (f" with {measured.cards} cards" if measured.cards else "")
+        text += f", over {measured.provider}" + (
+            f" with {measured.cards} cards" if measured.cards else ""
+        )
     if known and row:
         text += f"; {row.bus_gbytes / known.bus_gbytes:.0%} of what others have measured"
-    return text + (f"; not compared: the reference is at {known.bytes} bytes" if known and not row else "")
+    return text + (
+        f"; not compared: the reference is at {known.bytes} bytes" if known and not row else ""
+    )

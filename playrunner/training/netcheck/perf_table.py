@@ -1,6 +1,8 @@
-"""What all_reduce_perf of nccl-tests prints, read: bandwidth by size, wrong values, the devices at work, and NCCL's own words.
+"""What all_reduce_perf of nccl-tests prints, read: bandwidth by size, wrong values, the devices at
+work, and NCCL's own words.
 
-`python -m trainer.netcheck.all_reduce_perf` prints the same table where there is no nccl-tests, so both are read here.
+`python -m trainer.netcheck.all_reduce_perf` prints the same table where there is no nccl-tests, so
+both are read here.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 _PREFIX = re.compile(r"^\[\d+,\d+\]<std(?:out|err|diag)>:\s?")  # mpirun's --tag-output
-# size, elements, type, reduction, root; then twice (out of place, in place): time in us, algbw, busbw in GB/s, wrong values
+# size, elements, type, reduction, root; then twice (out of place, in place): time in us, algbw,
+# busbw in GB/s, wrong values
 _FIGURES = r"\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+(\d+|N/A)"
 _ROW = re.compile(rf"^\s*(\d+)\s+\d+\s+\w+\s+\w+\s+-?\d+{_FIGURES}(?:{_FIGURES})?\s*$")
 _DEVICE = re.compile(r"^#\s+Rank\s+\d+\s+.*\bon\s+(\S+)\s+device\s+\d+")
@@ -56,16 +59,27 @@ def read_table(text: str) -> Measured:
     bounds, average = _last(_OUT_OF_BOUNDS, lines), _last(_AVERAGE, lines)
     providers, others = _PROVIDER.findall(text), _OTHER_NET.findall(text)
     return Measured(
-        tuple(rows), dict(Counter(found[1] for line in lines if (found := _DEVICE.match(line)))),
-        int(bounds) if bounds else None, float(average) if average else None,
+        tuple(rows),
+        dict(Counter(found[1] for line in lines if (found := _DEVICE.match(line)))),
+        int(bounds) if bounds else None,
+        float(average) if average else None,
         # One node that fell back to another provider is slower than all others are fast.
-        next((each.lower() for each in providers if each.lower() != "efa"), "efa" if providers else ""),
-        min(cards) if cards else None, others[0].lower() if others else "")
+        next(
+            (each.lower() for each in providers if each.lower() != "efa"),
+            "efa" if providers else "",
+        ),
+        min(cards) if cards else None,
+        others[0].lower() if others else "",
+    )
 
 
 def _row(found: re.Match[str]) -> Row:
     ways = [found.groups()[1:5], found.groups()[5:9]]
-    figures = [(float(time), float(bus), 0 if wrong == "N/A" else int(wrong)) for time, _, bus, wrong in ways if time]
+    figures = [
+        (float(time), float(bus), 0 if wrong == "N/A" else int(wrong))
+        for time, _, bus, wrong in ways
+        if time
+    ]
     best = max(figures, key=lambda each: each[1])
     return Row(int(found[1]), best[0], best[1], sum(each[2] for each in figures))
 

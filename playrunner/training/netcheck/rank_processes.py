@@ -32,16 +32,25 @@ class Voice:
         return lines[-1].strip() if lines else f"ended with code {self.code}"
 
 
-def hear_all(fleet: Fleet, parts: Sequence[tuple[str, str]], seconds: float, enough: Callable[[Voice], bool]) -> list[Voice]:
-    """Start every (host, command) at once, in rank order; until all are done, or rank 0 has said enough. None is left behind."""
+def hear_all(
+    fleet: Fleet, parts: Sequence[tuple[str, str]], seconds: float, enough: Callable[[Voice], bool]
+) -> list[Voice]:
+    """Start every (host, command) at once, in rank order; until all are done, or rank 0 has said
+    enough. None is left behind."""
     voices = [Voice(rank, host) for rank, (host, _) in enumerate(parts)]
-    threads = [threading.Thread(target=_hear, args=(fleet, voice, command), daemon=True)
-               for voice, (_, command) in zip(voices, parts, strict=True)]
+    threads = [
+        threading.Thread(target=_hear, args=(fleet, voice, command), daemon=True)
+        for voice, (_, command) in zip(voices, parts, strict=True)
+    ]
     try:
         for thread in threads:
             thread.start()
         deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and not enough(voices[0]) and not all(voice.done.is_set() for voice in voices):
+        while (
+            time.monotonic() < deadline
+            and not enough(voices[0])
+            and not all(voice.done.is_set() for voice in voices)
+        ):
             voices[0].done.wait(0.1)
         voices[0].done.wait(_LAST_WORDS_SECONDS)
     finally:

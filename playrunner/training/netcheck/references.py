@@ -1,4 +1,5 @@
-"""What others have measured: bus bandwidth of all_reduce_perf on machines of a kind, to compare with."""
+"""What others have measured: bus bandwidth of all_reduce_perf on machines of a kind, to compare
+with."""
 
 from __future__ import annotations
 
@@ -32,4 +33,8 @@ def reference(instance_type: str) -> Reference | None:
 
 def comparable(rows: Sequence[Row], known: Reference) -> Row | None:
     """The figure to hold against it: bandwidth grows with the size, so smaller ones say nothing."""
-    return max((row for row in rows if row.bytes >= known.bytes), key=lambda row: row.bus_gbytes, default=None)
+    return max(
+        (row for row in rows if row.bytes >= known.bytes),
+        key=lambda row: row.bus_gbytes,
+        default=None,
+    )

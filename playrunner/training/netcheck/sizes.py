@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Over gloo some sizes are enough to tell a good network from a bad one, and nobody should wait for more.
+# Over gloo some sizes are enough to tell a good network from a bad one, and nobody should wait for
+# more.
 GLOO_END, NCCL_END = "16M", "16G"
 GLOO_REPEATS, NCCL_REPEATS = 5, 100
 
@@ -17,4 +18,13 @@ class Sizes:
 
     def flags(self, over_nccl: bool) -> list[str]:
         end, repeats = (NCCL_END, NCCL_REPEATS) if over_nccl else (GLOO_END, GLOO_REPEATS)
-        return ["-b", self.begin, "-e", self.end or end, "-f", "2", "-n", str(self.repeats or repeats)]
+        return [
+            "-b",
+            self.begin,
+            "-e",
+            self.end or end,
+            "-f",
+            "2",
+            "-n",
+            str(self.repeats or repeats),
+        ]

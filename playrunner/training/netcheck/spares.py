@@ -1,8 +1,10 @@
-"""Going on with a spare: a launch whose gate stays closed puts the bad node into quarantine and begins anew without it.
+"""Going on with a spare: a launch whose gate stays closed puts the bad node into quarantine and
+begins anew without it.
 
-Two nodes have one link, and a bad link has two ends. Then the later end goes first; should the other one's link to the spare be
-bad as well, it was that one, and the first is let out again. Where nobody can take a node's place, putting it aside ends the
-launch: the network is then proved once more, and only who is named again has to leave.
+Two nodes have one link, and a bad link has two ends. Then the later end goes first; should the
+other one's link to the spare be bad as well, it was that one, and the first is let out again. Where
+nobody can take a node's place, putting it aside ends the launch: the network is then proved once
+more, and only who is named again has to leave.
 """
 
 from __future__ import annotations
@@ -50,10 +52,12 @@ class NoSpare(PlayrunnerError):
     def __init__(self, verdict: Verdict, out: list[str], pool: Pool) -> None:
         fewer = pool.wanted - len(out)
         super().__init__(
-            f"the gate stays closed: {'; '.join(verdict.lines)}\n{', '.join(out)}: named by {CERTAIN} gates, and out now, in"
-            f" quarantine for {pool.quarantine}; there is no node to spare. Once it is well again:"
+            f"the gate stays closed: {'; '.join(verdict.lines)}\n{', '.join(out)}: named by"
+            f" {CERTAIN} gates, and out now, in quarantine for {pool.quarantine}; there is no node"
+            " to spare. Once it is well again:"
             f" {'; '.join(f'invoke nodes.release {node}' for node in out)}"
-            + (f" (without it: --nodes {fewer})" if fewer > 0 else ""))
+            + (f" (without it: --nodes {fewer})" if fewer > 0 else "")
+        )
 
 
 @dataclass
@@ -62,8 +66,12 @@ class Search:
 
     name: str
     bad_links: set[tuple[str, str]] = field(default_factory=set)
-    put_aside: dict[str, str] = field(default_factory=dict)  # host -> the node its bad link led to; nothing: its own fault
-    named: Counter[str] = field(default_factory=Counter)  # how many gates have named a node by itself
+    put_aside: dict[str, str] = field(
+        default_factory=dict
+    )  # host -> the node its bad link led to; nothing: its own fault
+    named: Counter[str] = field(
+        default_factory=Counter
+    )  # how many gates have named a node by itself
     tried_again: bool = False
 
     def blame(self, verdict: Verdict, nodes: list[str], ward: Ward) -> dict[str, str]:
@@ -73,7 +81,9 @@ class Search:
             return {}  # more bad nodes than good ones: it is not the nodes
         for a, b in () if blamed else verdict.links:
             self.bad_links.add((a, b))
-            twice = next((end for end in (a, b) if sum(end in link for link in self.bad_links) > 1), None)
+            twice = next(
+                (end for end in (a, b) if sum(end in link for link in self.bad_links) > 1), None
+            )
             end = twice or max((a, b), key=nodes.index)
             blamed[end] = _reason(end, verdict)
             self.put_aside[end] = "" if twice else (b if end == a else a)
@@ -83,7 +93,9 @@ class Search:
     def send(self, blamed: dict[str, str], ward: Ward, seconds: float) -> list[str]:
         """They leave, with their reasons written down; one who left for another's fault comes back."""
         for host, other in list(self.put_aside.items()):
-            if other in blamed and self.put_aside.get(other) == "":  # it was the other end all along
+            if (
+                other in blamed and self.put_aside.get(other) == ""
+            ):  # it was the other end all along
                 ward.release(host)
                 del self.put_aside[host]
         for node, reason in blamed.items():
@@ -91,7 +103,9 @@ class Search:
         return list(blamed)
 
 
-def past_gate(name: str, start: Callable[[], int], open_pool: Callable[[], AbstractContextManager[Pool]]) -> int:
+def past_gate(
+    name: str, start: Callable[[], int], open_pool: Callable[[], AbstractContextManager[Pool]]
+) -> int:
     """`start` again and again, until a gate opens or nobody is left to replace a bad node."""
     search = Search(name)
     while True:
@@ -104,19 +118,29 @@ def past_gate(name: str, start: Callable[[], int], open_pool: Callable[[], Abstr
 
 
 def goes_on(search: Search, verdict: Verdict, nodes: list[str], pool: Pool) -> bool:
-    """Whether it is worth another try: without the bad nodes where others can take their place, else once more with all."""
+    """Whether it is worth another try: without the bad nodes where others can take their place,
+    else once more with all."""
     blamed = search.blame(verdict, nodes, pool.ward)
     if not blamed:
         return False
     left = pool.left(blamed)
     if len(left) >= pool.wanted:
         leaving = search.send(blamed, pool.ward, pool.seconds)
-        _say(f"quarantine for {', '.join(leaving)} (invoke nodes.list tells of it, nodes.release ends it)")
-        _say(f"the gate stays closed: {'; '.join(verdict.lines)}\n{search.name} goes on {pool.where(left)}")
+        _say(
+            f"quarantine for {', '.join(leaving)} (invoke nodes.list tells of it, nodes.release"
+            " ends it)"
+        )
+        _say(
+            f"the gate stays closed: {'; '.join(verdict.lines)}\n{search.name} goes on"
+            f" {pool.where(left)}"
+        )
         return True
     certain = [node for node in blamed if node in verdict.culprits]
     if not certain:
-        _say("nobody is put aside: either end of a bad link may be to blame, and there is no spare to try it with")
+        _say(
+            "nobody is put aside: either end of a bad link may be to blame, and there is no spare"
+            " to try it with"
+        )
         return False
     out = {node: blamed[node] for node in certain if search.named[node] >= CERTAIN}
     if out:
@@ -125,13 +149,17 @@ def goes_on(search: Search, verdict: Verdict, nodes: list[str], pool: Pool) -> b
     if search.tried_again:
         return False  # it names another one each time: that is no finding
     search.tried_again = True
-    _say(f"the gate stays closed: {'; '.join(verdict.lines)}\nthere is no spare, so the network is proved once more before"
-         f" {', '.join(certain)} has to leave")
+    _say(
+        f"the gate stays closed: {'; '.join(verdict.lines)}\nthere is no spare, so the network is"
+        f" proved once more before {', '.join(certain)} has to leave"
+    )
     return True
 
 
 def _reason(node: str, verdict: Verdict) -> str:
-    return next((line for line in verdict.lines if node in line.replace(",", " ").split()), verdict.lines[0])
+    return next(
+        (line for line in verdict.lines if node in line.replace(",", " ").split()), verdict.lines[0]
+    )
 
 
 def _say(text: str) -> None:

@@ -1,4 +1,5 @@
-"""What a gate's result says, judged and as a table: pods judge the same way for themselves (trainer/netcheck/verdict.py)."""
+"""What a gate's result says, judged and as a table: pods judge the same way for themselves
+(trainer/netcheck/verdict.py)."""
 
 from __future__ import annotations
 

@@ -19,7 +19,10 @@ def table(result: Mapping[str, Any]) -> str:
     lines = [_heading(result, nodes)]
     if result.get("problem"):
         lines.append(str(result["problem"]))
-    lines += [f"missing: {each['node']} (rank {each['rank']}, {each['when']})" for each in result.get("missing", ())]
+    lines += [
+        f"missing: {each['node']} (rank {each['rank']}, {each['when']})"
+        for each in result.get("missing", ())
+    ]
     lines += _sums(result.get("all_reduce", ()))
     if pairs:
         lines += _matrix(nodes, pairs) if len(nodes) <= _MATRIX_NODES else _worst(pairs)
@@ -33,7 +36,11 @@ def _heading(result: Mapping[str, Any], nodes: Sequence[str]) -> str:
     rounds = result.get("rounds") or {}
     if rounds.get("done", 0) < rounds.get("planned", 0):
         parts.append(f"{rounds['done']} of {rounds['planned']} rounds of pairs")
-    measuring = f" ({result['measuring_seconds']:.1f} s of it measuring)" if "measuring_seconds" in result else ""
+    measuring = (
+        f" ({result['measuring_seconds']:.1f} s of it measuring)"
+        if "measuring_seconds" in result
+        else ""
+    )
     return ", ".join([*parts, f"{result['seconds']:.1f} s{measuring}"])
 
 
@@ -57,13 +64,21 @@ def _matrix(nodes: Sequence[str], pairs: Iterable[Mapping[str, Any]]) -> list[st
         if "error" in each:
             cells[high, low] = cells[low, high] = "dead" if each.get("tried", True) else "-"
         else:
-            cells[high, low], cells[low, high] = _short_rate(each["gbps"]), time_text(each["latency_us"]).replace(" ", "")
+            cells[high, low], cells[low, high] = (
+                _short_rate(each["gbps"]),
+                time_text(each["latency_us"]).replace(" ", ""),
+            )
     width = max(len(_clipped(node, _NAME)) for node in nodes) + 1
-    lines = ["", "pairs: Gbit/s above the diagonal, latency below",
-             " " * width + "".join(f"{_clipped(node, _CELL - 1):>{_CELL}}" for node in nodes)]
+    lines = [
+        "",
+        "pairs: Gbit/s above the diagonal, latency below",
+        " " * width + "".join(f"{_clipped(node, _CELL - 1):>{_CELL}}" for node in nodes),
+    ]
     for row in nodes:
         figures = (cells.get((row, column), ".") if row != column else "\\" for column in nodes)
-        lines.append(f"{_clipped(row, _NAME):<{width}}" + "".join(f"{each:>{_CELL}}" for each in figures))
+        lines.append(
+            f"{_clipped(row, _NAME):<{width}}" + "".join(f"{each:>{_CELL}}" for each in figures)
+        )
     return lines
 
 
@@ -72,12 +87,21 @@ def _worst(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
     usual = [each for each in pairs if "error" in each]
     lines = [""]
     if good:
-        gbps, latency_us = median(each["gbps"] for each in good), median(each["latency_us"] for each in good)
-        lines.append(f"{len(pairs)} pairs, median {rate_text(gbps)}, {time_text(latency_us)}; the worst:")
-        usual += sorted(good, key=lambda each: -max(gbps / each["gbps"], each["latency_us"] / latency_us))
+        gbps, latency_us = (
+            median(each["gbps"] for each in good),
+            median(each["latency_us"] for each in good),
+        )
+        lines.append(
+            f"{len(pairs)} pairs, median {rate_text(gbps)}, {time_text(latency_us)}; the worst:"
+        )
+        usual += sorted(
+            good, key=lambda each: -max(gbps / each["gbps"], each["latency_us"] / latency_us)
+        )
     for each in usual[:_WORST]:
         names = f"{_clipped(each['a'], _NAME):<{_NAME}} - {_clipped(each['b'], _NAME):<{_NAME}}"
-        figures = each.get("error") or f"{rate_text(each['gbps']):>14}{time_text(each['latency_us']):>12}"
+        figures = (
+            each.get("error") or f"{rate_text(each['gbps']):>14}{time_text(each['latency_us']):>12}"
+        )
         lines.append(f"  {names}  {figures}"[:100].rstrip())
     return lines
 
@@ -88,4 +112,4 @@ def _short_rate(gbps: float) -> str:
 
 def _clipped(name: str, width: int) -> str:
     """Nodes of one cluster differ at the end of their names."""
-    return name if len(name) <= width else "~" + name[1 - width:]
+    return name if len(name) <= width else "~" + name[1 - width :]

@@ -17,18 +17,23 @@ class Record:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.folder = state_directory() / "training" / "runs" / file_name(name)  # a host may have named it
+        self.folder = (
+            state_directory() / "training" / "runs" / file_name(name)
+        )  # a host may have named it
         self._files: dict[str, IO[str]] = {}
 
     def begin(self, job: dict[str, Any], past: bool = False) -> None:
-        """A new life of the run; with `past`, the metrics of the lives before are kept, since nobody else has them."""
+        """A new life of the run; with `past`, the metrics of the lives before are kept, since
+        nobody else has them."""
         (self.folder / "hosts").mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = self.folder / ".run.json"
         draft.write_text(json.dumps(job, indent=2) + "\n")
         draft.replace(self.folder / "run.json")
         (self.folder / "ended.json").unlink(missing_ok=True)
         if not past:
-            (self.folder / "metrics.jsonl").unlink(missing_ok=True)  # the node's own comes whole, its past included
+            (self.folder / "metrics.jsonl").unlink(
+                missing_ok=True
+            )  # the node's own comes whole, its past included
 
     def job(self) -> dict[str, Any]:
         return self._read("run.json")
@@ -109,4 +114,8 @@ def parse_metrics(text: str) -> list[dict[str, Any]]:
 def recorded() -> list[Record]:
     """Every run this machine has launched, by name."""
     root = state_directory() / "training" / "runs"
-    return [Record(path.name) for path in sorted(root.iterdir()) if (path / "run.json").exists()] if root.is_dir() else []
+    return (
+        [Record(path.name) for path in sorted(root.iterdir()) if (path / "run.json").exists()]
+        if root.is_dir()
+        else []
+    )

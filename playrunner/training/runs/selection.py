@@ -24,7 +24,10 @@ def the_run(fleet: Fleet, options: Options, name: str, metrics: int = 1) -> Run:
     named = [run for run in runs if not name or run.name == name]
     going = [run for run in named if run.state == "running"]
     if len(going) > 1:
-        raise RunNotFound(f"{len(going)} runs are going on: {', '.join(run.name for run in going)}; choose one with --name")
+        raise RunNotFound(
+            f"{len(going)} runs are going on: {', '.join(run.name for run in going)}; choose one"
+            " with --name"
+        )
     if named:
         return (going or named)[0]
     if silent and len(silent) == len(hosts):
@@ -35,5 +38,11 @@ def the_run(fleet: Fleet, options: Options, name: str, metrics: int = 1) -> Run:
 def _nothing(name: str, known: list[str], silent: dict[str, str]) -> str:
     close = get_close_matches(name, known, 1)
     text = f'there is no run "{name}"' if name else "there is no run"
-    text += f'; did you mean "{close[0]}"?' if close else f"; there are {', '.join(known)}" if known else " on these nodes"
+    text += (
+        f'; did you mean "{close[0]}"?'
+        if close
+        else f"; there are {', '.join(known)}"
+        if known
+        else " on these nodes"
+    )
     return text + (f" ({', '.join(silent)} did not answer)" if silent else "")

@@ -12,9 +12,16 @@ _WORST_FIRST = ("failed", "lost", "stopped", "stopping", "running", "pending", "
 def overall(states: Iterable[str]) -> str:
     """One word for all nodes: finished only when all of them are."""
     known = set(states)
-    return next((state for state in _WORST_FIRST if state in known), "finished" if known else "unknown")
+    return next(
+        (state for state in _WORST_FIRST if state in known), "finished" if known else "unknown"
+    )
 
 
 def exit_code(state: str) -> int:
-    return {"finished": 0, "stopped": CANCELLED, "running": NOT_FINISHED, "pending": NOT_FINISHED,
-            "stopping": NOT_FINISHED}.get(state, FAILED)
+    return {
+        "finished": 0,
+        "stopped": CANCELLED,
+        "running": NOT_FINISHED,
+        "pending": NOT_FINISHED,
+        "stopping": NOT_FINISHED,
+    }.get(state, FAILED)

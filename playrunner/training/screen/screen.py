@@ -10,7 +10,12 @@ from typing import Any
 
 from playrunner.output.terminal import Terminal
 
-_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # braille, by row and column of a cell
+_DOTS = (
+    (0x01, 0x08),
+    (0x02, 0x10),
+    (0x04, 0x20),
+    (0x40, 0x80),
+)  # braille, by row and column of a cell
 
 
 class LiveLine:
@@ -73,7 +78,11 @@ def duration(seconds: float) -> str:
 
 def loss_chart(records: Sequence[dict[str, Any]], width: int = 60, height: int = 8) -> str:
     """The loss over steps, drawn with dots; empty when there is nothing to draw a line through."""
-    points = [(float(each["step"]), float(each["loss"])) for each in records if each.get("loss") is not None]
+    points = [
+        (float(each["step"]), float(each["loss"]))
+        for each in records
+        if each.get("loss") is not None
+    ]
     if len(points) < 2:
         return ""
     (left, right), (low, high) = _span([x for x, _ in points]), _span([y for _, y in points])
@@ -101,7 +110,9 @@ def _between(points: Sequence[tuple[float, float]], count: int) -> list[tuple[fl
     found = []
     steps = max(1, 2 * count // len(points))
     for (x1, y1), (x2, y2) in itertools.pairwise(points):
-        found += [(x1 + (x2 - x1) * part / steps, y1 + (y2 - y1) * part / steps) for part in range(steps)]
+        found += [
+            (x1 + (x2 - x1) * part / steps, y1 + (y2 - y1) * part / steps) for part in range(steps)
+        ]
     return [*found, points[-1]]
 
 

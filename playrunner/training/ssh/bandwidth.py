@@ -1,4 +1,5 @@
-"""Bandwidth between the hosts of an inventory: measured over SSH, held against what it should be, again without a bad node."""
+"""Bandwidth between the hosts of an inventory: measured over SSH, held against what it should be,
+again without a bad node."""
 
 from __future__ import annotations
 
@@ -45,8 +46,12 @@ def bench(nodes: int, sizes: Sizes, options: Options) -> int:
         bad = outcome.verdict
         if bad is None or bad.ok or not _again(search, bad, outcome.nodes, nodes or 2, options):
             if outcome.failure:
-                raise NotMeasured("; ".join([str(outcome.failure), *(bad.lines if bad and not bad.ok else ())]))
-            return tell(outcome.output, outcome.wanted, COMMAND, time.monotonic() - started, options)
+                raise NotMeasured(
+                    "; ".join([str(outcome.failure), *(bad.lines if bad and not bad.ok else ())])
+                )
+            return tell(
+                outcome.output, outcome.wanted, COMMAND, time.monotonic() - started, options
+            )
 
 
 def _again(search: Search, bad: Verdict, nodes: list[str], wanted: int, options: Options) -> bool:
@@ -57,8 +62,12 @@ def _again(search: Search, bad: Verdict, nodes: list[str], wanted: int, options:
 def _once(fleet: Fleet, count: int, sizes: Sizes, options: Options) -> _Outcome:
     job, environment, on_gpus = _planned(fleet, count, options)
     expected = fleet.variable(job.master.host, "train_expected_bus_gbytes")
-    wanted = Wanted(str(fleet.variable(job.master.host, "instance_type", "")), len(job.seats),
-                    float(expected) if expected is not None else None, on_gpus)
+    wanted = Wanted(
+        str(fleet.variable(job.master.host, "instance_type", "")),
+        len(job.seats),
+        float(expected) if expected is not None else None,
+        on_gpus,
+    )
     output, failure = "", None
     try:
         output = measure(fleet, job, environment, on_gpus, sizes)
@@ -79,5 +88,11 @@ def _planned(fleet: Fleet, count: int, options: Options) -> tuple[Job, list[Vari
     devices = {seat.host: facts[seat.host]["devices"] for seat in job.seats}
     on_gpus = all(each["kind"] == "cuda" for each in devices.values())
     if on_gpus:
-        job = job_on_nodes(request, profile, fleet, options, {host: int(each["count"]) for host, each in devices.items()})
+        job = job_on_nodes(
+            request,
+            profile,
+            fleet,
+            options,
+            {host: int(each["count"]) for host, each in devices.items()},
+        )
     return preflight.with_free_ports(job, facts), environment_of(job, fleet, facts), on_gpus

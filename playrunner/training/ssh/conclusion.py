@@ -1,4 +1,5 @@
-"""How a run ended: the loss as a chart, where its checkpoints are, or what went wrong and what to do next."""
+"""How a run ended: the loss as a chart, where its checkpoints are, or what went wrong and what to
+do next."""
 
 from __future__ import annotations
 
@@ -18,20 +19,37 @@ SURE_ENOUGH = 60
 States = dict[str, dict[str, Any]]
 
 
-def conclude(job: dict[str, Any], states: States, record: Record, line: LiveLine, options: Options) -> int:
-    ends = {node["host"]: states.get(node["host"], {}).get("state", "unknown") for node in job["nodes"]}
+def conclude(
+    job: dict[str, Any], states: States, record: Record, line: LiveLine, options: Options
+) -> int:
+    ends = {
+        node["host"]: states.get(node["host"], {}).get("state", "unknown") for node in job["nodes"]
+    }
     state, metrics, cause = _overall(job, ends), record.metrics(), cause_of(states)
     first = job["nodes"][0]
     output = f"{first['host']}:{first['root']}/runs/{job['name']}/output"
     if options.json:
-        print_json({"name": job["name"], "run_id": job["run_id"], "state": state, "nodes": ends, "cause": cause,
-                    "last": metrics[-1] if metrics else None, "output": output, "logs": str(record.folder / "hosts")})
+        print_json(
+            {
+                "name": job["name"],
+                "run_id": job["run_id"],
+                "state": state,
+                "nodes": ends,
+                "cause": cause,
+                "last": metrics[-1] if metrics else None,
+                "output": output,
+                "logs": str(record.folder / "hosts"),
+            }
+        )
     elif state == "finished":
         _say_success(job["name"], metrics, output, line)
     else:
         _say_failure(job["name"], state, states, line, cause)
         _say_likely(Facts(job["name"], state, job, time.time(), states, metrics=metrics), line)
-        line.say(f"every node's output is in {record.folder}/hosts; more: invoke train.why --name {job['name']}")
+        line.say(
+            f"every node's output is in {record.folder}/hosts; more: invoke train.why --name"
+            f" {job['name']}"
+        )
     return exit_code(state)
 
 
@@ -49,29 +67,39 @@ def _overall(job: dict[str, Any], ends: dict[str, str]) -> str:
 def _say_success(name: str, metrics: list[dict[str, Any]], output: str, line: LiveLine) -> None:
     if metrics:
         line.say(loss_chart(metrics))
-        line.say(f"{name} is done: loss {metrics[0]['loss']:.4f} -> {metrics[-1]['loss']:.4f} in {metrics[-1]['step']} steps")
+        line.say(
+            f"{name} is done: loss {metrics[0]['loss']:.4f} -> {metrics[-1]['loss']:.4f} in"
+            f" {metrics[-1]['step']} steps"
+        )
     else:
         line.say(f"{name} is done")
     line.say(f"checkpoints: {output}/checkpoints")
-    line.say("next, for example:\n"
-             "  invoke train.status\n"
-             f"  invoke train.logs --name {name}\n"
-             "  invoke train.launch --profile gpt2-micro-smoke --nodes 4 --launcher torchrun "
-             "--set train.device_batch_size=2 --name four")
+    line.say(
+        "next, for example:\n"
+        "  invoke train.status\n"
+        f"  invoke train.logs --name {name}\n"
+        "  invoke train.launch --profile gpt2-micro-smoke --nodes 4 --launcher torchrun "
+        "--set train.device_batch_size=2 --name four"
+    )
 
 
-def _say_failure(name: str, state: str, states: States, line: LiveLine, cause: dict[str, Any] | None) -> None:
+def _say_failure(
+    name: str, state: str, states: States, line: LiveLine, cause: dict[str, Any] | None
+) -> None:
     if cause:
         line.say(f"{name} failed. {cause['node']}: {cause['what']}")
         for text in cause.get("tail", ())[-TAIL_SHOWN:]:
             line.say(f"    {text}")
     else:
-        reasons = [f"{host}: {said['reason']}" for host, said in states.items() if said.get("reason")]
+        reasons = [
+            f"{host}: {said['reason']}" for host, said in states.items() if said.get("reason")
+        ]
         line.say(f"{name} is {state}. {'; '.join(dict.fromkeys(reasons))}")
 
 
 def _say_likely(facts: Facts, line: LiveLine) -> None:
-    """What the last words mean, where that is known; what the nodes would say when they are asked is for train.why."""
+    """What the last words mean, where that is known; what the nodes would say when they are asked
+    is for train.why."""
     likely = causes(facts)[0]
     if likely.score >= SURE_ENOUGH:
         line.say(f"likely: {likely.title}")

@@ -1,4 +1,5 @@
-"""Ending a run on all its nodes, and looking for what is left of it: processes, and memory of devices."""
+"""Ending a run on all its nodes, and looking for what is left of it: processes, and memory of
+devices."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from playrunner.playbook.playbook import role_play
 from playrunner.run.run import run_plays
 from playrunner.ssh.fleet import Fleet
 
-RELEASE_SECONDS = 10.0  # a driver takes back the memory of an ended process within a second, of a killed one later
+# A driver takes back the memory of an ended process within a second, of a killed one later
+RELEASE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -33,17 +35,47 @@ class Holder:
 
 def stop_run(fleet: Fleet, job: dict[str, Any], options: Options) -> int:
     """End a run on all its nodes, its checkpoint saved."""
-    jobs = {node["host"]: {"folder": f"{node['root']}/runs/{job['name']}", "grace_seconds": job.get("grace_seconds", 30)}
-            for node in job["nodes"]}
+    jobs = {
+        node["host"]: {
+            "folder": f"{node['root']}/runs/{job['name']}",
+            "grace_seconds": job.get("grace_seconds", 30),
+        }
+        for node in job["nodes"]
+    }
     play = role_play("training", ",".join(jobs), "stop")
-    settings = replace(options, forks=max(options.forks, len(jobs)), extra_vars=(), limit="", json=False, quiet=options.json)
-    return run_plays([play], settings, f"train.stop {job['name']}", inventory=fleet.inventory, extra={"jobs": jobs},
-                     agents=fleet.agents)
+    settings = replace(
+        options,
+        forks=max(options.forks, len(jobs)),
+        extra_vars=(),
+        limit="",
+        json=False,
+        quiet=options.json,
+    )
+    return run_plays(
+        [play],
+        settings,
+        f"train.stop {job['name']}",
+        inventory=fleet.inventory,
+        extra={"jobs": jobs},
+        agents=fleet.agents,
+    )
 
 
-def held_memory(fleet: Fleet, job: dict[str, Any], patience: float = RELEASE_SECONDS) -> list[Holder]:
-    """Who holds memory of the nodes' devices; what the run itself held is given this long to come back."""
+def held_memory(
+    fleet: Fleet, job: dict[str, Any], patience: float = RELEASE_SECONDS
+) -> list[Holder]:
+    """Who holds memory of the nodes' devices; what the run itself held is given this long to come
+    back."""
     roots = {node["host"]: node["root"] for node in job["nodes"]}
-    answers = fleet.ask(roots, "train.memory", lambda host: {
-        "run": f"{roots[host]}/runs/{job['name']}", "host": host, "patience_seconds": patience})
-    return [Holder(host, **each) for host, said in answers.items() for each in said.get("holders", ())]
+    answers = fleet.ask(
+        roots,
+        "train.memory",
+        lambda host: {
+            "run": f"{roots[host]}/runs/{job['name']}",
+            "host": host,
+            "patience_seconds": patience,
+        },
+    )
+    return [
+        Holder(host, **each) for host, said in answers.items() for each in said.get("holders", ())
+    ]

@@ -7,7 +7,14 @@ from playrunner.options import Options
 from playrunner.training.environment.compiler import as_json, show_environment
 from playrunner.training.ssh import preflight
 from playrunner.training.ssh.hosts import open_fleet
-from playrunner.training.ssh.plan import Request, environment_of, plan, read_request, refuse, wanted_nodes
+from playrunner.training.ssh.plan import (
+    Request,
+    environment_of,
+    plan,
+    read_request,
+    refuse,
+    wanted_nodes,
+)
 
 
 def show_env(request: Request, options: Options, why: str) -> int:
@@ -15,7 +22,9 @@ def show_env(request: Request, options: Options, why: str) -> int:
     with open_fleet(options, wanted_nodes(request, profile)) as fleet:
         job = plan(request, profile, fleet, options)
         facts = preflight.look(fleet, job)
-        refuse([f"{host}: {said['msg']}" for host, said in facts.items() if "msg" in said], "preflight")
+        refuse(
+            [f"{host}: {said['msg']}" for host, said in facts.items() if "msg" in said], "preflight"
+        )
         variables = environment_of(job, fleet, facts)
     if options.json:
         print_json({"environment": as_json(variables)})

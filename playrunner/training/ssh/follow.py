@@ -1,4 +1,5 @@
-"""Following a run: every node's output and the metrics come here as they happen, and the run's lease is renewed meanwhile."""
+"""Following a run: every node's output and the metrics come here as they happen, and the run's
+lease is renewed meanwhile."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ RETRY_SECONDS = 1.0
 FIRST_WORD_SECONDS = 20.0  # for a node to say something at all
 SILENCE_SECONDS = 4.0  # then its connection is taken for broken; it beats every second
 MOST_RETURNS = 10  # a node that is lost again and again stays lost
-# Once the first node has ended, the others are given this long to tell how they did; a node that is gone tells nothing.
+# Once the first node has ended, the others are given this long to tell how they did; a node that is
+# gone tells nothing.
 LAST_WORDS_SECONDS = 8.0
 
 States = dict[str, dict[str, Any]]
@@ -36,7 +38,9 @@ class Ears(Protocol):
     """Whoever wants to hear of a run."""
 
     def log(self, host: str, text: str) -> None: ...
-    def metrics(self, text: str, again: bool) -> None: ...  # again: the file was rewritten, from the start
+    def metrics(
+        self, text: str, again: bool
+    ) -> None: ...  # again: the file was rewritten, from the start
     def gate(self, result: dict[str, Any]) -> bool: ...  # whether the run may begin
     def say(self, text: str) -> None: ...
     def idle(self) -> None: ...  # nothing has happened for a moment
@@ -72,7 +76,9 @@ class Keeping:
 
     def metrics(self, text: str, again: bool) -> None:
         self.record.write_metrics(text, again)
-        for metrics in parse_metrics(text)[-1:]:  # what comes in one piece is old: a resumed run's past, or a slow connection's
+        for metrics in parse_metrics(text)[
+            -1:
+        ]:  # what comes in one piece is old: a resumed run's past, or a slow connection's
             self.trains = True
             self.line.metrics(metrics)
 
@@ -87,11 +93,24 @@ class Keeping:
 class Follower:
     """One run's nodes, heard side by side."""
 
-    def __init__(self, fleet: Fleet, job: dict[str, Any], ears: Ears, *, hosts: list[str] | None = None, renew: bool = True,
-                 offsets: dict[str, int] | None = None, to_gate: bool = False, lease: float = LEASE_SECONDS,
-                 rejoin: Callable[[str], bool] | None = None) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        job: dict[str, Any],
+        ears: Ears,
+        *,
+        hosts: list[str] | None = None,
+        renew: bool = True,
+        offsets: dict[str, int] | None = None,
+        to_gate: bool = False,
+        lease: float = LEASE_SECONDS,
+        rejoin: Callable[[str], bool] | None = None,
+    ) -> None:
         self.fleet, self.job, self.ears, self.renew = fleet, job, ears, renew
-        self.lease, self.rejoin = lease, rejoin  # rejoin: starts a node's part of an elastic run again
+        self.lease, self.rejoin = (
+            lease,
+            rejoin,
+        )  # rejoin: starts a node's part of an elastic run again
         self.heard: dict[str, float] = {}  # when each node said something last
         self.silent: set[str] = set()
         self.returns: collections.Counter[str] = collections.Counter()
@@ -127,7 +146,11 @@ class Follower:
             self.over.set()
             for channel in list(self.channels.values()):
                 channel.close()
-        return {node["host"]: self.states[node["host"]] for node in self.nodes if node["host"] in self.states}
+        return {
+            node["host"]: self.states[node["host"]]
+            for node in self.nodes
+            if node["host"] in self.states
+        }
 
     def _attend(self, node: dict[str, Any]) -> None:
         self.heard[node["host"]] = time.monotonic() + FIRST_WORD_SECONDS
@@ -146,9 +169,14 @@ class Follower:
                 if host in self.channels:
                     self.channels[host].close()  # its listener opens another
             if quiet > self.lease and self.renew and host == self.job["nodes"][0]["host"]:
-                # Nobody renewed its lease meanwhile: whether it is up or not, the run has ended there.
+                # Nobody renewed its lease meanwhile: whether it is up or not, the run has ended
+                # there.
                 gone = f"has not been heard from for {self.lease:g} s"
-                self.states[host] = {"state": "lost", "reason": f"{host} {gone}", "cause": {"node": host, "what": gone}}
+                self.states[host] = {
+                    "state": "lost",
+                    "reason": f"{host} {gone}",
+                    "cause": {"node": host, "what": gone},
+                }
 
     def _bring_back(self) -> None:
         """A node that an elastic run has lost, and that answers again, is given its part again."""
@@ -157,7 +185,11 @@ class Follower:
             return
         for node in self.nodes[1:]:
             host = node["host"]
-            if host in first.get("lost", ()) and self._was_cut_off(host) and self.returns[host] < MOST_RETURNS:
+            if (
+                host in first.get("lost", ())
+                and self._was_cut_off(host)
+                and self.returns[host] < MOST_RETURNS
+            ):
                 self.returns[host] += 1
                 self.ears.say(f"{host} answers again: it joins the run")
                 if not self.rejoin(host):
@@ -178,10 +210,17 @@ class Follower:
             before, self.states[host] = self.states.get(host, {}), message["keeper"]
             lost, known = set(message["keeper"].get("lost", ())), set(before.get("lost", ()))
             for name in sorted(lost - known):
-                self.ears.say(f"{name} is lost" + ("; the run goes on without it" if self.job.get("elastic") else ""))
+                self.ears.say(
+                    f"{name} is lost"
+                    + ("; the run goes on without it" if self.job.get("elastic") else "")
+                )
             for name in sorted(known - lost):
                 self.ears.say(f"{name} is back")
-        elif "gate" in message and not self.passed and (self.job.get("elastic") or host == self.job["nodes"][0]["host"]):
+        elif (
+            "gate" in message
+            and not self.passed
+            and (self.job.get("elastic") or host == self.job["nodes"][0]["host"])
+        ):
             if self.ears.gate(message["gate"]):
                 self.passed = True
                 self._send([host])
@@ -191,7 +230,9 @@ class Follower:
 
     def _tell_apart(self, host: str, keeper: dict[str, Any]) -> None:
         if keeper.get("apart") and host not in self.states and host == self.job["nodes"][0]["host"]:
-            self.ears.say("not all nodes share the run's folder: each keeps a copy of every checkpoint")
+            self.ears.say(
+                "not all nodes share the run's folder: each keeps a copy of every checkpoint"
+            )
 
     def _listen(self, node: dict[str, Any]) -> None:
         """One node's follower, started again whenever the connection breaks."""
@@ -231,7 +272,11 @@ class Follower:
         return False
 
     def _command(self, node: dict[str, Any]) -> str:
-        words = [f"{node['root']}/runs/{self.job['name']}", node["host"], str(self.offsets[node["host"]])]
+        words = [
+            f"{node['root']}/runs/{self.job['name']}",
+            node["host"],
+            str(self.offsets[node["host"]]),
+        ]
         if node is self.job["nodes"][0]:
             words.append(str(self.metrics_offset))
         return node_command(self.job, node, "trainer.node.follow", words)
@@ -244,7 +289,8 @@ class Follower:
         return [node["host"] for node in self.nodes if not self._has_ended(node["host"])]
 
     def _send(self, hosts: list[str]) -> None:
-        """Renew the lease; once the network is proved say so, that ranks which an elastic run starts again need not prove it."""
+        """Renew the lease; once the network is proved say so, that ranks which an elastic run
+        starts again need not prove it."""
         for host in hosts:
             try:
                 if host in self.channels:
@@ -258,10 +304,14 @@ class Follower:
     def _was_cut_off(self, host: str) -> bool:
         """Whether a node ended for no fault of its own processes."""
         said = self.states.get(host, {})
-        return said.get("state") == "lost" or (self._has_ended(host) and "has not been heard from" in said.get("reason", ""))
+        return said.get("state") == "lost" or (
+            self._has_ended(host) and "has not been heard from" in said.get("reason", "")
+        )
 
     def _all_said(self) -> bool:
-        return self.news.empty() and all(self._has_ended(node["host"]) or node["host"] in self.silent for node in self.nodes)
+        return self.news.empty() and all(
+            self._has_ended(node["host"]) or node["host"] in self.silent for node in self.nodes
+        )
 
     def _has_ended(self, host: str) -> bool:
         return self.states.get(host, {}).get("state") in ENDED

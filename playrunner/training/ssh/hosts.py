@@ -21,7 +21,9 @@ def open_fleet(options: Options, nodes: int = 0) -> Fleet:
 def training_hosts(fleet: Fleet, options: Options) -> list[str]:
     """In the inventory's order, spares last."""
     given = fleet.variable("localhost", "train_hosts", "")
-    chosen = fleet.select(str(given or ("nodes" if "nodes" in fleet.inventory.groups else "all")), options.limit)
+    chosen = fleet.select(
+        str(given or ("nodes" if "nodes" in fleet.inventory.groups else "all")), options.limit
+    )
     spares = str(fleet.variable("localhost", "train_spares", ""))
     return list(dict.fromkeys([*chosen, *(fleet.select(spares, options.limit) if spares else [])]))
 

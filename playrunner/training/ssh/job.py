@@ -1,4 +1,5 @@
-"""A training job as a value: which profile, on which nodes, started how. Everything that is launched follows from it."""
+"""A training job as a value: which profile, on which nodes, started how. Everything that is
+launched follows from it."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ Launcher = Literal["deepspeed", "torchrun", "direct"]
 LAUNCHERS = ("deepspeed", "torchrun", "direct")
 MASTER_PORT = 29500  # where torch and DeepSpeed meet unless told otherwise
 LEASE_SECONDS = 15.0  # a run whose controller fell silent ends after this
-SILENCE_SECONDS = 3.5  # a node that fell silent is taken for gone after this; they beat every second
+SILENCE_SECONDS = (
+    3.5  # a node that fell silent is taken for gone after this; they beat every second
+)
 JOIN_SECONDS = 90.0  # for all nodes to have started
 GRACE_BEYOND_SAVING = 5.0  # what a process gets after its own checkpoint.grace_seconds
 
@@ -50,7 +53,9 @@ class Job:
     overrides: tuple[str, ...] = ()  # what the user set on top of the profile
     lease_seconds: float = LEASE_SECONDS
     share_devices: bool = False  # also those that somebody else holds memory of
-    shared: bool = False  # all nodes must see the same folder; else those that do not keep copies of their own
+    shared: bool = (
+        False  # all nodes must see the same folder; else those that do not keep copies of their own
+    )
     gate: bool = True  # the network is proved before the first step
 
     @property
@@ -87,11 +92,24 @@ class Job:
 
     def summary(self) -> dict[str, Any]:
         """What is written down of it, on every node and here."""
-        return {"name": self.name, "run_id": self.run_id, "profile": self.profile_name, "launcher": self.launcher,
-                "world_size": self.world_size, "nodes": [asdict(seat) for seat in self.seats], "port": self.port,
-                "steps": self.profile.train.steps, "strategy": self.profile.train.strategy.name, "detached": self.detached,
-                "elastic": list(self.elastic) if self.elastic else None, "grace_seconds": self.grace_seconds,
-                "hourly": self.hourly, "overrides": list(self.overrides), "gate": self.proves, "created": time.time()}
+        return {
+            "name": self.name,
+            "run_id": self.run_id,
+            "profile": self.profile_name,
+            "launcher": self.launcher,
+            "world_size": self.world_size,
+            "nodes": [asdict(seat) for seat in self.seats],
+            "port": self.port,
+            "steps": self.profile.train.steps,
+            "strategy": self.profile.train.strategy.name,
+            "detached": self.detached,
+            "elastic": list(self.elastic) if self.elastic else None,
+            "grace_seconds": self.grace_seconds,
+            "hourly": self.hourly,
+            "overrides": list(self.overrides),
+            "gate": self.proves,
+            "created": time.time(),
+        }
 
 
 def profile_of(name: str, overrides: Sequence[str]) -> Profile:
@@ -116,7 +134,10 @@ def check_job(job: Job) -> None:
     try:
         check(job.profile, job.world_size)
     except trainer_errors.TrainerError as error:
-        raise BadInput(f"profile {job.profile_name} on {len(job.seats)} node{'s' * (len(job.seats) != 1)}: {error}") from None
+        raise BadInput(
+            f"profile {job.profile_name} on {len(job.seats)} node{'s' * (len(job.seats) != 1)}:"
+            f" {error}"
+        ) from None
 
 
 def new_run_id(name: str) -> str:
@@ -126,6 +147,12 @@ def new_run_id(name: str) -> str:
 def check_name(name: str) -> str:
     """A run's name becomes a folder, a process mark and a rendezvous id."""
     allowed = set("abcdefghijklmnopqrstuvwxyz0123456789-")
-    if not name or len(name) > 53 or not set(name) <= allowed or name.startswith("-") or name.endswith("-"):
+    if (
+        not name
+        or len(name) > 53
+        or not set(name) <= allowed
+        or name.startswith("-")
+        or name.endswith("-")
+    ):
         raise BadInput(f'--name "{name}": use up to 53 of a-z, 0-9 and "-", as in gpt2-micro-2')
     return name

@@ -1,4 +1,5 @@
-"""Launching a run over SSH: look at every node, stage what it needs, start its processes, follow them to the end."""
+"""Launching a run over SSH: look at every node, stage what it needs, start its processes, follow
+them to the end."""
 
 from __future__ import annotations
 
@@ -26,7 +27,15 @@ from playrunner.training.ssh.ending import stop_run
 from playrunner.training.ssh.follow import Follower, GateClosed, Keeping
 from playrunner.training.ssh.hosts import open_fleet
 from playrunner.training.ssh.job import LEASE_SECONDS, Job
-from playrunner.training.ssh.plan import Request, environment_of, plan, read_request, refuse, run_name, wanted_nodes
+from playrunner.training.ssh.plan import (
+    Request,
+    environment_of,
+    plan,
+    read_request,
+    refuse,
+    run_name,
+    wanted_nodes,
+)
 from playrunner.training.ssh.pool import host_pool
 from playrunner.training.ssh.run_view import Run, find_run
 from playrunner.training.ssh.steps import steps_for
@@ -42,7 +51,10 @@ class FirstNodeLost(HostUnreachable):
 
 def launch(request: Request, options: Options) -> int:
     """A node that keeps the gate closed is put aside, and a spare takes its place."""
-    name, wanted = request.name or run_name(request.profile), wanted_nodes(request, read_request(request))
+    name, wanted = (
+        request.name or run_name(request.profile),
+        wanted_nodes(request, read_request(request)),
+    )
     return past_gate(name, lambda: _launch(request, options), lambda: host_pool(options, wanted))
 
 
@@ -55,43 +67,82 @@ def _launch(request: Request, options: Options) -> int:
         existing = find_run(fleet, [seat.host for seat in job.seats], job.name)
         if existing and _goes_on(existing, request, job, fleet, options, line):
             if options.json:
-                print_json({"name": job.name, "state": existing.state, "changed": False, "nodes": existing.hosts})
+                print_json(
+                    {
+                        "name": job.name,
+                        "state": existing.state,
+                        "changed": False,
+                        "nodes": existing.hosts,
+                    }
+                )
             return 0
         job = preflight.with_free_ports(job, facts)
         refuse(preflight.complaints(job, facts, time.time()), "preflight")
         if not existing:
             refuse(_left_elsewhere(job, facts, fleet), "preflight")
-        summary, jobs, code = _start(job, facts, fleet, replace(options, skip_tags="start" if request.stage_only else ""))
+        summary, jobs, code = _start(
+            job, facts, fleet, replace(options, skip_tags="start" if request.stage_only else "")
+        )
         if code or options.check or request.stage_only:
             if options.json:
                 state = "failed" if code else "checked" if options.check else "staged"
-                print_json({"name": job.name, "run_id": job.run_id, "state": state, "nodes": list(jobs)})
+                print_json(
+                    {"name": job.name, "run_id": job.run_id, "state": state, "nodes": list(jobs)}
+                )
             return code
         record = Record(job.name)
         record.begin(summary)
         return _see_through(summary, jobs, request, record, fleet, line, options)
 
 
-def _see_through(job: dict[str, Any], jobs: dict[str, Any], request: Request, record: Record, fleet: Fleet, line: LiveLine,
-                 options: Options) -> int:
-    """Follow a run; an elastic one gets back the nodes that return, and goes on without its first one should that be lost."""
+def _see_through(
+    job: dict[str, Any],
+    jobs: dict[str, Any],
+    request: Request,
+    record: Record,
+    fleet: Fleet,
+    line: LiveLine,
+    options: Options,
+) -> int:
+    """Follow a run; an elastic one gets back the nodes that return, and goes on without its first
+    one should that be lost."""
     if not job["elastic"] or request.detach:
         return follow(fleet, job, record, line, options, request.detach)
     try:
-        return follow(fleet, job, record, line, options, rejoin=lambda host: _rejoin(host, jobs, fleet, options))
+        return follow(
+            fleet,
+            job,
+            record,
+            line,
+            options,
+            rejoin=lambda host: _rejoin(host, jobs, fleet, options),
+        )
     except FirstNodeLost as lost:
         line.say(f"{lost}; {job['name']} goes on with {', '.join(lost.others)}")
         fewer = replace(request, nodes=len(lost.others))
         return launch(fewer, replace(options, limit=",".join(lost.others)))
 
 
-def follow(fleet: Fleet, job: dict[str, Any], record: Record, line: LiveLine, options: Options, detach: bool = False,
-           rejoin: Callable[[str], bool] | None = None) -> int:
-    """To the end, or until it trains when it is to go on by itself; Ctrl-C stops the run, its checkpoint saved."""
+def follow(
+    fleet: Fleet,
+    job: dict[str, Any],
+    record: Record,
+    line: LiveLine,
+    options: Options,
+    detach: bool = False,
+    rejoin: Callable[[str], bool] | None = None,
+) -> int:
+    """To the end, or until it trains when it is to go on by itself; Ctrl-C stops the run, its
+    checkpoint saved."""
     host = job["nodes"][0]["host"]
-    expected = Expected(fleet.variable(host, "train_expected_gbps"), fleet.variable(host, "train_expected_latency_us"))
+    expected = Expected(
+        fleet.variable(host, "train_expected_gbps"),
+        fleet.variable(host, "train_expected_latency_us"),
+    )
     lease = float(fleet.variable(host, "train_lease_seconds", LEASE_SECONDS))
-    follower = Follower(fleet, job, Keeping(record, line, expected), to_gate=detach, lease=lease, rejoin=rejoin)
+    follower = Follower(
+        fleet, job, Keeping(record, line, expected), to_gate=detach, lease=lease, rejoin=rejoin
+    )
     try:
         states = follower.follow() if not detach or job["gate"] else {}
         if detach and (follower.passed or not job["gate"]):
@@ -115,59 +166,111 @@ def follow(fleet: Fleet, job: dict[str, Any], record: Record, line: LiveLine, op
 def _say_detached(job: dict[str, Any], line: LiveLine, options: Options) -> int:
     hosts = [node["host"] for node in job["nodes"]]
     if options.json:
-        print_json({"name": job["name"], "run_id": job["run_id"], "state": "running", "nodes": hosts})
-    line.say(f"{job['name']} runs by itself on {', '.join(hosts)}; look in with: invoke train.logs --name {job['name']} --follow")
+        print_json(
+            {"name": job["name"], "run_id": job["run_id"], "state": "running", "nodes": hosts}
+        )
+    line.say(
+        f"{job['name']} runs by itself on {', '.join(hosts)}; look in with: invoke train.logs"
+        f" --name {job['name']} --follow"
+    )
     return 0
 
 
 def _rejoin(host: str, jobs: dict[str, Any], fleet: Fleet, options: Options) -> bool:
-    """The same steps once more on a node that was lost; whether they went well. The network was proved when the run began."""
+    """The same steps once more on a node that was lost; whether they went well. The network was
+    proved when the run began."""
     told = jobs[host]["told"]
-    commands = [{**command, "environment": {**command["environment"], "TRAINER_GATE": ""}} for command in told["commands"]]
+    commands = [
+        {**command, "environment": {**command["environment"], "TRAINER_GATE": ""}}
+        for command in told["commands"]
+    ]
     again = Plain({host: {**jobs[host], "told": {**told, "commands": commands}}})
     settings = replace(options, extra_vars=(), limit="", json=False, quiet=True)
     with Fleet(fleet.inventory) as fresh:
-        return not run_plays([role_play("training", host)], settings, f"train.launch ({host} again)", inventory=fresh.inventory,
-                             extra={"jobs": again}, agents=fresh.agents)
+        return not run_plays(
+            [role_play("training", host)],
+            settings,
+            f"train.launch ({host} again)",
+            inventory=fresh.inventory,
+            extra={"jobs": again},
+            agents=fresh.agents,
+        )
 
 
-def _start(job: Job, facts: preflight.Facts, fleet: Fleet,
-           options: Options) -> tuple[dict[str, Any], dict[str, Any], int]:
+def _start(
+    job: Job, facts: preflight.Facts, fleet: Fleet, options: Options
+) -> tuple[dict[str, Any], dict[str, Any], int]:
     environment = environment_of(job, fleet, facts)
     summary, jobs = steps_for(job, facts, environment, secrets.token_hex(16))
     play = role_play("training", ",".join(jobs))
     # Every node at once: they wait for one another when they start.
-    settings = replace(options, forks=max(options.forks, len(jobs)), extra_vars=(), limit="", json=False, quiet=options.json)
-    code = run_plays([play], settings, f"train.launch {job.name}", inventory=fleet.inventory, extra={"jobs": jobs},
-                     agents=fleet.agents)
+    settings = replace(
+        options,
+        forks=max(options.forks, len(jobs)),
+        extra_vars=(),
+        limit="",
+        json=False,
+        quiet=options.json,
+    )
+    code = run_plays(
+        [play],
+        settings,
+        f"train.launch {job.name}",
+        inventory=fleet.inventory,
+        extra={"jobs": jobs},
+        agents=fleet.agents,
+    )
     return summary, jobs, code
 
 
 def _left_elsewhere(job: Job, facts: preflight.Facts, fleet: Fleet) -> list[str]:
     """A run of this name whose checkpoints none of these nodes sees would begin anew, unasked."""
-    before = [node["host"] for node in Record(job.name).job().get("nodes", ()) if node["host"] in fleet.inventory.hosts]
+    before = [
+        node["host"]
+        for node in Record(job.name).job().get("nodes", ())
+        if node["host"] in fleet.inventory.hosts
+    ]
     if not before or any(said["checkpoints"] for said in facts.values()):
         return []
     left = find_run(fleet, before, job.name)
     if not left or not left.checkpoints:
         return []
-    return [f"{job.name} has its checkpoints ({left.checkpoints[-1]}) on {', '.join(before)}, and no node of this launch sees"
-            f" them; take one of those in (--limit {before[0]},{job.master.host}), share train_root, or use another --name"]
+    return [
+        f"{job.name} has its checkpoints ({left.checkpoints[-1]}) on {', '.join(before)}, and no"
+        " node of this launch sees them; take one of those in (--limit"
+        f" {before[0]},{job.master.host}), share train_root, or use another --name"
+    ]
 
 
-def _goes_on(existing: Run, request: Request, job: Job, fleet: Fleet, options: Options, line: LiveLine) -> bool:
-    """Whether there is nothing to launch: the run goes on already, or is complete. One that died is resumed."""
+def _goes_on(
+    existing: Run, request: Request, job: Job, fleet: Fleet, options: Options, line: LiveLine
+) -> bool:
+    """Whether there is nothing to launch: the run goes on already, or is complete. One that died is
+    resumed."""
     if existing.state in ("running", "stopping"):
         if not request.replace:
-            line.say(f"{job.name} is running already on {', '.join(existing.hosts)}: nothing changed")
+            line.say(
+                f"{job.name} is running already on {', '.join(existing.hosts)}: nothing changed"
+            )
             return True
         line.say(f"{job.name} is running; it is stopped first")
         if not options.check:
             stop_run(fleet, existing.job, options)
         return False
-    if existing.state == "finished" and existing.steps >= job.profile.train.steps and not request.replace:
-        line.say(f"{job.name} is complete at step {existing.steps}: nothing to do (--name starts another)")
+    if (
+        existing.state == "finished"
+        and existing.steps >= job.profile.train.steps
+        and not request.replace
+    ):
+        line.say(
+            f"{job.name} is complete at step {existing.steps}: nothing to do (--name starts"
+            " another)"
+        )
         return True
-    where = f"resuming from {existing.checkpoints[-1]}" if existing.checkpoints else "it has no checkpoint yet: starting anew"
+    where = (
+        f"resuming from {existing.checkpoints[-1]}"
+        if existing.checkpoints
+        else "it has no checkpoint yet: starting anew"
+    )
     line.say(f"{job.name} {existing.state} at step {existing.steps}; {where}")
     return False

@@ -19,21 +19,35 @@ from playrunner.training.ssh.run_view import Run
 _MOST_BYTES = 1 << 20  # of a log's end, to find the last lines of one rank in
 
 
-def show_logs(options: Options, name: str, rank: int, host: str, *, everything: bool, follow: bool, tail: int) -> int:
+def show_logs(
+    options: Options, name: str, rank: int, host: str, *, everything: bool, follow: bool, tail: int
+) -> int:
     with open_fleet(options) as fleet:
         run = the_run(fleet, options, name)
         nodes = _chosen(run, rank, host, everything)
         voice = Printing("" if everything or host else f"[{rank}] ", everything, options.json)
         for node in nodes:
-            lines = [line for line in _read(fleet, run, node).splitlines() if line.startswith(voice.prefix)]
+            lines = [
+                line
+                for line in _read(fleet, run, node).splitlines()
+                if line.startswith(voice.prefix)
+            ]
             voice.log(node["host"], "\n".join(lines[-tail:] if tail else []))
         if follow:
-            Follower(fleet, run.job, voice, hosts=[node["host"] for node in nodes], renew=False, offsets=run.log_bytes).follow()
+            Follower(
+                fleet,
+                run.job,
+                voice,
+                hosts=[node["host"] for node in nodes],
+                renew=False,
+                offsets=run.log_bytes,
+            ).follow()
     return 0
 
 
 class Printing:
-    """Lines go to standard output as they come; as JSON, each is an object of its own, since a log has no end to wait for."""
+    """Lines go to standard output as they come; as JSON, each is an object of its own, since a log
+    has no end to wait for."""
 
     def __init__(self, prefix: str, named: bool, as_json: bool = False) -> None:
         self.prefix, self.named, self.as_json = prefix, named, as_json
@@ -73,7 +87,9 @@ def _chosen(run: Run, rank: int, host: str, everything: bool) -> list[dict[str, 
         if not found:
             raise BadInput(f"{run.name} has no node {host}; it runs on {', '.join(run.hosts)}")
         return found
-    found = [node for node in nodes if node["first_rank"] <= rank < node["first_rank"] + node["slots"]]
+    found = [
+        node for node in nodes if node["first_rank"] <= rank < node["first_rank"] + node["slots"]
+    ]
     if not found:
         raise BadInput(f"{run.name} has ranks 0 to {run.job['world_size'] - 1}, no {rank}")
     return found

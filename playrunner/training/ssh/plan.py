@@ -1,4 +1,5 @@
-"""From what the user asked for to a job: profile, flags and inventory together. Nothing is touched here."""
+"""From what the user asked for to a job: profile, flags and inventory together. Nothing is touched
+here."""
 
 from __future__ import annotations
 
@@ -57,7 +58,10 @@ def wanted_nodes(request: Request, profile: Profile) -> int:
 
 def read_request(request: Request) -> Profile:
     if not request.profile:
-        raise BadInput("--profile is missing: a name from trainer/profiles (gpt2-micro-smoke trains in seconds), or a YAML file")
+        raise BadInput(
+            "--profile is missing: a name from trainer/profiles (gpt2-micro-smoke trains in"
+            " seconds), or a YAML file"
+        )
     return profile_of(request.profile, request.overrides)
 
 
@@ -68,12 +72,25 @@ def plan(request: Request, profile: Profile, fleet: Fleet, options: Options) -> 
     launcher = request.launcher or (own if own in LAUNCHERS else "torchrun")
     if launcher not in LAUNCHERS:
         raise BadInput(f'--launcher "{launcher}": it is one of {", ".join(LAUNCHERS)}')
-    seats = _seats(fleet, wanted_nodes(request, profile), profile.launch.processes_per_node, options)
+    seats = _seats(
+        fleet, wanted_nodes(request, profile), profile.launch.processes_per_node, options
+    )
     hourly = sum(float(fleet.variable(seat.host, "train_hourly", 0)) for seat in seats)
-    job = Job(name, new_run_id(name), request.profile, profile, cast(Launcher, launcher), seats, detached=request.detach,
-              hourly=hourly, overrides=request.overrides, gate=request.gate, shared=_shared(fleet, seats[0].host),
-              share_devices=bool(fleet.variable(seats[0].host, "train_share_devices", False)),
-              lease_seconds=float(fleet.variable(seats[0].host, "train_lease_seconds", LEASE_SECONDS)))
+    job = Job(
+        name,
+        new_run_id(name),
+        request.profile,
+        profile,
+        cast(Launcher, launcher),
+        seats,
+        detached=request.detach,
+        hourly=hourly,
+        overrides=request.overrides,
+        gate=request.gate,
+        shared=_shared(fleet, seats[0].host),
+        share_devices=bool(fleet.variable(seats[0].host, "train_share_devices", False)),
+        lease_seconds=float(fleet.variable(seats[0].host, "train_lease_seconds", LEASE_SECONDS)),
+    )
     check_job(job)
     return job
 
@@ -83,16 +100,28 @@ def environment_of(job: Job, fleet: Fleet, facts: Facts) -> list[Variable]:
     host = job.master.host
     first = facts.get(host, {})
     site = Site(
-        device="cpu" if job.profile.train.device == "cpu" else first.get("devices", {}).get("kind", "cpu"),
-        launcher=job.launcher, instance_type=str(fleet.variable(host, "instance_type", "")),
+        device=(
+            "cpu"
+            if job.profile.train.device == "cpu"
+            else first.get("devices", {}).get("kind", "cpu")
+        ),
+        launcher=job.launcher,
+        instance_type=str(fleet.variable(host, "instance_type", "")),
         interface=str(fleet.variable(host, "train_interface", "") or first.get("interface", "")),
-        cores=int(first.get("cores") or 1), processes_per_node=job.master.slots,
-        dumps=_dumps(job), loopback=all(seat.address.startswith("127.") for seat in job.seats))
+        cores=int(first.get("cores") or 1),
+        processes_per_node=job.master.slots,
+        dumps=_dumps(job),
+        loopback=all(seat.address.startswith("127.") for seat in job.seats),
+    )
     given = fleet.variable(host, "train_environment", {})
     if not isinstance(given, dict):
         raise BadInput("train_environment must be a mapping of names to values")
-    variables = compile_environment(asdict(job.profile), site, {str(name): str(value) for name, value in given.items()},
-                                    profile_name=job.profile_name)
+    variables = compile_environment(
+        asdict(job.profile),
+        site,
+        {str(name): str(value) for name, value in given.items()},
+        profile_name=job.profile_name,
+    )
     refuse(quarrels(variables, site), "environment")
     return variables
 
@@ -108,9 +137,14 @@ def run_name(profile: str) -> str:
 
 
 def _dumps(job: Job) -> str:
-    """Where torch leaves what it knew of a collective that timed out; nowhere, where that is not one place on all nodes."""
+    """Where torch leaves what it knew of a collective that timed out; nowhere, where that is not
+    one place on all nodes."""
     roots = {seat.root for seat in job.seats}
-    return f"{job.folder(job.master)}/output" if len(roots) == 1 and job.master.root.startswith("/") else ""
+    return (
+        f"{job.folder(job.master)}/output"
+        if len(roots) == 1 and job.master.root.startswith("/")
+        else ""
+    )
 
 
 def _shared(fleet: Fleet, host: str) -> bool:
@@ -127,14 +161,30 @@ def _seats(fleet: Fleet, count: int, slots: int, options: Options) -> tuple[Seat
     hosts = usable_hosts(fleet, options)
     if len(hosts) < count:
         aside = [host for host in training_hosts(fleet, options) if host not in hosts]
-        why = f"; in quarantine: {', '.join(aside)} (invoke nodes.list tells why, nodes.release lets one out)" if aside else ""
-        raise BadInput(f"{count} nodes are wanted and the inventory has {len(hosts)} for training ({', '.join(hosts) or 'none'});"
-                       f" use --nodes, or add hosts to the group that train_hosts names{why}")
+        why = (
+            f"; in quarantine: {', '.join(aside)} (invoke nodes.list tells why, nodes.release lets"
+            " one out)"
+            if aside
+            else ""
+        )
+        raise BadInput(
+            f"{count} nodes are wanted and the inventory has {len(hosts)} for training"
+            f" ({', '.join(hosts) or 'none'}); use --nodes, or add hosts to the group that"
+            f" train_hosts names{why}"
+        )
 
     def seat(host: str) -> Seat:
         address = fleet.variable(host, "train_address") or fleet.target(host).address
         venv = fleet.variable(host, "train_venv")
-        python = str(fleet.variable(host, "train_python", f"{venv}/bin/python" if venv else DEFAULT_PYTHON))
-        return Seat(host, str(address), int(fleet.variable(host, "train_slots", slots)), root_of(fleet, host), python)
+        python = str(
+            fleet.variable(host, "train_python", f"{venv}/bin/python" if venv else DEFAULT_PYTHON)
+        )
+        return Seat(
+            host,
+            str(address),
+            int(fleet.variable(host, "train_slots", slots)),
+            root_of(fleet, host),
+            python,
+        )
 
     return seated([seat(host) for host in hosts[:count]])

@@ -1,4 +1,5 @@
-"""The hosts of an inventory as a launch over SSH may use them, and the quarantine that this machine keeps of them."""
+"""The hosts of an inventory as a launch over SSH may use them, and the quarantine that this machine
+keeps of them."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ class HostPool:
         return [host for host in self._usable if host not in without]
 
     def where(self, left: list[str]) -> str:
-        return f"with {', '.join(left[:self.wanted])}"
+        return f"with {', '.join(left[: self.wanted])}"
 
 
 @contextmanager

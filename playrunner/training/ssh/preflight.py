@@ -25,15 +25,30 @@ def look(fleet: Fleet, job: Job) -> Facts:
 
     def asked(host: str) -> dict[str, Any]:
         seat = seats[host]
-        return {"root": seat.root, "python": seat.python, "host": host, "run": job.name, "packages": list(PACKAGES),
-                "peer": job.seats[1].address if seat is job.master and len(seats) > 1 else job.master.address,
-                "listen": seat.address if seat is job.master else "", "ports": ports if seat is job.master else []}
+        return {
+            "root": seat.root,
+            "python": seat.python,
+            "host": host,
+            "run": job.name,
+            "packages": list(PACKAGES),
+            "peer": (
+                job.seats[1].address
+                if seat is job.master and len(seats) > 1
+                else job.master.address
+            ),
+            "listen": seat.address if seat is job.master else "",
+            "ports": ports if seat is job.master else [],
+        }
 
     return fleet.ask(seats, "train.node", asked)
 
 
 def candidate_ports() -> list[int]:
-    return [MASTER_PORT + PORT_STEP * number + offset for number in range(PORT_TRIES) for offset in range(PORTS)]
+    return [
+        MASTER_PORT + PORT_STEP * number + offset
+        for number in range(PORT_TRIES)
+        for offset in range(PORTS)
+    ]
 
 
 def with_free_ports(job: Job, facts: Facts) -> Job:
@@ -61,38 +76,74 @@ def complaints(job: Job, facts: Facts, now: float) -> list[str]:
 def _own(job: Job, host: str, said: Mapping[str, Any], now: float) -> list[str]:
     found = []
     seat = next(seat for seat in job.seats if seat.host == host)
-    needed = ["torch", *(["deepspeed"] if job.profile.train.strategy.name == "deepspeed" or job.launcher == "deepspeed" else [])]
+    needed = [
+        "torch",
+        *(
+            ["deepspeed"]
+            if job.profile.train.strategy.name == "deepspeed" or job.launcher == "deepspeed"
+            else []
+        ),
+    ]
     missing = [name for name in needed if not said["packages"].get(name)]
     if missing:
-        found.append(f"{host}: {seat.python} has no {' and no '.join(missing)}; set train_python to an interpreter"
-                     " that has it, or train_venv and run: invoke train.prepare")
+        found.append(
+            f"{host}: {seat.python} has no {' and no '.join(missing)}; set train_python to an"
+            " interpreter that has it, or train_venv and run: invoke train.prepare"
+        )
     devices = said["devices"]
-    if devices["kind"] != "cpu" and job.profile.train.device != "cpu" and devices["count"] < seat.slots:
-        found.append(f"{host}: {devices['count']} {devices['kind']} devices for {seat.slots} processes;"
-                     f" set launch.processes_per_node={devices['count']}")
+    if (
+        devices["kind"] != "cpu"
+        and job.profile.train.device != "cpu"
+        and devices["count"] < seat.slots
+    ):
+        found.append(
+            f"{host}: {devices['count']} {devices['kind']} devices for {seat.slots} processes;"
+            f" set launch.processes_per_node={devices['count']}"
+        )
     if not said["writable"]:
-        found.append(f"{host}: {said['root']} cannot be written; set train_root to a folder that can")
+        found.append(
+            f"{host}: {said['root']} cannot be written; set train_root to a folder that can"
+        )
     if said["free_gib"] < LEAST_FREE_GIB:
-        found.append(f"{host}: only {said['free_gib']:.2f} GiB are free under {said['root']}; a checkpoint would not fit")
+        found.append(
+            f"{host}: only {said['free_gib']:.2f} GiB are free under {said['root']}; a checkpoint"
+            " would not fit"
+        )
     skew = abs(said["time"] - now)
     if skew > MOST_SKEW_SECONDS:
-        found.append(f"{host}: its clock is {skew:.0f} s away from this machine's; start its time service")
-    trains_there = devices["kind"] != "cpu" and job.profile.train.device != "cpu" and not job.share_devices
+        found.append(
+            f"{host}: its clock is {skew:.0f} s away from this machine's; start its time service"
+        )
+    trains_there = (
+        devices["kind"] != "cpu" and job.profile.train.device != "cpu" and not job.share_devices
+    )
     if said["occupants"] and trains_there:
-        found.append(f"{host}: its devices are held by {', '.join(said['occupants'])}; stop that run first"
-                     f" (invoke train.stop --name {said['occupants'][0]})")
+        found.append(
+            f"{host}: its devices are held by {', '.join(said['occupants'])}; stop that run first"
+            f" (invoke train.stop --name {said['occupants'][0]})"
+        )
     elif said["holders"] and trains_there:
-        who = ", ".join(f"pid {each['pid']} ({each['name'] or 'ended'}, {each['mib']} MiB)" for each in said["holders"][:3])
-        found.append(f"{host}: its devices are held by {who}; end that first, or set train_share_devices: true")
+        who = ", ".join(
+            f"pid {each['pid']} ({each['name'] or 'ended'}, {each['mib']} MiB)"
+            for each in said["holders"][:3]
+        )
+        found.append(
+            f"{host}: its devices are held by {who}; end that first, or set train_share_devices:"
+            " true"
+        )
     return found
 
 
 def _disagreements(facts: Facts) -> list[str]:
     """Versions that differ between nodes: a run would fail, or worse, differ."""
     found = []
-    values = {"Python": {host: ".".join(said["python"].split(".")[:2]) for host, said in facts.items()}}
+    values = {
+        "Python": {host: ".".join(said["python"].split(".")[:2]) for host, said in facts.items()}
+    }
     for package in PACKAGES:
-        values[package] = {host: said["packages"].get(package) or "none" for host, said in facts.items()}
+        values[package] = {
+            host: said["packages"].get(package) or "none" for host, said in facts.items()
+        }
     for what, by_host in values.items():
         if len(set(by_host.values())) > 1:
             told = _grouped(by_host)
@@ -109,9 +160,15 @@ def _grouped(by_host: Mapping[str, str]) -> str:
 
 
 def _some(hosts: Sequence[str]) -> str:
-    return ", ".join(hosts) if len(hosts) <= 3 else f"{hosts[0]}, {hosts[1]} and {len(hosts) - 2} more"
+    return (
+        ", ".join(hosts) if len(hosts) <= 3 else f"{hosts[0]}, {hosts[1]} and {len(hosts) - 2} more"
+    )
 
 
 def _ports(job: Job, facts: Facts) -> list[str]:
-    busy = {job.port, job.link_port, job.gate_port} & set(facts[job.master.host].get("busy_ports", ()))
-    return [f"{job.master.host}: port {port} is taken on {job.master.address}" for port in sorted(busy)]
+    busy = {job.port, job.link_port, job.gate_port} & set(
+        facts[job.master.host].get("busy_ports", ())
+    )
+    return [
+        f"{job.master.host}: port {port} is taken on {job.master.address}" for port in sorted(busy)
+    ]

@@ -1,4 +1,5 @@
-"""train.prepare: an environment with torch and its friends on every node, for fleets that do not come with one."""
+"""train.prepare: an environment with torch and its friends on every node, for fleets that do not
+come with one."""
 
 from __future__ import annotations
 
@@ -16,8 +17,15 @@ def prepare(options: Options) -> int:
         hosts = training_hosts(fleet, options)
         without = [host for host in hosts if not fleet.variable(host, "train_venv")]
         if without:
-            raise BadInput(f"the inventory does not say where the environment goes: set train_venv for {', '.join(without)},"
-                           " as in train_venv: /opt/playrunner/venv")
+            raise BadInput(
+                "the inventory does not say where the environment goes: set train_venv for"
+                f" {', '.join(without)}, as in train_venv: /opt/playrunner/venv"
+            )
         settings = replace(options, extra_vars=(), limit="")
-        return run_plays([role_play("training", ",".join(hosts), "prepare")], settings, "train.prepare",
-                         inventory=fleet.inventory, agents=fleet.agents)
+        return run_plays(
+            [role_play("training", ",".join(hosts), "prepare")],
+            settings,
+            "train.prepare",
+            inventory=fleet.inventory,
+            agents=fleet.agents,
+        )

@@ -1,4 +1,5 @@
-"""A port of this machine that leads to a port of a node, through the connection that is open already."""
+"""A port of this machine that leads to a port of a node, through the connection that is open
+already."""
 
 from __future__ import annotations
 
@@ -20,8 +21,14 @@ class Relay:
         try:
             self._listener = socket.create_server((LOOPBACK, port), backlog=64)
         except (OSError, OverflowError) as error:
-            reason = "it is taken" if isinstance(error, OSError) and error.errno == errno.EADDRINUSE else str(error)
-            raise BadInput(f"--port {port}: {reason}; use another, or 0 for any that is free") from None
+            reason = (
+                "it is taken"
+                if isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+                else str(error)
+            )
+            raise BadInput(
+                f"--port {port}: {reason}; use another, or 0 for any that is free"
+            ) from None
         self.port: int = self._listener.getsockname()[1]
         self._open: set[Stream] = set()
         self._lock = threading.Lock()

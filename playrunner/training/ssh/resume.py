@@ -1,4 +1,5 @@
-"""train.resume and train.scale: a run goes on from its newest complete checkpoint, on as many nodes or on others."""
+"""train.resume and train.scale: a run goes on from its newest complete checkpoint, on as many nodes
+or on others."""
 
 from __future__ import annotations
 
@@ -17,11 +18,15 @@ from playrunner.training.ssh.plan import Request
 from playrunner.training.ssh.run_view import Run
 
 
-def resume(options: Options, name: str, nodes: int, overrides: tuple[str, ...], detach: bool) -> int:
+def resume(
+    options: Options, name: str, nodes: int, overrides: tuple[str, ...], detach: bool
+) -> int:
     with open_fleet(options, nodes) as fleet:
         run = the_run(fleet, options, name)
     if run.state not in ENDED:
-        raise BadInput(f"{run.name} is {run.state}; there is nothing to resume (train.scale changes its nodes)")
+        raise BadInput(
+            f"{run.name} is {run.state}; there is nothing to resume (train.scale changes its nodes)"
+        )
     return launch(_again(run, nodes or len(run.hosts), overrides, detach), options)
 
 
@@ -33,7 +38,9 @@ def scale(options: Options, name: str, nodes: int, detach: bool) -> int:
         alive = [host for host, said in run.keepers.items() if said.get("state") == "running"]
         if run.state == "running" and len(run.hosts) == len(alive) == nodes:
             if options.json:
-                print_json({"name": run.name, "state": run.state, "changed": False, "nodes": run.hosts})
+                print_json(
+                    {"name": run.name, "state": run.state, "changed": False, "nodes": run.hosts}
+                )
             else:
                 print(f"{run.name} has {nodes} node{'s' * (nodes != 1)} already: nothing changed")
             return 0
@@ -47,5 +54,11 @@ def scale(options: Options, name: str, nodes: int, detach: bool) -> int:
 def _again(run: Run, nodes: int, overrides: tuple[str, ...], detach: bool) -> Request:
     """The request that made the run, on another number of nodes."""
     given = Record(run.name).job() or run.job
-    request = Request(str(given["profile"]), run.name, nodes, tuple(given.get("overrides", ())), str(given["launcher"]))
+    request = Request(
+        str(given["profile"]),
+        run.name,
+        nodes,
+        tuple(given.get("overrides", ())),
+        str(given["launcher"]),
+    )
     return replace(request, overrides=(*request.overrides, *overrides), detach=detach)

@@ -48,8 +48,11 @@ class Run:
         return next((said["reason"] for said in self.keepers.values() if said.get("reason")), "")
 
 
-def all_runs(fleet: Fleet, hosts: Sequence[str], name: str = "", metrics: int = 1) -> tuple[list[Run], dict[str, str]]:
+def all_runs(
+    fleet: Fleet, hosts: Sequence[str], name: str = "", metrics: int = 1
+) -> tuple[list[Run], dict[str, str]]:
     """Every run on these hosts, newest first, and the hosts that did not answer with why."""
+
     def asked(host: str) -> dict[str, Any]:
         return {"root": root_of(fleet, host), "host": host, "run": name, "metrics": metrics}
 
@@ -59,20 +62,33 @@ def all_runs(fleet: Fleet, hosts: Sequence[str], name: str = "", metrics: int = 
     for host, said in answers.items():
         for one in said.get("runs", ()):
             run = found.get(one["name"]) or Run(one["name"], one["job"], {})
-            # Metrics lie on all nodes where the folder is shared, else on the first; one that was the first before has old ones.
+            # Metrics lie on all nodes where the folder is shared, else on the first; one that was
+            # the first before has old ones.
             found[one["name"]] = replace(
-                run, job=max(run.job, one["job"], key=_created), keepers={**run.keepers, host: one["keeper"]},
+                run,
+                job=max(run.job, one["job"], key=_created),
+                keepers={**run.keepers, host: one["keeper"]},
                 metrics=max(run.metrics, one["metrics"], key=_newest),
-                checkpoints=sorted({*run.checkpoints, *one["checkpoints"]}), processes={**run.processes, host: one["processes"]},
-                log_bytes={**run.log_bytes, host: one["log_bytes"]})
+                checkpoints=sorted({*run.checkpoints, *one["checkpoints"]}),
+                processes={**run.processes, host: one["processes"]},
+                log_bytes={**run.log_bytes, host: one["log_bytes"]},
+            )
     found = {name: replace(run, keepers=_of_this_life(run)) for name, run in found.items()}
-    runs = [replace(run, silent=tuple(host for host in run.hosts if host in silent)) for run in found.values()]
+    runs = [
+        replace(run, silent=tuple(host for host in run.hosts if host in silent))
+        for run in found.values()
+    ]
     return sorted(runs, key=lambda run: -float(run.job.get("created", 0))), silent
 
 
 def _of_this_life(run: Run) -> dict[str, dict[str, Any]]:
-    """A node that had a part in an earlier life, on other nodes, has no say any more, unless something still runs there."""
-    return {host: said for host, said in run.keepers.items() if host in run.hosts or said.get("state") in ("running", "stopping")}
+    """A node that had a part in an earlier life, on other nodes, has no say any more, unless
+    something still runs there."""
+    return {
+        host: said
+        for host, said in run.keepers.items()
+        if host in run.hosts or said.get("state") in ("running", "stopping")
+    }
 
 
 def _created(job: dict[str, Any]) -> float:

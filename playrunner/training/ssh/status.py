@@ -40,15 +40,29 @@ def show_status(options: Options, name: str) -> int:
 def table(runs: list[Run], now: float | None = None) -> str:
     rows = [_COLUMNS, *(_row(run, now or time.time()) for run in runs)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
 
 
 def as_json(run: Run) -> dict[str, Any]:
-    return {"name": run.name, "run_id": run.job.get("run_id"), "state": run.state, "reason": run.reason, "step": run.steps,
-            "steps": run.job.get("steps"), "last": run.metrics[-1] if run.metrics else None, "launcher": run.job.get("launcher"),
-            "nodes": {host: run.keepers.get(host, {}).get("state", "unknown") for host in run.hosts},
-            "processes": run.processes, "checkpoints": run.checkpoints, "silent": list(run.silent),
-            "created": run.job.get("created"), "cost": cost(run, time.time())}
+    return {
+        "name": run.name,
+        "run_id": run.job.get("run_id"),
+        "state": run.state,
+        "reason": run.reason,
+        "step": run.steps,
+        "steps": run.job.get("steps"),
+        "last": run.metrics[-1] if run.metrics else None,
+        "launcher": run.job.get("launcher"),
+        "nodes": {host: run.keepers.get(host, {}).get("state", "unknown") for host in run.hosts},
+        "processes": run.processes,
+        "checkpoints": run.checkpoints,
+        "silent": list(run.silent),
+        "created": run.job.get("created"),
+        "cost": cost(run, time.time()),
+    }
 
 
 def cost(run: Run, now: float) -> float | None:
@@ -60,10 +74,16 @@ def cost(run: Run, now: float) -> float | None:
 def _row(run: Run, now: float) -> tuple[str, ...]:
     last: dict[str, Any] = run.metrics[-1] if run.metrics else {}
     paid = cost(run, now)
-    return (run.name, run.state, f"{run.steps}/{run.job.get('steps', '?')}", f"{last['loss']:.4f}" if last else "-",
-            f"{last.get('tokens_per_second', 0):,.0f}" if last and run.state == "running" else "-",
-            str(len(run.hosts)) + (f" ({', '.join(run.silent)} silent)" if run.silent else ""), duration(_age(run, now)),
-            f"${paid:,.2f}" if paid is not None else "-")
+    return (
+        run.name,
+        run.state,
+        f"{run.steps}/{run.job.get('steps', '?')}",
+        f"{last['loss']:.4f}" if last else "-",
+        f"{last.get('tokens_per_second', 0):,.0f}" if last and run.state == "running" else "-",
+        str(len(run.hosts)) + (f" ({', '.join(run.silent)} silent)" if run.silent else ""),
+        duration(_age(run, now)),
+        f"${paid:,.2f}" if paid is not None else "-",
+    )
 
 
 def _age(run: Run, now: float) -> float:

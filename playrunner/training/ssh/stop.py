@@ -1,4 +1,5 @@
-"""train.stop: end a run, its checkpoint saved, and prove that nothing of it is left: no process, no memory of a device."""
+"""train.stop: end a run, its checkpoint saved, and prove that nothing of it is left: no process, no
+memory of a device."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ def stop(options: Options, name: str) -> int:
         if run.state not in ("running", "stopping") and not any(run.processes.values()):
             held = held_memory(fleet, run.job)
             _refuse_held(run, held)
-            return _say(options, run, False, f"{run.name} {run.state} already: nothing to stop", held)
+            return _say(
+                options, run, False, f"{run.name} {run.state} already: nothing to stop", held
+            )
         code = stop_run(fleet, run.job, options)
         if code or options.check:
             return code
@@ -27,11 +30,16 @@ def stop(options: Options, name: str) -> int:
         held = held_memory(fleet, run.job)
     left = [host for host, count in after.processes.items() if count]
     if left:
-        raise StepFailed(f"{run.name}: processes are left on {', '.join(left)}; see: invoke train.why --name {run.name}")
+        raise StepFailed(
+            f"{run.name}: processes are left on {', '.join(left)}; see: invoke train.why --name"
+            f" {run.name}"
+        )
     _refuse_held(run, held)
     newest = after.checkpoints[-1] if after.checkpoints else "none"
-    text = (f"{run.name} is stopped on {', '.join(run.hosts)}: no process left, no memory of a device held;"
-            f" newest checkpoint: {newest}")
+    text = (
+        f"{run.name} is stopped on {', '.join(run.hosts)}: no process left, no memory of a device"
+        f" held; newest checkpoint: {newest}"
+    )
     return _say(options, after, True, text, held)
 
 
@@ -40,14 +48,24 @@ def _refuse_held(run: Run, held: list[Holder]) -> None:
     ours = [each.text for each in held if each.ours]
     if ours:
         lines = "\n       ".join(ours)
-        raise StepFailed(f"{run.name} is stopped, but memory of its devices is still held:\n       {lines}\n"
-                         "       what a process that is gone still holds comes back with: nvidia-smi --gpu-reset -i N")
+        raise StepFailed(
+            f"{run.name} is stopped, but memory of its devices is still held:\n       {lines}\n    "
+            "   what a process that is gone still holds comes back with: nvidia-smi --gpu-reset"
+            " -i N"
+        )
 
 
 def _say(options: Options, run: Run, changed: bool, text: str, others: list[Holder]) -> int:
     if options.json:
-        print_json({"name": run.name, "state": run.state, "changed": changed, "checkpoints": run.checkpoints,
-                    "devices_held_by_others": [asdict(each) for each in others]})
+        print_json(
+            {
+                "name": run.name,
+                "state": run.state,
+                "changed": changed,
+                "checkpoints": run.checkpoints,
+                "devices_held_by_others": [asdict(each) for each in others],
+            }
+        )
         return 0
     print(text)
     for each in others:

@@ -1,4 +1,5 @@
-"""train.tensorboard: a run's curves in a browser, served by its first node, reached through the connection to it."""
+"""train.tensorboard: a run's curves in a browser, served by its first node, reached through the
+connection to it."""
 
 from __future__ import annotations
 
@@ -37,10 +38,14 @@ def serve_board(options: Options, name: str, port: int) -> int:
         code = stage_code(fleet, {host: node["root"]})[host]
         output = f"{node['root']}/runs/{run.name}/output"
         words = [node["python"], "-m", "trainer.node.tensorboard_server", output]
-        channel = fleet.start(host, f"PYTHONPATH={in_shell(code)} exec {' '.join(map(in_shell, words))}")
+        channel = fleet.start(
+            host, f"PYTHONPATH={in_shell(code)} exec {' '.join(map(in_shell, words))}"
+        )
         try:
             said = _first_word(host, channel)
-            relay.serve(lambda: fleet.agents.pool.get(fleet.target(host)).forward(LOOPBACK, said["port"]))
+            relay.serve(
+                lambda: fleet.agents.pool.get(fleet.target(host)).forward(LOOPBACK, said["port"])
+            )
             _tell(options, run.name, host, said, relay.url)
             _serve(host, channel)
         except KeyboardInterrupt:
@@ -53,11 +58,16 @@ def serve_board(options: Options, name: str, port: int) -> int:
 
 def _tell(options: Options, name: str, host: str, said: dict[str, Any], url: str) -> None:
     if options.json:
-        print_json({"name": name, "host": host, "url": url, "folder": said["folder"], "made": said["made"]})
+        print_json(
+            {"name": name, "host": host, "url": url, "folder": said["folder"], "made": said["made"]}
+        )
     else:
         print(f"{name}: {url} (Ctrl-C ends)")
         if said["made"]:
-            print("shown from its metrics; --set train.log.tensorboard=true makes a run write event files itself")
+            print(
+                "shown from its metrics; --set train.log.tensorboard=true makes a run write event"
+                " files itself"
+            )
     sys.stdout.flush()
 
 
@@ -100,7 +110,9 @@ def _line(channel: Channel) -> str:
             data += more
     except (OSError, EOFError):
         pass
-    return next((line for line in data.decode(errors="replace").splitlines() if line.startswith("{")), "")
+    return next(
+        (line for line in data.decode(errors="replace").splitlines() if line.startswith("{")), ""
+    )
 
 
 def _complaint(channel: Channel) -> str:

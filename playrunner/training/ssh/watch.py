@@ -55,7 +55,8 @@ def show(see: Callable[[], Snapshot], options: Options, interval: float) -> int:
 
 
 class Looker:
-    """Looks at the nodes again and again in a thread of its own: a node that is slow to answer does not freeze the page."""
+    """Looks at the nodes again and again in a thread of its own: a node that is slow to answer does
+    not freeze the page."""
 
     def __init__(self, see: Callable[[], Snapshot], interval: float) -> None:
         self.seen: Snapshot | None = None
@@ -73,14 +74,19 @@ class Looker:
 
 
 def page(seen: Snapshot, width: int, height: int = 0) -> str:
-    """The table of runs, then the newest one that goes on as a curve; the newest of all when none does.
+    """The table of runs, then the newest one that goes on as a curve; the newest of all when none
+    does.
 
     Where the page has a height, those that go on are shown first, and what does not fit is counted.
     """
     if not seen.runs and not seen.silent:
         return "no runs; start one with: invoke train.launch --profile gpt2-micro-smoke"
     room = max(3, height - AROUND - len(seen.silent)) if height else len(seen.runs)
-    runs = seen.runs if len(seen.runs) <= room else sorted(seen.runs, key=lambda run: run.state != "running")[:room]
+    runs = (
+        seen.runs
+        if len(seen.runs) <= room
+        else sorted(seen.runs, key=lambda run: run.state != "running")[:room]
+    )
     parts = [table(runs, seen.time)] if runs else []
     if len(runs) < len(seen.runs):
         parts.append(f"and {len(seen.runs) - len(runs)} more: invoke train.status")
@@ -107,7 +113,12 @@ def _live(looker: Looker) -> int:
     console = Console(file=without_escaping(sys.stdout))
     shown: Snapshot | None = None
     try:
-        with _keys() as pressed, Live(Text("looking at the nodes"), console=console, screen=True, auto_refresh=False) as live:
+        with (
+            _keys() as pressed,
+            Live(
+                Text("looking at the nodes"), console=console, screen=True, auto_refresh=False
+            ) as live,
+        ):
             while pressed() != "q":
                 if looker.seen and looker.seen is not shown:
                     shown = looker.seen
@@ -125,7 +136,8 @@ def _live(looker: Looker) -> int:
 
 @contextmanager
 def _keys() -> Iterator[Any]:
-    """A way to learn which key was pressed, if any, within a moment; the terminal is as before afterwards."""
+    """A way to learn which key was pressed, if any, within a moment; the terminal is as before
+    afterwards."""
     if not sys.stdin.isatty():
         yield lambda: time.sleep(KEY_SECONDS)
         return

@@ -1,4 +1,5 @@
-"""train.why: every node is looked at once, all together, and what may be behind a run's trouble is told, the likeliest first."""
+"""train.why: every node is looked at once, all together, and what may be behind a run's trouble is
+told, the likeliest first."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ from playrunner.training.ssh.job import profile_of
 from playrunner.training.ssh.plan import Request, plan
 from playrunner.training.ssh.run_view import Run
 
-ANSWER_SECONDS = 40.0  # a node's own look takes at most 25, stack dumps included; one that is frozen never answers
+# A node's own look takes at most 25, stack dumps included; one that is frozen never answers
+ANSWER_SECONDS = 40.0
 METRICS = 200  # lines that tell how long a step usually takes
 _SHOWN = 5
 
@@ -38,8 +40,16 @@ def show_why(options: Options, name: str) -> int:
             facts = missing
     found = causes(facts)
     if options.json:
-        print_json({"name": facts.name, "state": facts.state, "step": facts.step, "causes": [asdict(cause) for cause in found],
-                    "silent": dict(facts.silent), "nodes": {host: dict(said) for host, said in facts.nodes.items()}})
+        print_json(
+            {
+                "name": facts.name,
+                "state": facts.state,
+                "step": facts.step,
+                "causes": [asdict(cause) for cause in found],
+                "silent": dict(facts.silent),
+                "nodes": {host: dict(said) for host, said in facts.nodes.items()},
+            }
+        )
     else:
         print(told(facts, found))
     return 0
@@ -47,12 +57,20 @@ def show_why(options: Options, name: str) -> int:
 
 def told(facts: Facts, found: list[Cause]) -> str:
     """The causes as text, the likeliest first; unlikely ones only when there is nothing better."""
-    steps = f", step {facts.step} of {facts.job.get('steps', '?')}" if facts.metrics else ", no step yet"
+    steps = (
+        f", step {facts.step} of {facts.job.get('steps', '?')}"
+        if facts.metrics
+        else ", no step yet"
+    )
     lines = [f"{facts.name}: {facts.state}{steps}"]
     likely = [cause for cause in found if cause.score >= found[0].score // 2][:_SHOWN]
     for number, cause in enumerate(likely, 1):
         sure = f"  ({cause.score} %)" if cause.score else ""
-        lines += ["", f"{number}. {cause.title}{sure}", *(f"     {line}" for line in cause.evidence)]
+        lines += [
+            "",
+            f"{number}. {cause.title}{sure}",
+            *(f"     {line}" for line in cause.evidence),
+        ]
         if cause.next_command:
             lines.append(f"   next: {cause.next_command}")
     rest = len(found) - len(likely)
@@ -61,8 +79,11 @@ def told(facts: Facts, found: list[Cause]) -> str:
     return "\n".join(lines)
 
 
-def ask_within(fleet: Fleet, module: str, arguments: dict[str, dict[str, Any]], seconds: float) -> dict[str, Answer]:
-    """One module on every host at once; a host that hangs is told as silent, and waited for no longer."""
+def ask_within(
+    fleet: Fleet, module: str, arguments: dict[str, dict[str, Any]], seconds: float
+) -> dict[str, Answer]:
+    """One module on every host at once; a host that hangs is told as silent, and waited for no
+    longer."""
     answers: dict[str, Answer] = {}
 
     def ask(host: str) -> None:
@@ -81,33 +102,58 @@ def ask_within(fleet: Fleet, module: str, arguments: dict[str, dict[str, Any]], 
 def _facts(fleet: Fleet, run: Run, options: Options) -> Facts:
     nodes = {node["host"]: node for node in run.job.get("nodes", ())}
     since = float(run.job.get("created", 0)) - 5
-    arguments = {host: {"root": node["root"], "host": host, "run": run.name, "python": node["python"], "since": since}
-                 for host, node in nodes.items() if host in fleet.inventory.hosts}
+    arguments = {
+        host: {
+            "root": node["root"],
+            "host": host,
+            "run": run.name,
+            "python": node["python"],
+            "since": since,
+        }
+        for host, node in nodes.items()
+        if host in fleet.inventory.hosts
+    }
     answers = ask_within(fleet, "train.vitals", arguments, ANSWER_SECONDS)
-    silent = {host: str(said.get("msg", "")) for host, said in answers.items() if "processes" not in said}
+    silent = {
+        host: str(said.get("msg", "")) for host, said in answers.items() if "processes" not in said
+    }
     silent |= {host: "it is no longer in the inventory" for host in nodes if host not in arguments}
-    found = Facts(run.name, run.state, run.job, time.time(), run.keepers,
-                  {host: said for host, said in answers.items() if "processes" in said}, silent, run.metrics, run.checkpoints,
-                  network=_network(fleet, run))
+    found = Facts(
+        run.name,
+        run.state,
+        run.job,
+        time.time(),
+        run.keepers,
+        {host: said for host, said in answers.items() if "processes" in said},
+        silent,
+        run.metrics,
+        run.checkpoints,
+        network=_network(fleet, run),
+    )
     if not run.metrics and not found.going_on:
         return replace(found, preflight=_in_the_way(fleet, _as_launched(run), options))
     return found
 
 
 def _network(fleet: Fleet, run: Run) -> tuple[str, ...]:
-    """What the gate measured before the run began, if this machine launched it, and what is to be said against it."""
+    """What the gate measured before the run began, if this machine launched it, and what is to be
+    said against it."""
     try:
         result = read_json_object(Record(run.name).folder / "gate.json")
     except BadInput:
         return ()
     host = run.hosts[0]
-    expected = Expected(fleet.variable(host, "train_expected_gbps"), fleet.variable(host, "train_expected_latency_us"))
+    expected = Expected(
+        fleet.variable(host, "train_expected_gbps"),
+        fleet.variable(host, "train_expected_latency_us"),
+    )
     verdict = judge(result, expected)
     return () if verdict.ok else verdict.lines
 
 
 def _never_launched(fleet: Fleet, options: Options, name: str) -> Facts | None:
-    """No node knows the run: what stands in the way of launching it; None when it is not known what it would be."""
+    """No node knows the run: what stands in the way of launching it; None when it is not known what
+    it would be."""
     recorded = Record(name).job() if name else {}
     request = _request(recorded, name)
     try:
@@ -115,7 +161,9 @@ def _never_launched(fleet: Fleet, options: Options, name: str) -> Facts | None:
     except BadInput:
         return None
     job = recorded or {"profile": request.profile, "name": name}
-    return Facts(name, "not started", job, time.time(), preflight=_in_the_way(fleet, request, options))
+    return Facts(
+        name, "not started", job, time.time(), preflight=_in_the_way(fleet, request, options)
+    )
 
 
 def _request(job: dict[str, Any], name: str) -> Request:

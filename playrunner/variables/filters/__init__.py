@@ -25,14 +25,22 @@ from playrunner.variables.filters import (
 
 _NOUNS = (booleans, data, dates, hashing, mappings, numbers, paths, regex, sequences, sets, text)
 
-FILTERS: dict[str, Callable[..., Any]] = {name: each for noun in _NOUNS for name, each in noun.FILTERS.items()}
-TESTS: dict[str, Callable[..., Any]] = {**jinja_tests.RESULT_TESTS, **jinja_tests.VALUE_TESTS, **jinja_tests.FILE_TESTS}
+FILTERS: dict[str, Callable[..., Any]] = {
+    name: each for noun in _NOUNS for name, each in noun.FILTERS.items()
+}
+TESTS: dict[str, Callable[..., Any]] = {
+    **jinja_tests.RESULT_TESTS,
+    **jinja_tests.VALUE_TESTS,
+    **jinja_tests.FILE_TESTS,
+}
 
 # Filters and tests that look at files, which an earlier step may still be making.
 READ_FILES: frozenset[str] = paths.READ_FILES | jinja_tests.FILE_TESTS.keys()
 
 # Filters and tests that may be given an undefined value.
-ACCEPT_MISSING = frozenset({"default", "d", "mandatory", "ternary", "defined", "undefined", "type_debug"})
+ACCEPT_MISSING = frozenset(
+    {"default", "d", "mandatory", "ternary", "defined", "undefined", "type_debug"}
+)
 
 INSTEAD_OF_FILTER = {
     "json_query": "use selectattr, map(attribute='name') and dict access",

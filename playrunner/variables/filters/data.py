@@ -25,7 +25,10 @@ def to_json(value: Any, **options: Any) -> str:
 
 def _text_keys(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key if isinstance(key, str) else json.dumps(key): _text_keys(each) for key, each in value.items()}
+        return {
+            key if isinstance(key, str) else json.dumps(key): _text_keys(each)
+            for key, each in value.items()
+        }
     return [_text_keys(each) for each in value] if isinstance(value, list | tuple) else value
 
 
@@ -38,10 +41,20 @@ def to_yaml(value: Any, default_flow_style: bool | None = None, **options: Any) 
     """YAML; the innermost lists and mappings on one line."""
     import yaml
 
-    return str(yaml.dump(value, Dumper=_dumper(), allow_unicode=True, default_flow_style=default_flow_style, **options))
+    return str(
+        yaml.dump(
+            value,
+            Dumper=_dumper(),
+            allow_unicode=True,
+            default_flow_style=default_flow_style,
+            **options,
+        )
+    )
 
 
-def to_nice_yaml(value: Any, indent: int = 4, default_flow_style: bool | None = False, **options: Any) -> str:
+def to_nice_yaml(
+    value: Any, indent: int = 4, default_flow_style: bool | None = False, **options: Any
+) -> str:
     """YAML with every value on its own line."""
     return to_yaml(value, default_flow_style, indent=indent, **options)
 
@@ -49,25 +62,37 @@ def to_nice_yaml(value: Any, indent: int = 4, default_flow_style: bool | None = 
 def from_json(text: Any, **options: Any) -> Any:
     """The value of a JSON text."""
     if not isinstance(text, str | bytes):
-        raise StepFailed(f"filter 'from_json': takes JSON text, not a value of type {type(text).__name__}")
+        raise StepFailed(
+            f"filter 'from_json': takes JSON text, not a value of type {type(text).__name__}"
+        )
     return _read("from_json", lambda name: parse_json(text, name, **options))
 
 
 def from_yaml(text: Any) -> Any:
     """The value of one YAML document; what is not text is returned as it is."""
-    return _read("from_yaml", lambda name: parse_yaml(text, name, plain=True)) if isinstance(text, str) else text
+    return (
+        _read("from_yaml", lambda name: parse_yaml(text, name, plain=True))
+        if isinstance(text, str)
+        else text
+    )
 
 
 def from_yaml_all(text: Any) -> Any:
     """The values of all documents in a YAML text."""
-    return _read("from_yaml_all", lambda name: parse_yaml_all(text, name, plain=True)) if isinstance(text, str) else text
+    return (
+        _read("from_yaml_all", lambda name: parse_yaml_all(text, name, plain=True))
+        if isinstance(text, str)
+        else text
+    )
 
 
 def _read(name: str, read: Callable[[str], Any]) -> Any:
     try:
         return read(name)
     except BadInput as error:
-        where = f" (line {error.place.line} of the text)" if error.place and error.place.line else ""
+        where = (
+            f" (line {error.place.line} of the text)" if error.place and error.place.line else ""
+        )
         raise StepFailed(f"filter '{name}': {error.message}{where}") from None
 
 
@@ -98,7 +123,8 @@ def _simpler(value: Any) -> Any:
 
 
 def _dumper() -> Any:
-    """A dumper that also writes the subclasses of text, list and mapping that travel through templates."""
+    """A dumper that also writes the subclasses of text, list and mapping that travel through
+    templates."""
     import yaml
 
     class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
@@ -114,4 +140,3 @@ def _dumper() -> Any:
     Dumper.add_multi_representer(tuple, lambda dumper, value: dumper.represent_list(list(value)))
     Dumper.add_multi_representer(Undefined, refuse)
     return Dumper
-

@@ -1,7 +1,8 @@
-"""Conditions with `{{ }}` in them, such as `name == '{{ other }}'`: one expression, made of the playbook's text alone.
+"""Conditions with `{{ }}` in them, such as `name == '{{ other }}'`: one expression, made of the
+playbook's text alone.
 
-A value is bound where its braces stand. It is never put into the text that is parsed, so whatever a host answers is
-a value to compare with and nothing more.
+A value is bound where its braces stand. It is never put into the text that is parsed, so whatever a
+host answers is a value to compare with and nothing more.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ _NUMBER = re.compile(r"[+-]?\d{1,300}(\.\d{1,300})?", re.ASCII)
 
 
 def embedded(environment: Environment, text: str) -> tuple[nodes.Expr, bool] | None:
-    """The expression, and whether it is one pair of braces and nothing else; None where blocks or comments are used."""
+    """The expression, and whether it is one pair of braces and nothing else; None where blocks or
+    comments are used."""
     reader = _Reader(environment, text)
     outer = reader.read() if is_template(text) else text
     if outer is None:
@@ -100,9 +102,11 @@ class _Reader:
                 part = ""
                 continue
             step = 2 if text[position] == "\\" else 1
-            part += text[position:position + step]
+            part += text[position : position + step]
             position += step
-        end = text[position:position + 1]  # missing when the quote is never closed, which the parser says
+        end = text[
+            position : position + 1
+        ]  # missing when the quote is never closed, which the parser says
         last = quote + part + end
         return (f"({' ~ '.join([*parts, last])})" if parts else last), position + 1
 
@@ -112,7 +116,7 @@ class _Reader:
             length += len(piece)
             if token == "variable_end":
                 break
-        tree = self._environment.parse(self._text[start:start + length])
+        tree = self._environment.parse(self._text[start : start + length])
         output = tree.find(nodes.Output)
         assert output is not None
         if quoted:

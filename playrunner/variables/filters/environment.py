@@ -1,4 +1,5 @@
-"""The jinja2 environment templates run in: variables asked for when needed, native types, named failures."""
+"""The jinja2 environment templates run in: variables asked for when needed, native types, named
+failures."""
 
 from __future__ import annotations
 
@@ -43,7 +44,9 @@ class Names(dict[str, Any]):
 class ScopeContext(Context):
     """What a running template sees: a variable is looked up when it is used, none is copied."""
 
-    def __init__(self, environment: Any, parent: Any, name: Any, blocks: Any, globals: Any = None) -> None:
+    def __init__(
+        self, environment: Any, parent: Any, name: Any, blocks: Any, globals: Any = None
+    ) -> None:
         super().__init__(environment, parent, name, blocks, globals)
         self.scope: LookupScope | None = getattr(parent, "scope", None)
 
@@ -59,7 +62,9 @@ class ScopeContext(Context):
         return Names(self.scope, self.parent, self.vars)
 
     def derived(self, locals: dict[str, Any] | None = None) -> ScopeContext:
-        context = ScopeContext(self.environment, Names(self.scope, self.get_all(), locals or {}), self.name, {})
+        context = ScopeContext(
+            self.environment, Names(self.scope, self.get_all(), locals or {}), self.name, {}
+        )
         context.eval_ctx = self.eval_ctx
         context.blocks.update((name, list(block)) for name, block in self.blocks.items())
         return context
@@ -72,10 +77,15 @@ class ScopeTemplate(jinja2.Template):
 
     def run(self, scope: LookupScope) -> Iterator[Any]:
         """The values and texts the template consists of, one by one."""
-        return self.root_render_func(ScopeContext(self.environment, Names(scope), self.name, self.blocks))
+        return self.root_render_func(
+            ScopeContext(self.environment, Names(scope), self.name, self.blocks)
+        )
 
     def new_context(
-        self, vars: dict[str, Any] | None = None, shared: bool = False, locals: Mapping[str, Any] | None = None
+        self,
+        vars: dict[str, Any] | None = None,
+        shared: bool = False,
+        locals: Mapping[str, Any] | None = None,
     ) -> ScopeContext:
         own = {name: value for name, value in (locals or {}).items() if value is not nothing}
         names = Names(getattr(vars, "scope", None), vars or {}, own)
@@ -98,9 +108,15 @@ class _NativeGenerator(CodeGenerator):
 
 
 class _LiteralBackslashes(Lexer):
-    """Reads text inside {{ }} without escapes, as playbooks write regular expressions: '\\1' is a backslash and a 1."""
+    """Reads text inside {{ }} without escapes, as playbooks write regular expressions: '\\1' is a
+    backslash and a 1."""
 
-    def wrap(self, stream: Iterable[tuple[int, str, str]], name: str | None = None, filename: str | None = None) -> Any:
+    def wrap(
+        self,
+        stream: Iterable[tuple[int, str, str]],
+        name: str | None = None,
+        filename: str | None = None,
+    ) -> Any:
         return super().wrap(self._doubled(stream), name, filename)
 
     def _doubled(self, stream: Iterable[tuple[int, str, str]]) -> Iterator[tuple[int, str, str]]:
@@ -108,7 +124,11 @@ class _LiteralBackslashes(Lexer):
         for line, token, value in stream:
             if token in ("variable_begin", "variable_end"):
                 inside = token == "variable_begin"
-            yield line, token, value.replace("\\", "\\\\") if inside and token == "string" else value
+            yield (
+                line,
+                token,
+                value.replace("\\", "\\\\") if inside and token == "string" else value,
+            )
 
 
 def native(parts: Iterable[Any]) -> Any:
@@ -116,11 +136,16 @@ def native(parts: Iterable[Any]) -> Any:
     kept = [part for part in parts if part is not None]
     if len(kept) == 1:
         return kept[0]
-    return "".join([part if isinstance(part, str) else _as_text(part) for part in kept]) if kept else None
+    return (
+        "".join([part if isinstance(part, str) else _as_text(part) for part in kept])
+        if kept
+        else None
+    )
 
 
 def _as_text(part: Any) -> str:
-    # An undefined part says for itself whether it is a failure or, as an `if` without `else`, nothing.
+    # An undefined part says for itself whether it is a failure or, as an `if` without `else`,
+    # nothing.
     return str(part) if isinstance(part, jinja2.Undefined) else str(plain(part))
 
 
@@ -131,10 +156,13 @@ class PlayEnvironment(jinja2.Environment):
     concat = staticmethod(native)
 
     def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
-        # Not optimized: folding constants would run filters such as `random` once, when a template is compiled.
+        # Not optimized: folding constants would run filters such as `random` once, when a template
+        # is compiled.
         super().__init__(undefined=Missing, optimized=False, trim_blocks=True)
         self.functions: dict[str, Callable[..., Any]] = {**functions, "now": now, "undef": _undef}
-        self.filters: dict[str, Any] = guarded("filter", {**JINJA_FILTERS, "attr": _attribute, **FILTERS}) | EMBEDDED
+        self.filters: dict[str, Any] = (
+            guarded("filter", {**JINJA_FILTERS, "attr": _attribute, **FILTERS}) | EMBEDDED
+        )
         self.tests: dict[str, Any] = guarded("test", {**JINJA_TESTS, **TESTS})
         self._lexer: Lexer = _LiteralBackslashes(self)
         self._codes: dict[tuple[str, str | None], CodeType] = {}
@@ -144,14 +172,16 @@ class PlayEnvironment(jinja2.Environment):
         return self._lexer
 
     def resolve(self, key: str, scope: LookupScope | None) -> Any:
-        """What a name stands for: our functions, then the scope's variables, then jinja's functions."""
+        """What a name stands for: our functions, then the scope's variables, then jinja's
+        functions."""
         if key in self.functions:
             return self.functions[key]
         if scope is not None:
             try:
                 value = scope.lookup(key)
             except UndefinedVariable as error:
-                # Jinja asks for all names of a template at its start; this one may not be used, or have a default.
+                # Jinja asks for all names of a template at its start; this one may not be used, or
+                # have a default.
                 return Missing(hint=str(error))
             except NotYet as error:
                 return Pending(error)
@@ -187,7 +217,8 @@ class PlayEnvironment(jinja2.Environment):
         return self._from_code(code)
 
     def for_files(self, options: Mapping[str, Any]) -> PlayEnvironment:
-        """The environment of template files, where a backslash escapes as in jinja, and delimiters may differ."""
+        """The environment of template files, where a backslash escapes as in jinja, and delimiters
+        may differ."""
         environment: Any = self.overlay(**options)
         environment._lexer, environment._codes = Lexer(environment), {}
         return environment  # type: ignore[no-any-return]

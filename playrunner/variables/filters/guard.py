@@ -1,4 +1,5 @@
-"""What stands between a template and every filter and test: undefined values refused, failures named."""
+"""What stands between a template and every filter and test: undefined values refused, failures
+named."""
 
 from __future__ import annotations
 
@@ -13,7 +14,15 @@ from playrunner.variables.filters import ACCEPT_MISSING, READ_FILES
 from playrunner.variables.filters.plain import iterates
 from playrunner.variables.filters.undefined import require
 
-_CAUGHT = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, OSError, jinja2.TemplateRuntimeError)
+_CAUGHT = (
+    TypeError,
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+    OSError,
+    jinja2.TemplateRuntimeError,
+)
 _PREFIXES = ("", "ansible.builtin.", "ansible.legacy.")
 
 

@@ -9,7 +9,13 @@ from playrunner.errors import StepFailed
 
 # The namespace that makes `to_uuid` give the same UUIDs as Ansible does.
 _UUID_NAMESPACE = "361E6D51-FAEC-444A-9079-341386DA8E2E"
-_CRYPT_METHODS = {"sha512": "SHA512", "sha256": "SHA256", "blowfish": "BLOWFISH", "bcrypt": "BLOWFISH", "md5": "MD5"}
+_CRYPT_METHODS = {
+    "sha512": "SHA512",
+    "sha256": "SHA256",
+    "blowfish": "BLOWFISH",
+    "bcrypt": "BLOWFISH",
+    "md5": "MD5",
+}
 
 
 def b64encode(value: Any, encoding: str = "utf-8") -> str:
@@ -30,7 +36,9 @@ def digest(value: Any, hashtype: str = "sha1") -> str:
 
     if hashtype not in hashlib.algorithms_available:
         raise ValueError(f"there is no hash named {hashtype!r}; try sha1, sha256, sha512 or md5")
-    return hashlib.new(hashtype, str(value).encode("utf-8", "surrogateescape"), usedforsecurity=False).hexdigest()
+    return hashlib.new(
+        hashtype, str(value).encode("utf-8", "surrogateescape"), usedforsecurity=False
+    ).hexdigest()
 
 
 def sha1(value: Any) -> str:
@@ -48,9 +56,12 @@ def password_hash(
     salt_size: int | None = None,
     rounds: int | None = None,
 ) -> str:
-    """A hash for /etc/shadow. Without a salt it differs at each run; give one to keep a step unchanged."""
+    """A hash for /etc/shadow. Without a salt it differs at each run; give one to keep a step
+    unchanged."""
     if hashtype not in _CRYPT_METHODS:
-        raise ValueError(f"there is no password hash named {hashtype!r}; there are {', '.join(_CRYPT_METHODS)}")
+        raise ValueError(
+            f"there is no password hash named {hashtype!r}; there are {', '.join(_CRYPT_METHODS)}"
+        )
     crypt = _crypt_library()
     method = getattr(crypt, f"METHOD_{_CRYPT_METHODS[hashtype]}")
     if salt is None:

@@ -1,4 +1,5 @@
-"""The tests of `x is changed` and the like: results of steps, patterns, lists, files of the controller."""
+"""The tests of `x is changed` and the like: results of steps, patterns, lists, files of the
+controller."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ def changed(result: Any) -> bool:
     if "changed" in found:
         return bool(found["changed"])
     items = found.get("results")
-    return isinstance(items, list) and any(isinstance(item, Mapping) and item.get("changed") for item in items)
+    return isinstance(items, list) and any(
+        isinstance(item, Mapping) and item.get("changed") for item in items
+    )
 
 
 def failed(result: Any) -> bool:
@@ -60,9 +63,14 @@ def timedout(result: Any) -> bool:
 
 
 def regex(
-    value: Any, pattern: Any = "", ignorecase: bool = False, multiline: bool = False, match_type: str = "search"
+    value: Any,
+    pattern: Any = "",
+    ignorecase: bool = False,
+    multiline: bool = False,
+    match_type: str = "search",
 ) -> bool:
-    """Whether a pattern is found in a text; `match_type` is search, match (at the start) or fullmatch."""
+    """Whether a pattern is found in a text; `match_type` is search, match (at the start) or
+    fullmatch."""
     if match_type not in ("search", "match", "fullmatch"):
         raise ValueError(f"match_type is search, match or fullmatch, not {match_type!r}")
     found = getattr(compiled(pattern, ignorecase, multiline), match_type)(str(value))
@@ -73,7 +81,9 @@ def match(value: Any, pattern: Any = "", ignorecase: bool = False, multiline: bo
     return regex(value, pattern, ignorecase, multiline, "match")
 
 
-def search(value: Any, pattern: Any = "", ignorecase: bool = False, multiline: bool = False) -> bool:
+def search(
+    value: Any, pattern: Any = "", ignorecase: bool = False, multiline: bool = False
+) -> bool:
     return regex(value, pattern, ignorecase, multiline, "search")
 
 
@@ -90,7 +100,8 @@ def contains(container: Any, value: Any) -> bool:
 
 
 def truthy(value: Any, convert_bool: bool = False) -> bool:
-    """Whether a value is neither empty, zero nor false; with `convert_bool` words such as no count too."""
+    """Whether a value is neither empty, zero nor false; with `convert_bool` words such as no count
+    too."""
     if convert_bool and (isinstance(value, str) or value in (0, 1)):
         return to_bool(value)
     return bool(value)
@@ -111,7 +122,11 @@ def is_uri(value: Any, schemes: Any = None) -> bool:
     from urllib.parse import urlsplit
 
     found = urlsplit(str(value))
-    return bool(found.scheme) and bool(found.netloc or found.path) and (not schemes or found.scheme in schemes)
+    return (
+        bool(found.scheme)
+        and bool(found.netloc or found.path)
+        and (not schemes or found.scheme in schemes)
+    )
 
 
 def is_url(value: Any, schemes: Any = None) -> bool:
@@ -172,4 +187,7 @@ FILE_TESTS: dict[str, Callable[..., Any]] = {
 def _result(value: Any, test: str) -> Mapping[str, Any]:
     if isinstance(value, Mapping):
         return value
-    raise TypeError(f"{test!r} asks about the result of a step; give the registered variable itself, not {value!r}")
+    raise TypeError(
+        f"{test!r} asks about the result of a step; give the registered variable itself, not"
+        f" {value!r}"
+    )

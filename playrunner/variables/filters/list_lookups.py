@@ -1,4 +1,5 @@
-"""Lookups that arrange their terms into a list: what `with_items`, `with_dict` and their relatives go through."""
+"""Lookups that arrange their terms into a list: what `with_items`, `with_dict` and their relatives
+go through."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ def nested(terms: list[Any], scope: object) -> list[Any]:
 
 
 def subelements(terms: list[Any], _scope: object) -> list[Any]:
-    """Mappings paired with the members of a list inside each; the list itself is left out of the mapping."""
+    """Mappings paired with the members of a list inside each; the list itself is left out of the
+    mapping."""
     if len(terms) not in (2, 3):
         raise ValueError("needs a list of mappings, a key, and optionally {skip_missing: true}")
     flags = terms[2] if len(terms) == 3 else {}
@@ -60,7 +62,9 @@ def subelements(terms: list[Any], _scope: object) -> list[Any]:
         if members is None and skip_missing:
             continue
         if not isinstance(members, list):
-            raise ValueError(f"no list under {terms[1]!r} in {item!r}; skip_missing passes over such items")
+            raise ValueError(
+                f"no list under {terms[1]!r} in {item!r}; skip_missing passes over such items"
+            )
         shown = {key: value for key, value in item.items() if key != keys[0] or len(keys) > 1}
         rows.extend([shown, member] for member in members)
     return rows

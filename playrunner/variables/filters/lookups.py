@@ -23,7 +23,14 @@ from playrunner.variables.filters.list_lookups import (
     together,
 )
 from playrunner.variables.filters.lookup_scope import LookupScope
-from playrunner.variables.filters.outside_lookups import file, fileglob, first_found, ini, lines, pipe
+from playrunner.variables.filters.outside_lookups import (
+    file,
+    fileglob,
+    first_found,
+    ini,
+    lines,
+    pipe,
+)
 from playrunner.variables.filters.sequence_lookup import sequence
 from playrunner.variables.filters.undefined import MISSING, did_you_mean, require
 
@@ -41,7 +48,9 @@ def run_lookup(name: str, terms: Any, scope: LookupScope, **options: Any) -> lis
     return call_lookup(short, LOOKUPS[short], terms, scope, options)
 
 
-def call_lookup(name: str, function: Lookup, terms: Any, scope: LookupScope, options: Mapping[str, Any]) -> list[Any]:
+def call_lookup(
+    name: str, function: Lookup, terms: Any, scope: LookupScope, options: Mapping[str, Any]
+) -> list[Any]:
     given = terms if isinstance(terms, list) else [terms]
     require(given)
     require(options.values())
@@ -58,16 +67,24 @@ class LookupFunctions:
 
     def __init__(self, lookups: Mapping[str, Lookup]) -> None:
         self._lookups = lookups
-        self.by_name: dict[str, Callable[..., Any]] = {"lookup": self.lookup, "query": self.query, "q": self.query}
+        self.by_name: dict[str, Callable[..., Any]] = {
+            "lookup": self.lookup,
+            "query": self.query,
+            "q": self.query,
+        }
 
     @pass_context
-    def query(self, context: Any, name: str, *terms: Any, errors: str = "strict", **options: Any) -> list[Any]:
+    def query(
+        self, context: Any, name: str, *terms: Any, errors: str = "strict", **options: Any
+    ) -> list[Any]:
         """All that is found, as a list."""
         options.pop("wantlist", None)
         return self._found(context, name, terms, errors, options) or []
 
     @pass_context
-    def lookup(self, context: Any, name: str, *terms: Any, errors: str = "strict", **options: Any) -> Any:
+    def lookup(
+        self, context: Any, name: str, *terms: Any, errors: str = "strict", **options: Any
+    ) -> Any:
         """The one thing that is found; texts are joined with commas, other values stay a list."""
         if options.pop("wantlist", False):
             return self._found(context, name, terms, errors, options) or []
@@ -83,7 +100,10 @@ class LookupFunctions:
         for call in tree.find_all(nodes.Call):
             if isinstance(call.node, nodes.Name) and call.node.name in self.by_name and call.args:
                 first = call.args[0]
-                if isinstance(first, nodes.Const) and short_name(str(first.value)) not in self._lookups:
+                if (
+                    isinstance(first, nodes.Const)
+                    and short_name(str(first.value)) not in self._lookups
+                ):
                     return f"line {call.lineno}: {unknown_lookup(str(first.value))}"
         return None
 

@@ -10,7 +10,9 @@ from jinja2 import Environment, pass_environment
 _LIST_MERGES = ("replace", "keep", "append", "prepend", "append_rp", "prepend_rp")
 
 
-def combine(first: Any, *others: Any, recursive: bool = False, list_merge: str = "replace") -> dict[Any, Any]:
+def combine(
+    first: Any, *others: Any, recursive: bool = False, list_merge: str = "replace"
+) -> dict[Any, Any]:
     """Mappings laid over each other, the last one on top; lists of mappings count as their members."""
     if list_merge not in _LIST_MERGES:
         raise ValueError(f"list_merge is one of {', '.join(_LIST_MERGES)}, not {list_merge!r}")
@@ -20,7 +22,9 @@ def combine(first: Any, *others: Any, recursive: bool = False, list_merge: str =
     return merged
 
 
-def dict2items(mapping: Any, key_name: str = "key", value_name: str = "value") -> list[dict[str, Any]]:
+def dict2items(
+    mapping: Any, key_name: str = "key", value_name: str = "value"
+) -> list[dict[str, Any]]:
     """A list with one mapping per entry."""
     if not isinstance(mapping, Mapping):
         raise TypeError(f"needs a mapping, not a {type(mapping).__name__}")
@@ -36,7 +40,10 @@ def items2dict(items: Any, key_name: str = "key", value_name: str = "value") -> 
         if not isinstance(item, Mapping):
             raise TypeError(f"needs a list of mappings, but it holds {item!r}")
         if key_name not in item or value_name not in item:
-            raise KeyError(f"each mapping needs the keys {key_name!r} and {value_name!r}, which {dict(item)!r} has not")
+            raise KeyError(
+                f"each mapping needs the keys {key_name!r} and {value_name!r}, which {dict(item)!r}"
+                " has not"
+            )
         found[item[key_name]] = item[value_name]
     return found
 
@@ -60,7 +67,11 @@ def rekey_on_member(data: Any, key: str, duplicates: str = "error") -> dict[Any,
 @pass_environment
 def extract(environment: Environment, key: Any, container: Any, morekeys: Any = None) -> Any:
     """What a container has under a key, and under further keys within that."""
-    keys = [key] if morekeys is None else [key, *(morekeys if isinstance(morekeys, list | tuple) else [morekeys])]
+    keys = (
+        [key]
+        if morekeys is None
+        else [key, *(morekeys if isinstance(morekeys, list | tuple) else [morekeys])]
+    )
     for each in keys:
         container = environment.getitem(container, each)
     return container
@@ -87,7 +98,9 @@ def _members(values: tuple[Any, ...]) -> list[Mapping[Any, Any]]:
     return found
 
 
-def _merge(low: Mapping[Any, Any], high: Mapping[Any, Any], recursive: bool, list_merge: str) -> dict[Any, Any]:
+def _merge(
+    low: Mapping[Any, Any], high: Mapping[Any, Any], recursive: bool, list_merge: str
+) -> dict[Any, Any]:
     merged = dict(low)
     for key, value in high.items():
         old = merged.get(key)

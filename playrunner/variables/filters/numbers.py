@@ -57,7 +57,10 @@ def human_to_bytes(size: Any, default_unit: str | None = None, isbits: bool = Fa
     letter = unit[0].upper()
     well_formed = len(unit) == 1 or (len(unit) == 2 and unit[1] == ending and letter != "B")
     if letter not in _UNITS or not well_formed:
-        raise ValueError(f"{size!r} has no known unit; write one of {', '.join(_UNITS)}, or K{ending}, M{ending} ...")
+        raise ValueError(
+            f"{size!r} has no known unit; write one of {', '.join(_UNITS)}, or K{ending},"
+            f" M{ending} ..."
+        )
     return round(float(number) * _times(letter))
 
 

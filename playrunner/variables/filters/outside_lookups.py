@@ -13,7 +13,9 @@ from playrunner.text.vault import refuse_vault
 from playrunner.variables.filters.lookup_scope import LookupScope
 
 
-def file(terms: list[Any], scope: LookupScope, lstrip: bool = False, rstrip: bool = True) -> list[str]:
+def file(
+    terms: list[Any], scope: LookupScope, lstrip: bool = False, rstrip: bool = True
+) -> list[str]:
     """The text of files, without the white space at the end."""
     return [_stripped(_text(scope.find(str(term), "files")), lstrip, rstrip) for term in terms]
 
@@ -51,7 +53,11 @@ def first_found(
             names, folders = _names(term.get("files", ())), _names(term.get("paths", ()))
         else:
             names, folders = [str(term)], _names(paths)
-        for name in [os.path.join(folder, name) for folder in folders for name in names] if folders else names:
+        for name in (
+            [os.path.join(folder, name) for folder in folders for name in names]
+            if folders
+            else names
+        ):
             place = _find_any(scope, name)
             if place:
                 return [str(place)]
@@ -92,7 +98,11 @@ def ini(
         except configparser.Error as error:
             raise ValueError(f"not an INI file: {' '.join(str(error).split())}") from None
         if re:
-            found += [value for name, value in parser.items(where) if fullmatch(key, name)] if where in parser else []
+            found += (
+                [value for name, value in parser.items(where) if fullmatch(key, name)]
+                if where in parser
+                else []
+            )
         else:
             found.append(parser.get(where, key, fallback=given.get("default", default)))
     return found
@@ -115,7 +125,9 @@ def _output(command: str) -> str:
     done = subprocess.run(command, shell=True, capture_output=True, check=False)
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip()
-        raise ValueError(f"`{command}` ended with code {done.returncode}{': ' + said if said else ''}")
+        raise ValueError(
+            f"`{command}` ended with code {done.returncode}{': ' + said if said else ''}"
+        )
     return done.stdout.decode("utf-8", "surrogateescape")
 
 

@@ -1,4 +1,5 @@
-"""The last step of every template: what came out becomes plain data, and what is not data is refused."""
+"""The last step of every template: what came out becomes plain data, and what is not data is
+refused."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items())
 
 
 def plain(value: Any) -> Any:
-    """The value as data: lists for tuples and generators, text for marked-up text; complains of what is undefined."""
+    """The value as data: lists for tuples and generators, text for marked-up text; complains of
+    what is undefined."""
     kind = type(value)
     if kind in _ATOMS:
         return value
@@ -25,7 +27,9 @@ def plain(value: Any) -> Any:
         done = [each if type(each) in _ATOMS else plain(each) for each in value]
         return value if all(map(_same, done, value)) else done
     if isinstance(value, dict):
-        members = {key: each if type(each) in _ATOMS else plain(each) for key, each in value.items()}
+        members = {
+            key: each if type(each) in _ATOMS else plain(each) for key, each in value.items()
+        }
         return value if all(map(_same, members.values(), value.values())) else members
     if isinstance(value, Undefined):
         value._fail_with_undefined_error()
@@ -33,7 +37,9 @@ def plain(value: Any) -> Any:
         return str(value)  # what a template gave is not a template again
     if isinstance(value, _NOT_VALUES):
         name = getattr(value, "__name__", "?")
-        raise StepFailed(f"{name!r} is a function here, not a value; a key of that name is read with [{name!r}]")
+        raise StepFailed(
+            f"{name!r} is a function here, not a value; a key of that name is read with [{name!r}]"
+        )
     if isinstance(value, tuple | set | frozenset | range) or iterates(value):
         return [plain(each) for each in value]
     return value

@@ -1,4 +1,5 @@
-"""What templates may reach of a Python object: its data and its plain methods, never the interpreter behind it."""
+"""What templates may reach of a Python object: its data and its plain methods, never the
+interpreter behind it."""
 
 from __future__ import annotations
 
@@ -11,7 +12,9 @@ from jinja2.utils import missing as nothing
 from playrunner.text.written import Written
 
 _METHODS = (MethodType, BuiltinMethodType)
-_DATA = frozenset({dict, list, tuple, str, Written, int, float, bool, type(None)})  # nothing internal but by _names
+_DATA = frozenset(
+    {dict, list, tuple, str, Written, int, float, bool, type(None)}
+)  # nothing internal but by _names
 
 
 def attribute(value: Any, name: str) -> Any:
@@ -33,7 +36,8 @@ def item(value: Any, key: Any) -> Any:
 
 
 class _Format:
-    """`'...'.format()` whose fields reach no further than templates do; `{0.x}` reads any attribute in Python."""
+    """`'...'.format()` whose fields reach no further than templates do; `{0.x}` reads any attribute
+    in Python."""
 
     def __init__(self, text: str, name: str) -> None:
         self._text, self.__name__ = text, name

@@ -18,18 +18,27 @@ def regex_replace(
     count: int = 0,
     mandatory_count: int = 0,
 ) -> str:
-    """The text with what matches replaced; `\\1` and `\\g<name>` in the replacement stand for groups."""
+    """The text with what matches replaced; `\\1` and `\\g<name>` in the replacement stand for
+    groups."""
     try:
         text, times = compiled(pattern, ignorecase, multiline).subn(replacement, str(value), count)
     except (re.error, IndexError) as error:
-        raise StepFailed(f"filter 'regex_replace': in the replacement {replacement!r}: {error}") from None
+        raise StepFailed(
+            f"filter 'regex_replace': in the replacement {replacement!r}: {error}"
+        ) from None
     if mandatory_count and times != mandatory_count:
-        raise ValueError(f"{pattern!r} should match {mandatory_count} times, but matches {times} times in {value!r}")
+        raise ValueError(
+            f"{pattern!r} should match {mandatory_count} times, but matches {times} times in"
+            f" {value!r}"
+        )
     return text
 
 
-def regex_search(value: Any, regex: str, *groups: str, ignorecase: bool = False, multiline: bool = False) -> Any:
-    """The first match, or its named groups as a list when groups are asked for; none without a match."""
+def regex_search(
+    value: Any, regex: str, *groups: str, ignorecase: bool = False, multiline: bool = False
+) -> Any:
+    """The first match, or its named groups as a list when groups are asked for; none without a
+    match."""
     wanted = [_group(group) for group in groups]
     match = compiled(regex, ignorecase, multiline).search(str(value))
     if match is None:
@@ -37,7 +46,9 @@ def regex_search(value: Any, regex: str, *groups: str, ignorecase: bool = False,
     return [match.group(group) for group in wanted] if wanted else match.group()
 
 
-def regex_findall(value: Any, regex: str, multiline: bool = False, ignorecase: bool = False) -> list[Any]:
+def regex_findall(
+    value: Any, regex: str, multiline: bool = False, ignorecase: bool = False
+) -> list[Any]:
     return compiled(regex, ignorecase, multiline).findall(str(value))
 
 

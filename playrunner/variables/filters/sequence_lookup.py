@@ -8,11 +8,14 @@ from typing import Any
 
 _NAMES = ("start", "end", "count", "stride", "format")
 _NUMBER = r"(?:0x[0-9a-fA-F]+|\d+)"
-_SHORT = rf"(?:(?P<start>{_NUMBER})-)?(?P<end>{_NUMBER})(?:/(?P<stride>{_NUMBER}))?(?::(?P<format>.+))?"
+_SHORT = (
+    rf"(?:(?P<start>{_NUMBER})-)?(?P<end>{_NUMBER})(?:/(?P<stride>{_NUMBER}))?(?::(?P<format>.+))?"
+)
 
 
 def sequence(terms: list[Any], _scope: object, **options: Any) -> list[str]:
-    """`start=1 end=5 stride=2 format=node%02d`, or the short form `1-5/2:node%02d`; without start it begins at 1."""
+    """`start=1 end=5 stride=2 format=node%02d`, or the short form `1-5/2:node%02d`; without start
+    it begins at 1."""
     texts = [str(term) for term in terms] or [""]
     return [number for text in texts for number in _numbers({**options, **_read(text)})]
 
@@ -53,6 +56,10 @@ def _numbers(given: dict[str, Any]) -> Iterator[str]:
 def _number(given: dict[str, Any], name: str, otherwise: int) -> int:
     value = given.get(name, otherwise)
     try:
-        return int(value) if not isinstance(value, str) else int(value, 0 if value.lower().startswith("0x") else 10)
+        return (
+            int(value)
+            if not isinstance(value, str)
+            else int(value, 0 if value.lower().startswith("0x") else 10)
+        )
     except ValueError:
         raise ValueError(f"{name} is not a number: {value!r}") from None

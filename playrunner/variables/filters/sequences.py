@@ -31,7 +31,9 @@ def subelements(items: Any, subelement: Any, skip_missing: bool = False) -> list
             if not isinstance(inner, Mapping):
                 raise TypeError(f"{key!r} is looked for in a mapping, but there is {inner!r}")
             if key not in inner and not skip_missing:
-                raise KeyError(f"no key {key!r} in {inner!r}; skip_missing=True passes over such items")
+                raise KeyError(
+                    f"no key {key!r} in {inner!r}; skip_missing=True passes over such items"
+                )
             inner = inner.get(key)
             if inner is None:
                 break

@@ -1,5 +1,5 @@
-"""Templates that only put variables into text, as most in a playbook do: they run without being compiled,
-which costs jinja about a third of a millisecond each."""
+"""Templates that only put variables into text, as most in a playbook do: they run without being
+compiled, which costs jinja about a third of a millisecond each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,22 @@ from playrunner.variables.filters.lookup_scope import LookupScope
 _VARIABLE = re.compile(r"\{\{\s*([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\s*\}\}", re.ASCII)
 _MARKERS = ("{{", "{%", "{#", "\r")
 _JINJA_WORDS = frozenset(
-    ("true", "false", "none", "True", "False", "None", "not", "and", "or", "in", "is", "if", "else", "self")
+    (
+        "true",
+        "false",
+        "none",
+        "True",
+        "False",
+        "None",
+        "not",
+        "and",
+        "or",
+        "in",
+        "is",
+        "if",
+        "else",
+        "self",
+    )
 )
 
 

@@ -13,7 +13,17 @@ _COMMENT_STYLES = {
     "cblock": ("/*", " * ", " */"),
     "xml": ("<!--", " - ", "-->"),
 }
-_URL_PARTS = ("fragment", "hostname", "netloc", "password", "path", "port", "query", "scheme", "username")
+_URL_PARTS = (
+    "fragment",
+    "hostname",
+    "netloc",
+    "password",
+    "path",
+    "port",
+    "query",
+    "scheme",
+    "username",
+)
 
 
 def quote(value: Any) -> str:

@@ -1,5 +1,5 @@
-"""What a template sees in place of a value that is not there: it can be asked for parts and replaced by `default`,
-and anything else done with it says which name is undefined."""
+"""What a template sees in place of a value that is not there: it can be asked for parts and
+replaced by `default`, and anything else done with it says which name is undefined."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ MISSING: Final = object()
 
 
 class Missing(Undefined):
-    """An undefined value; parts of it are undefined too, so `a.b.c | default(...)` works when `a` is missing."""
+    """An undefined value; parts of it are undefined too, so `a.b.c | default(...)` works when `a`
+    is missing."""
 
     __slots__ = ("_known_names",)
 

@@ -17,7 +17,9 @@ def unknown_name(environment: Environment, tree: nodes.Template) -> str | None:
         is_filter = isinstance(node, nodes.Filter)
         known = environment.filters if is_filter else environment.tests
         problem = _unknown(node.name, known, "filter" if is_filter else "test")
-        problem = problem or (_unknown_argument(environment, node) if isinstance(node, nodes.Filter) else None)
+        problem = problem or (
+            _unknown_argument(environment, node) if isinstance(node, nodes.Filter) else None
+        )
         if problem:
             return f"line {node.lineno}: {problem}"
     return None
@@ -42,4 +44,7 @@ def _unknown(name: str, known: Mapping[str, Any], kind: str) -> str | None:
     short = name.rpartition(".")[2]
     if kind == "filter" and short in INSTEAD_OF_FILTER:
         return f"filter {name!r} is not supported; {INSTEAD_OF_FILTER[short]}"
-    return f"there is no {kind} {name!r}{did_you_mean(short, [each for each in known if '.' not in each])}"
+    return (
+        f"there is no {kind}"
+        f" {name!r}{did_you_mean(short, [each for each in known if '.' not in each])}"
+    )

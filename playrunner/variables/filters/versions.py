@@ -20,7 +20,11 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def version(
-    value: Any, other: Any, operator: str = "eq", strict: bool | None = None, version_type: str | None = None
+    value: Any,
+    other: Any,
+    operator: str = "eq",
+    strict: bool | None = None,
+    version_type: str | None = None,
 ) -> bool:
     """Whether a version compares to another as the operator says."""
     if str(value) == "" or str(other) == "":
@@ -58,8 +62,13 @@ def _semantic(text: str) -> tuple[Any, ...]:
     if not match:
         raise ValueError(f"{text!r} is not a semantic version such as 1.2.3 or 1.2.3-rc.1")
     before = match[4]
-    # Numbers come before words, and a version without a pre-release part comes after all that have one.
-    labels = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in before.split(".")] if before else []
+    # Numbers come before words, and a version without a pre-release part comes after all that have
+    # one.
+    labels = (
+        [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in before.split(".")]
+        if before
+        else []
+    )
     return int(match[1]), int(match[2]), int(match[3]), before is None, labels
 
 
@@ -67,7 +76,9 @@ def _pep440(text: str) -> Any:
     try:
         from packaging.version import InvalidVersion, Version
     except ImportError:
-        raise StepFailed("version_type 'pep440' needs the Python package `packaging` on the controller") from None
+        raise StepFailed(
+            "version_type 'pep440' needs the Python package `packaging` on the controller"
+        ) from None
     try:
         return Version(text)
     except InvalidVersion:

@@ -11,7 +11,14 @@ from playrunner.text.written import written
 from playrunner.variables.templating import Templar
 from tests.engine.test_templating import World
 
-VARIABLES: dict[str, Any] = {"yes_": True, "none_": None, "s": "text", "empty": "", "l": [1, 2, 3], "ed": {}}
+VARIABLES: dict[str, Any] = {
+    "yes_": True,
+    "none_": None,
+    "s": "text",
+    "empty": "",
+    "l": [1, 2, 3],
+    "ed": {},
+}
 
 
 def render(expression: str) -> Any:

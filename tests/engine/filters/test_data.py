@@ -39,7 +39,13 @@ def render(expression: str) -> Any:
     ("expression", "value"),
     [
         ("d | to_json", '{"a": 1, "b": {"c": 2}, "keys": "k", "items": 9}'),
-        ("d | to_nice_json", '{\n    "a": 1,\n    "b": {\n        "c": 2\n    },\n    "items": 9,\n    "keys": "k"\n}'),
+        (
+            "d | to_nice_json",
+            (
+                '{\n    "a": 1,\n    "b": {\n        "c": 2\n    },\n    "items": 9,\n    "keys":'
+                ' "k"\n}'
+            ),
+        ),
         (
             "d | to_nice_json(indent=2, sort_keys=false)",
             '{\n  "a": 1,\n  "b": {\n    "c": 2\n  },\n  "keys": "k",\n  "items": 9\n}',
@@ -124,10 +130,19 @@ def test_data_give_what_ansible_gives(expression: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("'{bad' | from_json", "filter 'from_json': not valid JSON: Expecting property name enclosed in double q"),
-        ("'a: [' | from_yaml", "filter 'from_yaml': not valid YAML: did not find expected node content"),
+        (
+            "'{bad' | from_json",
+            "filter 'from_json': not valid JSON: Expecting property name enclosed in double q",
+        ),
+        (
+            "'a: [' | from_yaml",
+            "filter 'from_yaml': not valid YAML: did not find expected node content",
+        ),
         ("l | from_json", "filter 'from_json': takes JSON text, not a value of type list"),
-        ("d | to_nice_yaml(nope=1)", "filter 'to_nice_yaml': dump_all() got an unexpected keyword argument 'no"),
+        (
+            "d | to_nice_yaml(nope=1)",
+            "filter 'to_nice_yaml': dump_all() got an unexpected keyword argument 'no",
+        ),
     ],
 )
 def test_data_say_what_they_cannot_do(expression: str, message: str) -> None:

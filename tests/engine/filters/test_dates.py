@@ -27,7 +27,13 @@ def render(expression: str) -> Any:
     ("expression", "value"),
     [
         ("(dt | to_datetime).year", 2024),
-        ("(('2024-01-02' | to_datetime('%Y-%m-%d')) - ('2024-01-01' | to_datetime('%Y-%m-%d'))).days", 1),
+        (
+            (
+                "(('2024-01-02' | to_datetime('%Y-%m-%d')) - ('2024-01-01' |"
+                " to_datetime('%Y-%m-%d'))).days"
+            ),
+            1,
+        ),
         ("'at ' ~ (dt | to_datetime)", "at 2024-03-01 12:00:00"),
         ("'%Y-%m-%d' | strftime(0, utc=true)", "1970-01-01"),
         ("'%Y-%m-%d %H:%M:%S' | strftime('1700000000.5', utc=true)", "2023-11-14 22:13:20"),
@@ -44,7 +50,10 @@ def test_dates_give_what_ansible_gives(expression: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("'bad' | to_datetime", "filter 'to_datetime': time data 'bad' does not match format '%Y-%m-%d %H"),
+        (
+            "'bad' | to_datetime",
+            "filter 'to_datetime': time data 'bad' does not match format '%Y-%m-%d %H",
+        ),
         ("'%Y' | strftime('zz')", "filter 'strftime': 'zz' is not a number of seconds since 1970"),
     ],
 )

@@ -91,7 +91,13 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
         ("query('sequence', 'count=0')", []),
         ("lookup('first_found', ['nowhere', 'note.txt']) | basename", "note.txt"),
         ("lookup('first_found', 'nowhere', 'note.txt') | basename", "note.txt"),
-        ("lookup('first_found', {'files': ['n', '1.txt'], 'paths': ['nowhere', 'many']}) | basename", "1.txt"),
+        (
+            (
+                "lookup('first_found', {'files': ['n', '1.txt'], 'paths': ['nowhere', 'many']}) |"
+                " basename"
+            ),
+            "1.txt",
+        ),
         ("lookup('first_found', files=['n', '1.txt'], paths=['many']) | basename", "1.txt"),
         ("query('first_found', ['nowhere'], skip=true)", []),
         ("lookup('first_found', ['nowhere'], errors='ignore')", None),
@@ -123,7 +129,9 @@ def test_lookups_give_what_ansible_gives(world: World, expression: str, value: A
         ("lookup('env', 'A', bogus=1)", StepFailed, "lookup 'env': "),
     ],
 )
-def test_a_lookup_that_fails_says_why(world: World, expression: str, kind: type[Exception], message: str) -> None:
+def test_a_lookup_that_fails_says_why(
+    world: World, expression: str, kind: type[Exception], message: str
+) -> None:
     with pytest.raises(kind) as caught:
         world.templar.render(written("{{ " + expression + " }}"), world)
     assert message in str(caught.value)
@@ -136,7 +144,13 @@ def test_lookups_that_look_outside_wait_for_earlier_steps(world: World) -> None:
 
 
 def test_lookups_that_only_arrange_values_wait_for_nothing(world: World) -> None:
-    for name, terms in {"env": ["HOME"], "vars": ["word"], "items": [1], "sequence": ["3"], "nested": [[1]]}.items():
+    for name, terms in {
+        "env": ["HOME"],
+        "vars": ["word"],
+        "items": [1],
+        "sequence": ["3"],
+        "nested": [[1]],
+    }.items():
         run_lookup(name, terms, world)
     assert world.settled == 0
 
@@ -149,7 +163,11 @@ def test_lookups_that_only_arrange_values_wait_for_nothing(world: World) -> None
         ("sequence", "start=1 end=2", ["1", "2"]),
         ("nested", [[1, 2], ["a"]], [[1, "a"], [2, "a"]]),
         ("together", [["a", "b"], [1, 2]], [["a", 1], ["b", 2]]),
-        ("subelements", [USERS, "groups"], [[{"name": "ann"}, "x"], [{"name": "ann"}, "y"], [{"name": "bob"}, "z"]]),
+        (
+            "subelements",
+            [USERS, "groups"],
+            [[{"name": "ann"}, "x"], [{"name": "ann"}, "y"], [{"name": "bob"}, "z"]],
+        ),
         ("indexed_items", ["a", "b"], [[0, "a"], [1, "b"]]),
         ("ansible.builtin.list", [[1], 2], [[1], 2]),
     ],

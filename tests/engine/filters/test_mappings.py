@@ -32,13 +32,19 @@ def render(expression: str) -> Any:
     ("expression", "value"),
     [
         ("d | combine(d2)", {"a": 1, "b": {"x": 3}, "keys": "k", "items": 9, "z": [1]}),
-        ("d | combine(d2, recursive=true)", {"a": 1, "b": {"c": 2, "x": 3}, "keys": "k", "items": 9, "z": [1]}),
+        (
+            "d | combine(d2, recursive=true)",
+            {"a": 1, "b": {"c": 2, "x": 3}, "keys": "k", "items": 9, "z": [1]},
+        ),
         ("{'a': [1, 2]} | combine({'a': [2, 3]}, list_merge='append')", {"a": [1, 2, 2, 3]}),
         ("{'a': [1, 2]} | combine({'a': [2, 3]}, list_merge='append_rp')", {"a": [1, 2, 3]}),
         ("{'a': [1, 2]} | combine({'a': [2, 3]}, list_merge='prepend')", {"a": [2, 3, 1, 2]}),
         ("{'a': [1, 2]} | combine({'a': [2, 3]}, list_merge='prepend_rp')", {"a": [2, 3, 1]}),
         ("{'a': [1, 2]} | combine({'a': [2, 3]}, list_merge='keep')", {"a": [1, 2]}),
-        ("{'a': {'x': [1]}} | combine({'a': {'x': [2]}}, list_merge='append', recursive=true)", {"a": {"x": [1, 2]}}),
+        (
+            "{'a': {'x': [1]}} | combine({'a': {'x': [2]}}, list_merge='append', recursive=true)",
+            {"a": {"x": [1, 2]}},
+        ),
         ("{'a': {'x': [1]}} | combine({'a': {'x': [2]}}, list_merge='append')", {"a": {"x": [2]}}),
         ("d | combine({'a': 5}, {'a': 6})", {"a": 6, "b": {"c": 2}, "keys": "k", "items": 9}),
         ("[d, d2] | combine", {"a": 1, "b": {"x": 3}, "keys": "k", "items": 9, "z": [1]}),
@@ -46,7 +52,10 @@ def render(expression: str) -> Any:
         ("none_ | combine({'a': 1})", {"a": 1}),
         ("{'a': {'b': 1}} | combine({'a': none_}, recursive=true)", {"a": None}),
         ("d2 | dict2items", [{"key": "b", "value": {"x": 3}}, {"key": "z", "value": [1]}]),
-        ("d2 | dict2items(key_name='k', value_name='v')", [{"k": "b", "v": {"x": 3}}, {"k": "z", "v": [1]}]),
+        (
+            "d2 | dict2items(key_name='k', value_name='v')",
+            [{"k": "b", "v": {"x": 3}}, {"k": "z", "v": [1]}],
+        ),
         ("users | items2dict(key_name='name', value_name='uid')", {"ann": 1, "bob": 2}),
         ("d | dict2items | items2dict == d", True),
         ("'b' | extract(d, 'c')", 2),
@@ -70,12 +79,21 @@ def test_mappings_give_what_ansible_gives(expression: str, value: Any) -> None:
             "d | combine(d2, list_merge='zzz')",
             "filter 'combine': list_merge is one of replace, keep, append, prepend, a",
         ),
-        ("d | combine(d2, bogus=1)", "filter 'combine': combine() got an unexpected keyword argument 'bogus'"),
+        (
+            "d | combine(d2, bogus=1)",
+            "filter 'combine': combine() got an unexpected keyword argument 'bogus'",
+        ),
         ("l | dict2items", "filter 'dict2items': needs a mapping, not a list"),
-        ("users | items2dict", "filter 'items2dict': each mapping needs the keys 'key' and 'value', whic"),
+        (
+            "users | items2dict",
+            "filter 'items2dict': each mapping needs the keys 'key' and 'value', whic",
+        ),
         ("[1] | items2dict", "filter 'items2dict': needs a list of mappings, but it holds 1"),
         ("'nope' | extract(d)", "the mapping has no key 'nope'; it has a, b, keys, items"),
-        ("[{'a': 1}, {'a': 1}] | rekey_on_member('a')", "filter 'rekey_on_member': two mappings have 1 under 'a'"),
+        (
+            "[{'a': 1}, {'a': 1}] | rekey_on_member('a')",
+            "filter 'rekey_on_member': two mappings have 1 under 'a'",
+        ),
     ],
 )
 def test_mappings_say_what_they_cannot_do(expression: str, message: str) -> None:

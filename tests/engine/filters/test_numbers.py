@@ -63,11 +63,23 @@ def test_numbers_give_what_ansible_gives(expression: str, value: Any) -> None:
         ("'x' | log", "filter 'log': must be real number, not str"),
         ("2 | log(0)", "filter 'log': math domain error"),
         ("'a' | pow(2)", "filter 'pow': must be real number, not str"),
-        ("'100' | human_readable", "filter 'human_readable': needs a number, not '100'; `| int` makes one"),
+        (
+            "'100' | human_readable",
+            "filter 'human_readable': needs a number, not '100'; `| int` makes one",
+        ),
         ("'x' | human_to_bytes", "filter 'human_to_bytes': 'x' does not start with a number"),
-        ("'10 MiB' | human_to_bytes", "filter 'human_to_bytes': '10 MiB' has no known unit; write one of B, K, "),
-        ("'1Mb' | human_to_bytes", "filter 'human_to_bytes': '1Mb' has no known unit; write one of B, K, M, "),
-        ("'10 Bytes' | human_to_bytes", "filter 'human_to_bytes': '10 Bytes' has no known unit; write one of B, K"),
+        (
+            "'10 MiB' | human_to_bytes",
+            "filter 'human_to_bytes': '10 MiB' has no known unit; write one of B, K, ",
+        ),
+        (
+            "'1Mb' | human_to_bytes",
+            "filter 'human_to_bytes': '1Mb' has no known unit; write one of B, K, M, ",
+        ),
+        (
+            "'10 Bytes' | human_to_bytes",
+            "filter 'human_to_bytes': '10 Bytes' has no known unit; write one of B, K",
+        ),
     ],
 )
 def test_numbers_say_what_they_cannot_do(expression: str, message: str) -> None:

@@ -47,7 +47,10 @@ def test_paths_give_what_ansible_gives(expression: str, value: Any) -> None:
     ("expression", "message"),
     [
         ("5 | basename", "filter 'basename': expected str, bytes or os.PathLike object, not int"),
-        ("none_ | dirname", "filter 'dirname': expected str, bytes or os.PathLike object, not NoneTyp"),
+        (
+            "none_ | dirname",
+            "filter 'dirname': expected str, bytes or os.PathLike object, not NoneTyp",
+        ),
     ],
 )
 def test_paths_say_what_they_cannot_do(expression: str, message: str) -> None:

@@ -46,7 +46,10 @@ def render(expression: str) -> Any:
         ("'a\nb' | regex_findall('^.', multiline=true)", ["a", "b"]),
         ("'a.b*' | regex_escape", r"a\.b\*"),
         ("'a.b*' | regex_escape('posix_basic')", r"a\.b\*"),
-        (r"users | map(attribute='name') | map('regex_replace', '^(.*)$', 'u\1')", ["uann", "ubob"]),
+        (
+            r"users | map(attribute='name') | map('regex_replace', '^(.*)$', 'u\1')",
+            ["uann", "ubob"],
+        ),
     ],
 )
 def test_regex_give_what_ansible_gives(expression: str, value: Any) -> None:
@@ -58,7 +61,10 @@ def test_regex_give_what_ansible_gives(expression: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("'x' | regex_replace('(')", "not a valid regular expression: '(': missing ), unterminated subpattern "),
+        (
+            "'x' | regex_replace('(')",
+            "not a valid regular expression: '(': missing ), unterminated subpattern ",
+        ),
         (
             r"'x' | regex_replace('x', '\7')",
             r"filter 'regex_replace': in the replacement '\\7': invalid group referenc",
@@ -71,8 +77,14 @@ def test_regex_give_what_ansible_gives(expression: str, value: Any) -> None:
             "'foobar' | regex_search('f(o)', 'bad')",
             r"filter 'regex_search': a group is written '\\1' or '\\g<name>', not 'bad",
         ),
-        ("'x' | regex_escape('zz')", "filter 'regex_escape': re_type is 'python' or 'posix_basic', not 'zz'"),
-        ("'x' is match('(')", "not a valid regular expression: '(': missing ), unterminated subpattern "),
+        (
+            "'x' | regex_escape('zz')",
+            "filter 'regex_escape': re_type is 'python' or 'posix_basic', not 'zz'",
+        ),
+        (
+            "'x' is match('(')",
+            "not a valid regular expression: '(': missing ), unterminated subpattern ",
+        ),
     ],
 )
 def test_regex_say_what_they_cannot_do(expression: str, message: str) -> None:

@@ -41,7 +41,10 @@ def render(expression: str) -> Any:
         ("users | subelements('groups') | map('last')", ["x", "y", "z"]),
         ("users | subelements('nope', skip_missing=true)", []),
         ("[{'a': {'b': [1]}}] | subelements('a.b')", [[{"a": {"b": [1]}}, 1]]),
-        ("{'u1': {'k': [1]}, 'u2': {'k': [2]}} | subelements('k')", [[{"k": [1]}, 1], [{"k": [2]}, 2]]),
+        (
+            "{'u1': {'k': [1]}, 'u2': {'k': [2]}} | subelements('k')",
+            [[{"k": [1]}, 1], [{"k": [2]}, 2]],
+        ),
         ("l | zip(l2)", [[1, 3], [2, 4], [3, 5]]),
         ("l | zip(['a', 'b'], ['c', 'd', 'e'])", [[1, "a", "c"], [2, "b", "d"]]),
         ("l | zip_longest([1], fillvalue=0)", [[1, 1], [2, 0], [3, 0]]),
@@ -69,7 +72,10 @@ def test_sequences_give_what_ansible_gives(expression: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("users | subelements('nope')", "filter 'subelements': no key 'nope' in {'name': 'ann', 'uid': 1, 'groups"),
+        (
+            "users | subelements('nope')",
+            "filter 'subelements': no key 'nope' in {'name': 'ann', 'uid': 1, 'groups",
+        ),
         ("users | subelements('name')", "filter 'subelements': 'name' is not a list but 'ann'"),
         ("[] | random", "filter 'random': there is nothing to choose from"),
         ("ls | random(1)", "filter 'random': start and step go with a number, not with a list"),

@@ -72,5 +72,7 @@ def test_sets_say_what_they_cannot_do(expression: str, message: str) -> None:
         ("['x1', 'x3', 'x2'] | symmetric_difference(['x3', 'x9'])", ["x1", "x2", "x9"]),
     ],
 )
-def test_members_keep_their_order_where_ansible_shuffles_them(expression: str, value: list[str]) -> None:
+def test_members_keep_their_order_where_ansible_shuffles_them(
+    expression: str, value: list[str]
+) -> None:
     assert render(expression) == value

@@ -86,9 +86,15 @@ def test_text_give_what_ansible_gives(expression: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("'x' | comment('nope')", "filter 'comment': there is no style 'nope'; there are plain, erlang, c, "),
+        (
+            "'x' | comment('nope')",
+            "filter 'comment': there is no style 'nope'; there are plain, erlang, c, ",
+        ),
         ("5 | comment", "filter 'comment': 'int' object has no attribute 'split'"),
-        ("url | urlsplit('nope')", "filter 'urlsplit': a URL has no part 'nope'; the parts are fragment, hos"),
+        (
+            "url | urlsplit('nope')",
+            "filter 'urlsplit': a URL has no part 'nope'; the parts are fragment, hos",
+        ),
     ],
 )
 def test_text_say_what_they_cannot_do(expression: str, message: str) -> None:

@@ -94,9 +94,18 @@ def test_verdicts_give_what_ansible_gives(expression: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("s is changed", "test 'changed': 'changed' asks about the result of a step; give the regi"),
-        ("l is match('[')", "not a valid regular expression: '[': unterminated character set at posit"),
-        ("'abc' is regex('b', match_type='x')", "test 'regex': match_type is search, match or fullmatch, not 'x'"),
+        (
+            "s is changed",
+            "test 'changed': 'changed' asks about the result of a step; give the regi",
+        ),
+        (
+            "l is match('[')",
+            "not a valid regular expression: '[': unterminated character set at posit",
+        ),
+        (
+            "'abc' is regex('b', match_type='x')",
+            "test 'regex': match_type is search, match or fullmatch, not 'x'",
+        ),
         ("5 is subset([1])", "test 'subset': 'int' object is not iterable"),
     ],
 )

@@ -54,14 +54,23 @@ def test_versions_give_what_ansible_gives(expression: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("ver is version('2', '~')", "test 'version': there is no operator '~'; there are ==, =, eq, !=, <>, n"),
+        (
+            "ver is version('2', '~')",
+            "test 'version': there is no operator '~'; there are ==, =, eq, !=, <>, n",
+        ),
         ("ver is version('', '>')", "test 'version': a version to compare is empty"),
-        ("'1.a' is version('1.1', '<')", "test 'version': '1.a' and '1.1' differ in form, so they have no order"),
+        (
+            "'1.a' is version('1.1', '<')",
+            "test 'version': '1.a' and '1.1' differ in form, so they have no order",
+        ),
         (
             "'1.2' is version('1.2.0', '==', version_type='semver')",
             "test 'version': '1.2' is not a semantic version such as 1.2.3 or 1.2.3-r",
         ),
-        ("'1' is version('1', strict=true)", "test 'version': '1' is not a strict version such as 1.2 or 1.2.3b1"),
+        (
+            "'1' is version('1', strict=true)",
+            "test 'version': '1' is not a strict version such as 1.2 or 1.2.3b1",
+        ),
         (
             "'x' is version('1', version_type='pep440')",
             "test 'version': 'x' is not a Python version such as 1.2 or 1.2rc1",

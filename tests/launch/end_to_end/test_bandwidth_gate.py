@@ -1,4 +1,5 @@
-"""The gate on eight machines: a slow one and a dead link are named in few rounds; and the bandwidth of healthy nodes is kept."""
+"""The gate on eight machines: a slow one and a dead link are named in few rounds; and the bandwidth
+of healthy nodes is kept."""
 
 from __future__ import annotations
 
@@ -56,7 +57,9 @@ def _bench(field: Field) -> Any:
 
 
 def test_the_bandwidth_between_nodes_is_told_and_kept_with_its_picture(site: Site) -> None:
-    measured = site.invoke("nccl-image.bench", "--nodes", 2, "--begin", "4K", "--end", "1M", "--repeats", 2, "--json")
+    measured = site.invoke(
+        "nccl-image.bench", "--nodes", 2, "--begin", "4K", "--end", "1M", "--repeats", 2, "--json"
+    )
     assert measured.code == 0, measured.text
     rows = measured.data["rows"]
     assert [row["bytes"] for row in rows] == [2**power for power in range(12, 21)]
@@ -70,8 +73,19 @@ def test_the_bandwidth_between_nodes_is_told_and_kept_with_its_picture(site: Sit
 def test_a_playbook_measures_and_writes_the_numbers_down(site: Site, tmp_path: Path) -> None:
     file = tmp_path / "bandwidth.json"
     variables = json.dumps({"bandwidth_file": str(file), "bandwidth_end": "64K"})
-    played = site.invoke("play", "playbooks/nccl-bandwidth.yaml", "--limit", "localhost,node1,node2", "--extra-vars", variables,
-                         "--json")
+    played = site.invoke(
+        "play",
+        "playbooks/nccl-bandwidth.yaml",
+        "--limit",
+        "localhost,node1,node2",
+        "--extra-vars",
+        variables,
+        "--json",
+    )
     assert played.code == 0, played.text
-    assert [row["bytes"] for row in json.loads(file.read_text())] == [2**power for power in range(10, 17)]
-    assert played.result("node2", "all-reduce")["values"]["rows"] == []  # the first host tells for all
+    assert [row["bytes"] for row in json.loads(file.read_text())] == [
+        2**power for power in range(10, 17)
+    ]
+    assert (
+        played.result("node2", "all-reduce")["values"]["rows"] == []
+    )  # the first host tells for all

@@ -1,6 +1,8 @@
-"""Launches on a cluster prove their network first: a node that cannot be reached is named and put aside, and another joins.
+"""Launches on a cluster prove their network first: a node that cannot be reached is named and put
+aside, and another joins.
 
-Faults are injected by routes, so they need root. One cluster is shared, with one node more than the launches want.
+Faults are injected by routes, so they need root. One cluster is shared, with one node more than the
+launches want.
 """
 
 from __future__ import annotations
@@ -21,8 +23,15 @@ from tests.support.launch.cluster import ClusterSite, cluster_site
 from tests.support.launch.site import PATIENCE_SECONDS
 
 WANTED = 3
-SHORT = ("train.steps=3", "train.log.every=1", "train.checkpoint.every=3", "train.evaluate.batches=1", "train.batch_size=6",
-         "train.device_batch_size=1", "train.schedule.warmup_steps=2")
+SHORT = (
+    "train.steps=3",
+    "train.log.every=1",
+    "train.checkpoint.every=3",
+    "train.evaluate.batches=1",
+    "train.batch_size=6",
+    "train.device_batch_size=1",
+    "train.schedule.warmup_steps=2",
+)
 
 
 @pytest.fixture(scope="module")
@@ -31,17 +40,26 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterSite]:
         if made.api.flavour == "real":
             pytest.skip("a real API server takes no orders")
         while len(_nodes(made)) <= WANTED:
-            steer(made.state / "sandbox" / "kube", "POST", "nodes", {"name": f"more-{len(_nodes(made))}", "cpu": 4})
+            steer(
+                made.state / "sandbox" / "kube",
+                "POST",
+                "nodes",
+                {"name": f"more-{len(_nodes(made))}", "cpu": 4},
+            )
         made.await_that(lambda: len(_ready(made)) > WANTED, "the nodes")
         yield made
 
 
-def test_a_node_that_pods_cannot_reach_is_put_aside_and_the_job_goes_on_with_the_spare(cluster: ClusterSite) -> None:
+def test_a_node_that_pods_cannot_reach_is_put_aside_and_the_job_goes_on_with_the_spare(
+    cluster: ClusterSite,
+) -> None:
     _needs_routes()
     running = cluster.begin("proved", "--nodes", WANTED, settings=SHORT)
     bad = _victim(cluster, "proved", running)
     with _unreachable(bad["status"]["podIP"]):
-        cluster.await_that(lambda: _life(cluster, "proved") not in ("", _run_id(bad)), "the job made anew", running)
+        cluster.await_that(
+            lambda: _life(cluster, "proved") not in ("", _run_id(bad)), "the job made anew", running
+        )
         done = runner.finish(running, PATIENCE_SECONDS)
     assert done.code == 0, done.text
     node = bad["spec"]["nodeName"]
@@ -49,23 +67,47 @@ def test_a_node_that_pods_cannot_reach_is_put_aside_and_the_job_goes_on_with_the
     assert "proved goes on elsewhere" in done.err and "network: 3 nodes answer" in done.err
     assert set(cluster.recorded("proved")) == {1, 2, 3}
     assert node not in {pod["spec"]["nodeName"] for pod in _pods(cluster, "proved")}
-    aside = {one["name"]: one["quarantine"] for one in cluster.ask("nodes.list", "--json").data["nodes"] if one["quarantine"]}
+    aside = {
+        one["name"]: one["quarantine"]
+        for one in cluster.ask("nodes.list", "--json").data["nodes"]
+        if one["quarantine"]
+    }
     assert list(aside) == [node] and aside[node]["reason"].endswith("(gate of proved)")
     kept = {path.name for path in cluster.record("proved").iterdir()}
     assert {"gate.json", "gate.txt", "gate.png"} <= kept
     assert cluster.invoke("nodes.release", node, "--inventory", cluster.inventory).code == 0
 
 
-def test_a_bandwidth_that_is_too_small_is_traced_to_the_node_and_measured_again_without_it(cluster: ClusterSite) -> None:
+def test_a_bandwidth_that_is_too_small_is_traced_to_the_node_and_measured_again_without_it(
+    cluster: ClusterSite,
+) -> None:
     _needs_routes()
     cluster.install("pytorchjob")
     cluster.say(train_expected_bus_gbytes=1e6, train_pod_python=sys.executable)
     try:
-        running = cluster.start("nccl-image.bench", "--inventory", cluster.inventory, "--image", "cpu:1", "--job", "pytorchjob",
-                                "--nodes", WANTED, "--begin", "4K", "--end", "16K", "--repeats", 2, "--json")
+        running = cluster.start(
+            "nccl-image.bench",
+            "--inventory",
+            cluster.inventory,
+            "--image",
+            "cpu:1",
+            "--job",
+            "pytorchjob",
+            "--nodes",
+            WANTED,
+            "--begin",
+            "4K",
+            "--end",
+            "16K",
+            "--repeats",
+            2,
+            "--json",
+        )
         bad = _victim(cluster, "network", running)
         with _unreachable(bad["status"]["podIP"]):
-            cluster.await_that(lambda: not _pods(cluster, "network"), "the end of the search", running)
+            cluster.await_that(
+                lambda: not _pods(cluster, "network"), "the end of the search", running
+            )
             cluster.say(train_pod_python=sys.executable)  # any bandwidth will do from now on
             measured = runner.finish(running, PATIENCE_SECONDS)
     finally:
@@ -75,14 +117,22 @@ def test_a_bandwidth_that_is_too_small_is_traced_to_the_node_and_measured_again_
     assert measured.code == 0, measured.text
     assert f"quarantine for {node}" in measured.err
     assert len(measured.data["devices"]) == WANTED and node not in measured.data["devices"]
-    cluster.await_that(lambda: not any("network" in thing or "bandwidth" in thing for thing in cluster.things()), "nothing left")
+    cluster.await_that(
+        lambda: not any("network" in thing or "bandwidth" in thing for thing in cluster.things()),
+        "nothing left",
+    )
 
 
-def test_the_network_is_measured_by_itself_and_nothing_is_trained_or_left(cluster: ClusterSite) -> None:
+def test_the_network_is_measured_by_itself_and_nothing_is_trained_or_left(
+    cluster: ClusterSite,
+) -> None:
     before = cluster.things()
     measured = cluster.ask("train.bench", "--nodes", 2, "--json")
     assert measured.code == 0, measured.text
-    assert len(measured.data["result"]["pairs"]) == 1 and len(measured.data["result"]["all_reduce"]) == 4
+    assert (
+        len(measured.data["result"]["pairs"]) == 1
+        and len(measured.data["result"]["all_reduce"]) == 4
+    )
     assert measured.data["verdict"]["ok"]
     cluster.await_that(lambda: cluster.things() == before, "the end of all that it had made")
     assert not cluster.record("network").exists(), "it is no run"
@@ -105,18 +155,27 @@ def _unreachable(address: str) -> Iterator[None]:
 
 
 def _victim(cluster: ClusterSite, name: str, running: subprocess.Popen[str]) -> dict[str, Any]:
-    """A pod of the run at which nothing is hosted: neither the pods' meeting nor, its address being the lowest, rank 0."""
-    cluster.await_that(lambda: sum("podIP" in pod["status"] for pod in _pods(cluster, name)) == WANTED, "pods", running)
+    """A pod of the run at which nothing is hosted: neither the pods' meeting nor, its address being
+    the lowest, rank 0."""
+    cluster.await_that(
+        lambda: sum("podIP" in pod["status"] for pod in _pods(cluster, name)) == WANTED,
+        "pods",
+        running,
+    )
     ranked = sorted(_pods(cluster, name), key=lambda pod: str(pod["status"]["podIP"]))[1:]
     return next(pod for pod in ranked if not _is_first(pod))
 
 
 def _is_first(pod: dict[str, Any]) -> bool:
-    return (pod["metadata"].get("annotations") or {}).get("batch.kubernetes.io/job-completion-index") == "0"
+    return (pod["metadata"].get("annotations") or {}).get(
+        "batch.kubernetes.io/job-completion-index"
+    ) == "0"
 
 
 def _pods(cluster: ClusterSite, name: str) -> list[dict[str, Any]]:
-    found = cluster.api.get(f"/api/v1/namespaces/default/pods?labelSelector=playrunner.io/training={name}")["items"]
+    found = cluster.api.get(
+        f"/api/v1/namespaces/default/pods?labelSelector=playrunner.io/training={name}"
+    )["items"]
     return [pod for pod in found if not pod["metadata"].get("deletionTimestamp")]
 
 
@@ -134,5 +193,11 @@ def _nodes(cluster: ClusterSite) -> list[dict[str, Any]]:
 
 
 def _ready(cluster: ClusterSite) -> list[str]:
-    return [node["metadata"]["name"] for node in _nodes(cluster) if any(
-        one["type"] == "Ready" and one["status"] == "True" for one in node["status"].get("conditions") or ())]
+    return [
+        node["metadata"]["name"]
+        for node in _nodes(cluster)
+        if any(
+            one["type"] == "Ready" and one["status"] == "True"
+            for one in node["status"].get("conditions") or ()
+        )
+    ]

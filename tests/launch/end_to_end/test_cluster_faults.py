@@ -1,5 +1,6 @@
-"""Fault drills on a cluster: a node is lost, a pod is killed for memory, the operator restarts or goes, the API is away, a spot
-machine is taken back. The run finishes with the losses of a run that nothing happened to, and nothing of it is left.
+"""Fault drills on a cluster: a node is lost, a pod is killed for memory, the operator restarts or
+goes, the API is away, a spot machine is taken back. The run finishes with the losses of a run that
+nothing happened to, and nothing of it is left.
 
 One cluster is shared, with a node to spare.
 """
@@ -39,7 +40,9 @@ def expected(cluster: ClusterSite) -> dict[int, float]:
     return cluster.recorded("undisturbed")
 
 
-def test_a_run_whose_node_is_lost_goes_on_elsewhere_and_tells_what_was_lost(drill: Drill, expected: dict[int, float]) -> None:
+def test_a_run_whose_node_is_lost_goes_on_elsewhere_and_tells_what_was_lost(
+    drill: Drill, expected: dict[int, float]
+) -> None:
     running = drill.begin("noded", "job")
     lost = str(drill.pods("noded")[-1]["spec"]["nodeName"])
     drill.steer("DELETE", f"nodes/{lost}")
@@ -53,7 +56,9 @@ def test_a_pod_killed_for_memory_comes_back(drill: Drill, expected: dict[int, fl
     drill.end("hungry", running, expected)
 
 
-def test_an_operator_that_restarts_and_an_api_that_is_away_do_not_disturb_it(drill: Drill, expected: dict[int, float]) -> None:
+def test_an_operator_that_restarts_and_an_api_that_is_away_do_not_disturb_it(
+    drill: Drill, expected: dict[int, float]
+) -> None:
     running = drill.begin("steady", "pytorchjob")
     api = drill.cluster.api
     for pod in api.get("/api/v1/namespaces/kubeflow/pods")["items"]:
@@ -63,15 +68,21 @@ def test_an_operator_that_restarts_and_an_api_that_is_away_do_not_disturb_it(dri
     assert said["steps_lost"] == 0
 
 
-def test_a_spot_machine_that_is_taken_back_is_left_in_time(drill: Drill, expected: dict[int, float]) -> None:
+def test_a_spot_machine_that_is_taken_back_is_left_in_time(
+    drill: Drill, expected: dict[int, float]
+) -> None:
     running = drill.begin("spotted", "job")
     node = str(drill.pods("spotted")[-1]["spec"]["nodeName"])
     drill.steer("POST", f"nodes/{node}", {"spot_notice_seconds": 40})
     drill.end("spotted", running, expected)
-    drill.cluster.await_that(lambda: node not in drill.ready(), "the machine's end")  # it may outlive the run
+    drill.cluster.await_that(
+        lambda: node not in drill.ready(), "the machine's end"
+    )  # it may outlive the run
 
 
-def test_a_node_that_fails_twice_is_put_aside_and_a_spare_joins(drill: Drill, expected: dict[int, float]) -> None:
+def test_a_node_that_fails_twice_is_put_aside_and_a_spare_joins(
+    drill: Drill, expected: dict[int, float]
+) -> None:
     running = drill.begin("faulty", "pytorchjob")
     pod = drill.pods("faulty")[-1]
     name, node = str(pod["metadata"]["name"]), str(pod["spec"]["nodeName"])
@@ -80,28 +91,45 @@ def test_a_node_that_fails_twice_is_put_aside_and_a_spare_joins(drill: Drill, ex
         drill.strike(name, before, running)
     drill.cluster.await_that(lambda: spare in drill.nodes("faulty"), "the spare", running)
     drill.end("faulty", running, expected)
-    listed = {one["name"]: one["quarantine"] for one in drill.cluster.ask("nodes.list", "--json").data["nodes"]}
+    listed = {
+        one["name"]: one["quarantine"]
+        for one in drill.cluster.ask("nodes.list", "--json").data["nodes"]
+    }
     assert "faulty failed on it 2 times, last: OOMKilled" in listed[node]["reason"]
     assert [other for other, entry in listed.items() if entry] == [node]
     released = drill.cluster.invoke("nodes.release", node, "--inventory", drill.cluster.inventory)
     assert (released.code, f"{node} may be used again" in released.out) == (0, True), released.text
 
 
-def test_a_node_that_fails_twice_under_a_run_that_nobody_follows_is_named_with_the_way_out(drill: Drill) -> None:
+def test_a_node_that_fails_twice_under_a_run_that_nobody_follows_is_named_with_the_way_out(
+    drill: Drill,
+) -> None:
     cluster = drill.cluster
     cluster.install("pytorchjob")
     endless = ("train.steps=100000", "train.log.every=1", "train.evaluate.batches=1")
-    assert cluster.launch("alone", "--nodes", 2, "--launcher", "pytorchjob", "--detach", settings=endless).code == 0
+    assert (
+        cluster.launch(
+            "alone", "--nodes", 2, "--launcher", "pytorchjob", "--detach", settings=endless
+        ).code
+        == 0
+    )
     cluster.await_that(lambda: len(drill.pods("alone")) == 2, "its pods")
     pod = drill.pods("alone")[-1]["metadata"]["name"]
     for before in (0, 1):
         drill.strike(pod, before)
     cluster.await_that(lambda: drill.runs(pod, 2), "its third start")
-    node = str(next(one["spec"]["nodeName"] for one in drill.pods("alone") if one["metadata"]["name"] == pod))
+    node = str(
+        next(
+            one["spec"]["nodeName"] for one in drill.pods("alone") if one["metadata"]["name"] == pod
+        )
+    )
     (spare,) = set(drill.ready()) - set(drill.nodes("alone"))
     told = cluster.ask("train.status", "--name", "alone")
     assert f"{node}: alone failed on it 2 times, last: OOMKilled" in told.out, told.text
-    assert f"invoke nodes.quarantine {node}" in told.out and f"kubectl delete pod -n default {pod}" in told.out
+    assert (
+        f"invoke nodes.quarantine {node}" in told.out
+        and f"kubectl delete pod -n default {pod}" in told.out
+    )
     assert [one["node"] for one in cluster.status("alone")["suspects"]] == [node]
 
     assert cluster.invoke("nodes.quarantine", node, "--inventory", cluster.inventory).code == 0
@@ -112,7 +140,9 @@ def test_a_node_that_fails_twice_under_a_run_that_nobody_follows_is_named_with_t
     drill.release_all()
 
 
-def test_a_run_whose_operator_goes_for_good_ends_as_its_pods_did(drill: Drill, expected: dict[int, float]) -> None:
+def test_a_run_whose_operator_goes_for_good_ends_as_its_pods_did(
+    drill: Drill, expected: dict[int, float]
+) -> None:
     drill.cluster.say(train_patience_seconds=3)
     running = drill.begin("orphaned", "pytorchjob")
     with drill.without(TRAINING_OPERATOR):

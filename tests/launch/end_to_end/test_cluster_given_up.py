@@ -1,4 +1,5 @@
-"""Drills that no retry can help: the run stops, its words and train.why name the cause, and nothing of it is left."""
+"""Drills that no retry can help: the run stops, its words and train.why name the cause, and nothing
+of it is left."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ def drill(cluster: ClusterSite) -> Drill:
     return made
 
 
-def test_a_pod_killed_for_memory_more_often_than_it_may_ends_the_run_with_the_cause(drill: Drill) -> None:
+def test_a_pod_killed_for_memory_more_often_than_it_may_ends_the_run_with_the_cause(
+    drill: Drill,
+) -> None:
     running = drill.begin("starved", "job", "launch.max_restarts=1", "train.steps=100000", nodes=1)
     struck: set[str] = set()
 
@@ -62,12 +65,18 @@ def test_a_run_that_no_operator_takes_up_is_given_up_and_says_why(drill: Drill) 
     drill.cluster.install("elasticjob")
     with drill.without(ELASTIC_JOB_CONTROLLER):
         running = drill.cluster.begin("ignored", "--nodes", 2, "--launcher", "elasticjob", "--json")
-        drill.fail("ignored", running, "its operator does not run: invoke elastic.create brings it back")
+        drill.fail(
+            "ignored", running, "its operator does not run: invoke elastic.create brings it back"
+        )
 
 
-def test_a_run_that_its_operators_webhook_does_not_let_in_leaves_nothing_and_says_why(drill: Drill) -> None:
+def test_a_run_that_its_operators_webhook_does_not_let_in_leaves_nothing_and_says_why(
+    drill: Drill,
+) -> None:
     drill.cluster.install("pytorchjob")
     with drill.without(TRAINING_OPERATOR):
         refused = drill.cluster.launch("unasked", "--nodes", 2, "--launcher", "pytorchjob")
-        assert refused.code == 2 and "does not answer" in refused.text and "webhook" in refused.text, refused.text
+        assert (
+            refused.code == 2 and "does not answer" in refused.text and "webhook" in refused.text
+        ), refused.text
         drill.gone("unasked")

@@ -1,4 +1,5 @@
-"""What is done beside the runs of a cluster: data staged, graphs compiled first, models exported. One sandbox for all of it."""
+"""What is done beside the runs of a cluster: data staged, graphs compiled first, models exported.
+One sandbox for all of it."""
 
 from __future__ import annotations
 
@@ -29,21 +30,41 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterSite]:
 
 @pytest.fixture(scope="module")
 def account(cluster: ClusterSite) -> Iterator[PretendAws]:
-    """A pretend AWS beside the cluster, with a bucket, and a role that trusts the service account alone."""
-    pytest.importorskip("moto", reason='the pretend AWS needs moto: pip install "playrunner[sandbox]"')
+    """A pretend AWS beside the cluster, with a bucket, and a role that trusts the service account
+    alone."""
+    pytest.importorskip(
+        "moto", reason='the pretend AWS needs moto: pip install "playrunner[sandbox]"'
+    )
     from playrunner.sandbox.aws.api import process
 
     root = cluster.state / "sandbox"
     try:
         up = PretendAws(root)
-        up.client("s3").create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": up.up.region})
-        provider = up.client("iam").create_open_id_connect_provider(Url=f"https://{ISSUER}", ThumbprintList=["0" * 40])
-        trust = {"Version": "2012-10-17", "Statement": [{
-            "Effect": "Allow", "Action": "sts:AssumeRoleWithWebIdentity",
-            "Principal": {"Federated": provider["OpenIDConnectProviderArn"]},
-            "Condition": {"StringEquals": {f"{ISSUER}:sub": f"system:serviceaccount:default:{ACCOUNT}",
-                                           f"{ISSUER}:aud": "sts.amazonaws.com"}}}]}
-        up.client("iam").create_role(RoleName=f"rehearsal-{ACCOUNT}", AssumeRolePolicyDocument=json.dumps(trust))
+        up.client("s3").create_bucket(
+            Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": up.up.region}
+        )
+        provider = up.client("iam").create_open_id_connect_provider(
+            Url=f"https://{ISSUER}", ThumbprintList=["0" * 40]
+        )
+        trust = {
+            "Version": "2012-10-17",
+            "Statement": [
+                {
+                    "Effect": "Allow",
+                    "Action": "sts:AssumeRoleWithWebIdentity",
+                    "Principal": {"Federated": provider["OpenIDConnectProviderArn"]},
+                    "Condition": {
+                        "StringEquals": {
+                            f"{ISSUER}:sub": f"system:serviceaccount:default:{ACCOUNT}",
+                            f"{ISSUER}:aud": "sts.amazonaws.com",
+                        }
+                    },
+                }
+            ],
+        }
+        up.client("iam").create_role(
+            RoleName=f"rehearsal-{ACCOUNT}", AssumeRolePolicyDocument=json.dumps(trust)
+        )
         yield up
     finally:
         process.down(root)
@@ -68,7 +89,9 @@ def web(tmp_path: Path) -> Iterator[str]:
     server.server_close()
 
 
-def test_data_is_staged_once_and_nothing_is_left_but_the_data(cluster: ClusterSite, web: str) -> None:
+def test_data_is_staged_once_and_nothing_is_left_but_the_data(
+    cluster: ClusterSite, web: str
+) -> None:
     before = cluster.things()
     words = ("--source", web, "--into", "datasets/set", "--bytes", 1000, "--json")
     looked = cluster.ask("train.stage", *words, "--check")
@@ -85,11 +108,21 @@ def test_data_is_staged_once_and_nothing_is_left_but_the_data(cluster: ClusterSi
     assert cluster.things() == before
 
 
-def test_llama_is_sharded_over_two_pods_and_its_checkpoint_is_complete(cluster: ClusterSite) -> None:
+def test_llama_is_sharded_over_two_pods_and_its_checkpoint_is_complete(
+    cluster: ClusterSite,
+) -> None:
     cluster.install("pytorchjob")
     before = cluster.things()
     settings = ("train.log.every=1", "train.optimizer.lr=0.01", "train.evaluate.batches=1")
-    trained = cluster.launch("llama", "--nodes", 2, "--launcher", "pytorchjob", profile="llama2-7b-smoke", settings=settings)
+    trained = cluster.launch(
+        "llama",
+        "--nodes",
+        2,
+        "--launcher",
+        "pytorchjob",
+        profile="llama2-7b-smoke",
+        settings=settings,
+    )
     assert trained.code == 0, trained.text
     losses = cluster.recorded("llama")
     assert list(losses) == list(range(1, 9)) and losses[8] < losses[1], losses
@@ -113,11 +146,19 @@ def test_what_could_not_be_staged_is_refused_before_anything_is_sent(cluster: Cl
     assert nowhere.code == 6 and "there is no claim none-such" in nowhere.text
 
 
-def test_a_model_goes_to_the_bucket_with_the_role_of_its_service_account_and_no_other(cluster: ClusterSite,
-                                                                                     account: PretendAws) -> None:
-    where = {"aws_region": account.up.region, "aws_endpoint_url": account.up.endpoint_url, "aws_profile": "sandbox",
-             "aws_credentials_file": str(account.root / "aws-credentials"), "bucket_name": BUCKET}
-    trained = cluster.launch("cpu-example", "--nodes", 1, profile="mnist-mlp-smoke", settings=("train.steps=2",))
+def test_a_model_goes_to_the_bucket_with_the_role_of_its_service_account_and_no_other(
+    cluster: ClusterSite, account: PretendAws
+) -> None:
+    where = {
+        "aws_region": account.up.region,
+        "aws_endpoint_url": account.up.endpoint_url,
+        "aws_profile": "sandbox",
+        "aws_credentials_file": str(account.root / "aws-credentials"),
+        "bucket_name": BUCKET,
+    }
+    trained = cluster.launch(
+        "cpu-example", "--nodes", 1, profile="mnist-mlp-smoke", settings=("train.steps=2",)
+    )
     assert trained.code == 0, trained.text
     before = cluster.things()
     try:
@@ -130,9 +171,16 @@ def test_a_model_goes_to_the_bucket_with_the_role_of_its_service_account_and_no_
         again = cluster.ask("train.export", "--name", "cpu-example", "--json")
     finally:
         cluster.say()
-    assert (written.data["changed"], written.data["to"]) == (True, f"s3://{BUCKET}/trained-models/cpu-example")
+    assert (written.data["changed"], written.data["to"]) == (
+        True,
+        f"s3://{BUCKET}/trained-models/cpu-example",
+    )
     assert (again.code, again.data["changed"]) == (0, False), again.text
-    kept = account.client("s3").get_object(Bucket=BUCKET, Key="trained-models/cpu-example/model.pth")["Body"].read()
+    kept = (
+        account.client("s3")
+        .get_object(Bucket=BUCKET, Key="trained-models/cpu-example/model.pth")["Body"]
+        .read()
+    )
     assert len(kept) == written.data["files"]["model.pth"]
     assert [call["error"] for call in account.calls("AssumeRoleWithWebIdentity")][-1] is None
     assert cluster.things() == before
@@ -143,28 +191,43 @@ def _role(account: PretendAws) -> str:
     return found
 
 
-def test_graphs_are_compiled_before_training_and_a_failed_one_stops_the_story(cluster: ClusterSite) -> None:
+def test_graphs_are_compiled_before_training_and_a_failed_one_stops_the_story(
+    cluster: ClusterSite,
+) -> None:
     words = ("--profile", "bert-large-smoke", "--nodes", 1, "--set", "train.steps=400", "--json")
     caches = cluster.shared / "neuron_cache"
     caches.mkdir(parents=True, exist_ok=True)
     before = cluster.things()
     (caches / "fail").touch()
     failed = cluster.ask("train.precompile", *words)
-    assert (failed.code, failed.data["reason"]) == (2, "1 of 2 graphs were not compiled"), failed.text
+    assert (failed.code, failed.data["reason"]) == (2, "1 of 2 graphs were not compiled"), (
+        failed.text
+    )
     (caches / "fail").unlink()
     compiled = cluster.ask("train.precompile", *words)
     assert compiled.code == 0, compiled.text
-    assert (compiled.data["graphs"], compiled.data["compiled"], compiled.data["failed"]) == (2, 2, 0)
+    assert (compiled.data["graphs"], compiled.data["compiled"], compiled.data["failed"]) == (
+        2,
+        2,
+        0,
+    )
     assert len(list((caches / "default_0").glob("*.neff"))) == 2
-    assert max(cluster.recorded("bert-large-smoke-precompile")) == 10, "ten steps are enough, whatever the profile says"
+    assert max(cluster.recorded("bert-large-smoke-precompile")) == 10, (
+        "ten steps are enough, whatever the profile says"
+    )
     again = cluster.ask("train.precompile", *words)
     assert (again.code, again.data["changed"]) == (0, False), again.text
     assert cluster.things() == before
 
 
 def test_a_cacheset_belongs_to_one_job_at_a_time(cluster: ClusterSite) -> None:
-    lease = {"metadata": {"name": "cacheset-default"}, "spec": {
-        "holderIdentity": "other-run", "acquireTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")}}
+    lease = {
+        "metadata": {"name": "cacheset-default"},
+        "spec": {
+            "holderIdentity": "other-run",
+            "acquireTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        },
+    }
     leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
     assert cluster.api.call("POST", leases, lease)["kind"] == "Lease"
     before = cluster.things()

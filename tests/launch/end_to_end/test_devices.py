@@ -1,4 +1,5 @@
-"""Memory of devices: who holds it is asked of the node's own program, here one that says what it is told to."""
+"""Memory of devices: who holds it is asked of the node's own program, here one that says what it is
+told to."""
 
 from __future__ import annotations
 
@@ -13,7 +14,13 @@ import pytest
 from tests.support.launch.site import QUICK, Site
 from tests.support.runner import REPOSITORY, Outcome
 
-ON_CPU = ("train.steps=2000", "train.log.every=1", "train.checkpoint.every=10", "train.evaluate.batches=1", "train.device=cpu")
+ON_CPU = (
+    "train.steps=2000",
+    "train.log.every=1",
+    "train.checkpoint.every=10",
+    "train.evaluate.batches=1",
+    "train.device=cpu",
+)
 # A node's nvidia-smi: one device, and whoever is written down as being on it.
 _SMI = """#!/bin/sh
 case "$1" in
@@ -30,7 +37,9 @@ class Devices:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         _program(folder / "bin" / "nvidia-smi", _SMI.format(folder=folder))
-        self.python = _program(folder / "python", f'#!/bin/sh\nPATH="{folder}/bin:$PATH" exec {sys.executable} "$@"\n')
+        self.python = _program(
+            folder / "python", f'#!/bin/sh\nPATH="{folder}/bin:$PATH" exec {sys.executable} "$@"\n'
+        )
 
     def hold(self, host: str, *rows: str) -> None:
         (self.folder / f"on-{host}").write_text("".join(f"{row}\n" for row in rows))
@@ -50,7 +59,9 @@ def equipped(site: Site, devices: Devices) -> Iterator[Site]:
     yield Site(site.state, inventory)
 
 
-def test_stop_waits_for_memory_to_be_given_back_and_names_whoever_else_holds_some(equipped: Site, devices: Devices) -> None:
+def test_stop_waits_for_memory_to_be_given_back_and_names_whoever_else_holds_some(
+    equipped: Site, devices: Devices
+) -> None:
     begun = equipped.launch("gives-back", "--nodes", 2, "--detach", settings=ON_CPU)
     assert begun.code == 0, begun.text
     equipped.await_step("gives-back", 2)
@@ -62,7 +73,9 @@ def test_stop_waits_for_memory_to_be_given_back_and_names_whoever_else_holds_som
     assert "holds 300 MiB of 00000000:01:00.0; it is no part of gives-back" in ended.out
 
 
-def test_stop_fails_when_a_device_still_holds_what_the_run_had(equipped: Site, devices: Devices) -> None:
+def test_stop_fails_when_a_device_still_holds_what_the_run_had(
+    equipped: Site, devices: Devices
+) -> None:
     begun = equipped.launch("keeps", "--nodes", 2, "--detach", settings=ON_CPU)
     assert begun.code == 0, begun.text
     equipped.await_step("keeps", 2)
@@ -78,7 +91,9 @@ def test_stop_fails_when_a_device_still_holds_what_the_run_had(equipped: Site, d
     assert _stop(equipped, "keeps").code == 0
 
 
-def test_devices_that_somebody_else_holds_are_not_trained_on(equipped: Site, devices: Devices) -> None:
+def test_devices_that_somebody_else_holds_are_not_trained_on(
+    equipped: Site, devices: Devices
+) -> None:
     stranger = subprocess.Popen(["sleep", "600"])
     try:
         devices.hold("node1", f"{stranger.pid}, 4096, 00000000:01:00.0")

@@ -11,8 +11,17 @@ import pytest
 
 from tests.support.launch.namespaces import Field, Machines, machines
 
-ELASTIC = ("launch.min_nodes=1", "launch.max_nodes=2", "train.steps=100000", "train.log.every=1", "train.checkpoint.every=5",
-           "train.checkpoint.keep=3", "train.evaluate.batches=1", "train.batch_size=4", "train.device_batch_size=2")
+ELASTIC = (
+    "launch.min_nodes=1",
+    "launch.max_nodes=2",
+    "train.steps=100000",
+    "train.log.every=1",
+    "train.checkpoint.every=5",
+    "train.checkpoint.keep=3",
+    "train.evaluate.batches=1",
+    "train.batch_size=4",
+    "train.device_batch_size=2",
+)
 
 
 @pytest.fixture(scope="module")
@@ -30,21 +39,27 @@ def field(cluster: Machines) -> Iterator[Field]:
         yield made
 
 
-def test_a_run_shrinks_when_a_node_is_lost_and_grows_when_it_is_back(cluster: Machines, field: Field) -> None:
+def test_a_run_shrinks_when_a_node_is_lost_and_grows_when_it_is_back(
+    cluster: Machines, field: Field
+) -> None:
     running = _begin(field, "shrunk")
     _await_checkpoint(field, "shrunk", running)
     _await_ranks(field, "shrunk", 2)
     since = time.monotonic()
     cluster.power_off("node2")
     last = max(field.losses("shrunk"))
-    field.await_that(lambda: field.keeper("shrunk", "node1")["lost"] == ["node2"], "the loss", running, seconds=5)
+    field.await_that(
+        lambda: field.keeper("shrunk", "node1")["lost"] == ["node2"], "the loss", running, seconds=5
+    )
     field.await_step("shrunk", last + 3, running)
     assert time.monotonic() - since < 60
     _await_ranks(field, "shrunk", 1)
     assert "resuming from" in (field.folder("shrunk") / "nodes" / "node1" / "log").read_text()
     assert min(_printed(field, "shrunk", "node1")[1]) > 5
     cluster.power_on("node2")
-    field.await_that(lambda: field.keeper("shrunk", "node1")["lost"] == [], "the return", running, seconds=30)
+    field.await_that(
+        lambda: field.keeper("shrunk", "node1")["lost"] == [], "the return", running, seconds=30
+    )
     _await_ranks(field, "shrunk", 2)
     field.await_step("shrunk", max(field.losses("shrunk")) + 3, running)
     seen = field.invoke("train.status", "--name", "shrunk", "--json").data
@@ -56,19 +71,35 @@ def test_a_run_shrinks_when_a_node_is_lost_and_grows_when_it_is_back(cluster: Ma
     assert set(steps) == set(range(1, max(steps) + 1))
 
 
-def test_a_run_on_three_nodes_goes_on_when_one_is_lost_and_when_it_is_back(cluster: Machines) -> None:
-    """Growing, the launchers end the ranks that train: not all at once, and the first to end must not end the run for all."""
-    settings = (*ELASTIC, "launch.min_nodes=2", "launch.max_nodes=3", "train.batch_size=6", "train.device_batch_size=1")
+def test_a_run_on_three_nodes_goes_on_when_one_is_lost_and_when_it_is_back(
+    cluster: Machines,
+) -> None:
+    """Growing, the launchers end the ranks that train: not all at once, and the first to end must
+    not end the run for all."""
+    settings = (
+        *ELASTIC,
+        "launch.min_nodes=2",
+        "launch.max_nodes=3",
+        "train.batch_size=6",
+        "train.device_batch_size=1",
+    )
     with cluster.site(cluster.inventory("node1", "node2", "node3", train_lease_seconds=8)) as field:
         running = field.begin("three", "--nodes", 3, "--launcher", "torchrun", settings=settings)
         _await_checkpoint(field, "three", running)
         _await_ranks(field, "three", 3)
         cluster.power_off("node3")
-        field.await_that(lambda: field.keeper("three", "node1")["lost"] == ["node3"], "the loss", running, seconds=10)
+        field.await_that(
+            lambda: field.keeper("three", "node1")["lost"] == ["node3"],
+            "the loss",
+            running,
+            seconds=10,
+        )
         field.await_step("three", max(field.losses("three")) + 3, running)
         _await_ranks(field, "three", 2)
         cluster.power_on("node3")
-        field.await_that(lambda: field.keeper("three", "node1")["lost"] == [], "the return", running, seconds=30)
+        field.await_that(
+            lambda: field.keeper("three", "node1")["lost"] == [], "the return", running, seconds=30
+        )
         _await_ranks(field, "three", 3)
         field.await_step("three", max(field.losses("three")) + 3, running)
         seen = field.invoke("train.status", "--name", "three", "--json").data
@@ -78,7 +109,9 @@ def test_a_run_on_three_nodes_goes_on_when_one_is_lost_and_when_it_is_back(clust
         assert set(steps) == set(range(1, max(steps) + 1))
 
 
-def test_a_run_whose_first_node_is_lost_goes_on_with_the_others(cluster: Machines, field: Field) -> None:
+def test_a_run_whose_first_node_is_lost_goes_on_with_the_others(
+    cluster: Machines, field: Field
+) -> None:
     running = _begin(field, "headless")
     _await_checkpoint(field, "headless", running)
     since = time.monotonic()
@@ -95,12 +128,16 @@ def test_a_run_whose_first_node_is_lost_goes_on_with_the_others(cluster: Machine
 
 
 def test_a_detached_run_is_made_whole_again_by_scale(cluster: Machines, field: Field) -> None:
-    begun = field.launch("alone", "--nodes", 2, "--launcher", "torchrun", "--detach", settings=ELASTIC)
+    begun = field.launch(
+        "alone", "--nodes", 2, "--launcher", "torchrun", "--detach", settings=ELASTIC
+    )
     assert begun.code == 0, begun.text
     _await_ranks(field, "alone", 2)
     field.await_step("alone", 6)
     cluster.power_off("node2")
-    field.await_that(lambda: field.keeper("alone", "node1")["lost"] == ["node2"], "the loss", seconds=5)
+    field.await_that(
+        lambda: field.keeper("alone", "node1")["lost"] == ["node2"], "the loss", seconds=5
+    )
     cluster.power_on("node2")
     seen = field.invoke("train.status", "--name", "alone", "--json").data
     assert (seen["state"], seen["nodes"]) == ("running", {"node1": "running", "node2": "lost"})

@@ -1,4 +1,5 @@
-"""Nodes that only a jump host can reach: every verb works through it, and host keys are verified at each hop."""
+"""Nodes that only a jump host can reach: every verb works through it, and host keys are verified at
+each hop."""
 
 from __future__ import annotations
 
@@ -17,8 +18,13 @@ import pytest
 
 from tests.support.launch.namespaces import Field, Machines, machines
 
-LONG = ("train.steps=5000", "train.log.every=1", "train.checkpoint.every=5", "train.evaluate.batches=1",
-        "train.schedule.warmup_steps=2")
+LONG = (
+    "train.steps=5000",
+    "train.log.every=1",
+    "train.checkpoint.every=5",
+    "train.evaluate.batches=1",
+    "train.schedule.warmup_steps=2",
+)
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +57,14 @@ def test_a_run_is_looked_at_through_a_jump_host(far: tuple[Field, str]) -> None:
     assert "step 6/5000" in field.invoke("train.logs", "--name", name, "--tail", 5000).out
     everything = field.invoke("train.logs", "--name", name, "--all").out
     assert "node1 [0] " in everything
-    assert field.invoke("train.env", "--profile", "gpt2-micro-smoke", "--nodes", 2, "--json").code == 0
+    assert (
+        field.invoke("train.env", "--profile", "gpt2-micro-smoke", "--nodes", 2, "--json").code == 0
+    )
     why = field.invoke("train.why", "--name", name, "--json")
     assert why.code == 0, why.text
-    assert {process["rank"] for said in why.data["nodes"].values() for process in said["processes"]} >= {0, 1}
+    assert {
+        process["rank"] for said in why.data["nodes"].values() for process in said["processes"]
+    } >= {0, 1}
     page = field.invoke("train.watch")
     assert page.code == 0, page.text
     assert name in page.out and "running" in page.out and "└" in page.out
@@ -73,14 +83,18 @@ def test_the_curves_of_a_run_are_served_through_a_jump_host(far: tuple[Field, st
     with field.start("train.tensorboard", "--name", name, "--port", 0, "--json") as process:
         assert process.stdout
         said = json.loads("".join(iter(process.stdout.readline, "}\n")) + "}")
-        assert (said["name"], said["host"]) == (name, "node1") and said["url"].startswith("http://127.0.0.1:")
+        assert (said["name"], said["host"]) == (name, "node1") and said["url"].startswith(
+            "http://127.0.0.1:"
+        )
         field.await_that(lambda: "train/loss" in _tags(said["url"]), "a curve", process, seconds=60)
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0
     assert not _answers(said["url"])
 
 
-def test_a_run_is_stopped_scaled_and_resumed_through_a_jump_host(cluster: Machines, far: tuple[Field, str]) -> None:
+def test_a_run_is_stopped_scaled_and_resumed_through_a_jump_host(
+    cluster: Machines, far: tuple[Field, str]
+) -> None:
     field, name = far
     ended = field.invoke("train.stop", "--name", name)
     assert ended.code == 0, ended.text
@@ -91,7 +105,9 @@ def test_a_run_is_stopped_scaled_and_resumed_through_a_jump_host(cluster: Machin
     field.await_step(name, last + 2)
     assert field.invoke("train.stop", "--name", name).code == 0
     last = max(field.losses(name))
-    resumed = field.invoke("train.resume", "--name", name, "--nodes", 2, "--set", f"train.steps={last + 3}")
+    resumed = field.invoke(
+        "train.resume", "--name", name, "--nodes", 2, "--set", f"train.steps={last + 3}"
+    )
     assert resumed.code == 0, resumed.text
     assert f"resuming from step-{last:08d}" in resumed.err
     # The same nodes, with the jump host as ssh spells it.
@@ -103,26 +119,49 @@ def test_a_run_is_stopped_scaled_and_resumed_through_a_jump_host(cluster: Machin
 
 def test_an_environment_is_made_through_a_jump_host(cluster: Machines) -> None:
     venv = cluster.folder / "environment"
-    inventory = _inventory(cluster, file="prepare.yaml", train_venv=f"{venv}-{{{{ inventory_hostname }}}}",
-                           train_venv_command=f"{sys.executable} -m venv", train_packages=[str(_wheel(cluster.folder))])
+    inventory = _inventory(
+        cluster,
+        file="prepare.yaml",
+        train_venv=f"{venv}-{{{{ inventory_hostname }}}}",
+        train_venv_command=f"{sys.executable} -m venv",
+        train_packages=[str(_wheel(cluster.folder))],
+    )
     with cluster.site(inventory) as field:
         made = field.invoke("train.prepare")
         assert made.code == 0, made.text
         again = field.invoke("train.prepare", "--json")
-        assert {host: counts["changed"] for host, counts in again.data["recap"].items()} == {"node1": 0, "node2": 0}
+        assert {host: counts["changed"] for host, counts in again.data["recap"].items()} == {
+            "node1": 0,
+            "node2": 0,
+        }
     for host in ("node1", "node2"):
-        assert subprocess.run([f"{venv}-{host}/bin/python", "-c", "import little"], check=False).returncode == 0
+        assert (
+            subprocess.run(
+                [f"{venv}-{host}/bin/python", "-c", "import little"], check=False
+            ).returncode
+            == 0
+        )
 
 
-@pytest.mark.parametrize(("impostor", "place"), [("node2", "node2 (root@{}:22 via jump)"), ("jump", "jump (root@{}:22)")])
-def test_a_wrong_host_key_at_any_hop_is_refused(cluster: Machines, impostor: str, place: str) -> None:
-    true, false = cluster.all[impostor].daemon.public_host_key, cluster.key.with_suffix(".pub").read_text()
+@pytest.mark.parametrize(
+    ("impostor", "place"), [("node2", "node2 (root@{}:22 via jump)"), ("jump", "jump (root@{}:22)")]
+)
+def test_a_wrong_host_key_at_any_hop_is_refused(
+    cluster: Machines, impostor: str, place: str
+) -> None:
+    true, false = (
+        cluster.all[impostor].daemon.public_host_key,
+        cluster.key.with_suffix(".pub").read_text(),
+    )
     wrong = cluster.folder / f"known_hosts_{impostor}"
     wrong.write_text(cluster.known_hosts.read_text().replace(true, " ".join(false.split()[:2])))
     with cluster.site(_inventory(cluster, known_hosts=wrong)) as field:
         refused = field.launch("deceived", "--nodes", 2)
         assert refused.code == 6, refused.text
-        assert f"{place.format(cluster.all[impostor].address)}: the host key has CHANGED" in refused.err
+        assert (
+            f"{place.format(cluster.all[impostor].address)}: the host key has CHANGED"
+            in refused.err
+        )
         assert not field.folder("deceived").exists()
         assert field.invoke("train.status").code == 4
 
@@ -134,7 +173,9 @@ def _wheel(folder: Path) -> Path:
     with zipfile.ZipFile(path, "w") as made:
         made.writestr("little.py", "")
         made.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: little\nVersion: 1.0\n")
-        made.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        made.writestr(
+            f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         made.writestr(f"{about}/RECORD", "")
     return path
 
@@ -153,7 +194,8 @@ def _answers(url: str) -> bool:
 
 
 def _greets(address: str) -> bool:
-    """Whether an sshd answers there from here; a network's gateway may take a connection to anywhere."""
+    """Whether an sshd answers there from here; a network's gateway may take a connection to
+    anywhere."""
     try:
         with socket.create_connection((address, 22), timeout=1) as line:
             return line.recv(4) == b"SSH-"
@@ -161,11 +203,29 @@ def _greets(address: str) -> bool:
         return False
 
 
-def _inventory(cluster: Machines, *, spelled_as_ssh: bool = False, known_hosts: Path | None = None, file: str = "",
-               **variables: Any) -> Path:
+def _inventory(
+    cluster: Machines,
+    *,
+    spelled_as_ssh: bool = False,
+    known_hosts: Path | None = None,
+    file: str = "",
+    **variables: Any,
+) -> Path:
     jump = cluster.all["jump"]
-    known = f"-F none -o UserKnownHostsFile={known_hosts or cluster.known_hosts} -o StrictHostKeyChecking=yes"
-    hop = {"ansible_ssh_common_args": f"{known} -i {cluster.key} -J root@{jump.address}"} if spelled_as_ssh else \
-        {"ansible_ssh_common_args": known, "via": "jump"}
-    return cluster.inventory("node1", "node2", file=file or f"{'ssh' if spelled_as_ssh else 'via'}.yaml", **hop, **variables,
-                             hosts={"jump": {"ansible_host": jump.address, "ansible_ssh_common_args": known}})
+    known = (
+        f"-F none -o UserKnownHostsFile={known_hosts or cluster.known_hosts} -o"
+        " StrictHostKeyChecking=yes"
+    )
+    hop = (
+        {"ansible_ssh_common_args": f"{known} -i {cluster.key} -J root@{jump.address}"}
+        if spelled_as_ssh
+        else {"ansible_ssh_common_args": known, "via": "jump"}
+    )
+    return cluster.inventory(
+        "node1",
+        "node2",
+        file=file or f"{'ssh' if spelled_as_ssh else 'via'}.yaml",
+        **hop,
+        **variables,
+        hosts={"jump": {"ansible_host": jump.address, "ansible_ssh_common_args": known}},
+    )

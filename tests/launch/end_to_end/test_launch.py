@@ -11,7 +11,12 @@ import pytest
 
 from tests.support.launch.site import QUICK, Site
 
-LONG = ("train.steps=2000", "train.log.every=1", "train.checkpoint.every=10", "train.evaluate.batches=1")
+LONG = (
+    "train.steps=2000",
+    "train.log.every=1",
+    "train.checkpoint.every=10",
+    "train.evaluate.batches=1",
+)
 
 
 def test_a_launch_trains_on_two_nodes_and_a_second_one_changes_nothing(site: Site) -> None:
@@ -20,9 +25,18 @@ def test_a_launch_trains_on_two_nodes_and_a_second_one_changes_nothing(site: Sit
     losses = site.losses("twice")
     assert losses[12] < losses[1] - 0.3
     assert "twice is done" in first.err
-    site.await_that(lambda: not site.processes("twice"), "the end of the keepers, which have said their last word", seconds=5)
+    site.await_that(
+        lambda: not site.processes("twice"),
+        "the end of the keepers, which have said their last word",
+        seconds=5,
+    )
     told = site.launch("twice", "--nodes", 2, "--json")
-    assert told.data == {"name": "twice", "state": "finished", "changed": False, "nodes": ["node1", "node2"]}
+    assert told.data == {
+        "name": "twice",
+        "state": "finished",
+        "changed": False,
+        "nodes": ["node1", "node2"],
+    }
     again = site.launch("twice", "--nodes", 2)
     assert again.code == 0
     assert "complete at step 12: nothing to do" in again.err
@@ -30,7 +44,12 @@ def test_a_launch_trains_on_two_nodes_and_a_second_one_changes_nothing(site: Sit
 
 
 def test_every_launcher_on_one_two_and_four_nodes_gives_the_same_losses(site: Site) -> None:
-    settings = (*QUICK, "train.steps=6", "train.schedule.warmup_steps=2", "train.device_batch_size=2")
+    settings = (
+        *QUICK,
+        "train.steps=6",
+        "train.schedule.warmup_steps=2",
+        "train.device_batch_size=2",
+    )
     curves = {}
     for launcher in ("direct", "torchrun", "deepspeed"):
         for nodes in (1, 2, 4):
@@ -101,7 +120,11 @@ def test_without_its_controller_an_attached_run_ends_and_a_detached_one_goes_on(
     site.await_step("attached", 1, attached)
     attached.kill()
     attached.wait()
-    site.await_that(lambda: site.keeper("attached", "node1").get("state") == "failed", "the lease to run out", seconds=60)
+    site.await_that(
+        lambda: site.keeper("attached", "node1").get("state") == "failed",
+        "the lease to run out",
+        seconds=60,
+    )
     assert "the controller has not been heard from" in site.keeper("attached", "node1")["reason"]
     site.await_that(lambda: not site.processes("attached"), "the end of all processes")
     seen = {run["name"]: run["state"] for run in site.invoke("train.status", "--json").data["runs"]}
@@ -115,7 +138,12 @@ def test_logs_show_rank_zero_or_every_node(site: Site) -> None:
     mine = site.invoke("train.logs", "--name", "said")
     assert "step 12" in mine.out
     assert "[0]" not in mine.out
-    lines = [json.loads(line) for line in site.invoke("train.logs", "--name", "said", "--tail", 5, "--json").out.splitlines()]
+    lines = [
+        json.loads(line)
+        for line in site.invoke(
+            "train.logs", "--name", "said", "--tail", 5, "--json"
+        ).out.splitlines()
+    ]
     assert {(line["host"], line["from"]) for line in lines} == {("node1", "0")} and len(lines) == 5
     everything = site.invoke("train.logs", "--name", "said", "--all")
     assert "node1 [0] " in everything.out and "node2 [node] " in everything.out
@@ -131,12 +159,20 @@ def test_check_looks_and_touches_nothing(site: Site) -> None:
     assert not site.folder("looked").exists()
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    (["--nodes", 3], "batch_size 8 is not a multiple of device_batch_size 4 x 3 processes = 12"),
-    (["--set", "train.stepz=3"], 'did you mean "steps"?'),
-    (["--launcher", "pdsh"], "it is one of deepspeed, torchrun, direct"),
-])
-def test_bad_input_is_refused_before_a_node_is_touched(site: Site, words: list[object], said: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["--nodes", 3],
+            "batch_size 8 is not a multiple of device_batch_size 4 x 3 processes = 12",
+        ),
+        (["--set", "train.stepz=3"], 'did you mean "steps"?'),
+        (["--launcher", "pdsh"], "it is one of deepspeed, torchrun, direct"),
+    ],
+)
+def test_bad_input_is_refused_before_a_node_is_touched(
+    site: Site, words: list[object], said: str
+) -> None:
     refused = site.launch("refused", *words)
     assert refused.code == 5
     assert said in refused.err
@@ -158,11 +194,16 @@ def test_a_run_grows_and_shrinks_and_goes_on_where_it_was(site: Site) -> None:
     assert grown.code == 0, grown.text
     at = max(site.losses("grown"))
     site.await_step("grown", at + 3)
-    assert site.invoke("train.status", "--name", "grown", "--json").data["nodes"] == {"node1": "running", "node2": "running"}
+    assert site.invoke("train.status", "--name", "grown", "--json").data["nodes"] == {
+        "node1": "running",
+        "node2": "running",
+    }
     assert site.invoke("train.stop", "--name", "grown").code == 0
 
 
-def test_a_rank_asked_to_end_by_a_stranger_saves_and_the_run_is_not_taken_for_done(site: Site) -> None:
+def test_a_rank_asked_to_end_by_a_stranger_saves_and_the_run_is_not_taken_for_done(
+    site: Site,
+) -> None:
     running = site.begin("asked", "--nodes", 2, settings=LONG)
     site.await_step("asked", 3, running)
     os.kill(site.rank("asked", 1), signal.SIGTERM)

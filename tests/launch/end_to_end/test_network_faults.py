@@ -1,4 +1,5 @@
-"""Runs whose machines lose their power, their network or their disk: what is seen, how soon, and what is left."""
+"""Runs whose machines lose their power, their network or their disk: what is seen, how soon, and
+what is left."""
 
 from __future__ import annotations
 
@@ -13,8 +14,16 @@ import pytest
 from tests.support.launch.namespaces import Field, Machines, machines
 
 LEASE_SECONDS = 8
-LONG = ("train.steps=5000", "train.log.every=1", "train.checkpoint.every=5", "train.evaluate.batches=1", "train.batch_size=6",
-        "train.device_batch_size=1", "train.checkpoint.keep=3", "train.schedule.warmup_steps=2")
+LONG = (
+    "train.steps=5000",
+    "train.log.every=1",
+    "train.checkpoint.every=5",
+    "train.evaluate.batches=1",
+    "train.batch_size=6",
+    "train.device_batch_size=1",
+    "train.checkpoint.keep=3",
+    "train.schedule.warmup_steps=2",
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,20 +38,28 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
 
 @pytest.fixture
 def field(cluster: Machines) -> Iterator[Field]:
-    with cluster.site(cluster.inventory("node1", "node2", "node3", train_lease_seconds=LEASE_SECONDS)) as made:
+    with cluster.site(
+        cluster.inventory("node1", "node2", "node3", train_lease_seconds=LEASE_SECONDS)
+    ) as made:
         yield made
 
 
-def test_a_node_without_power_is_seen_and_named_and_the_others_end(cluster: Machines, field: Field) -> None:
+def test_a_node_without_power_is_seen_and_named_and_the_others_end(
+    cluster: Machines, field: Field
+) -> None:
     running = field.begin("dark", "--nodes", 3, settings=LONG)
     field.await_step("dark", 6, running)
     since = time.monotonic()
     cluster.power_off("node3")
     try:
-        field.await_that(lambda: field.keeper("dark", "node1").get("cause") is not None, "the first node's word")
+        field.await_that(
+            lambda: field.keeper("dark", "node1").get("cause") is not None, "the first node's word"
+        )
         assert time.monotonic() - since < 5
         assert field.keeper("dark", "node1")["cause"]["node"] == "node3"
-        field.await_that(lambda: not field.processes("dark"), "the end of all processes", seconds=10)
+        field.await_that(
+            lambda: not field.processes("dark"), "the end of all processes", seconds=10
+        )
         out, err = running.communicate(timeout=30)
         assert running.returncode == 100, out + err
         assert "dark failed. node3: has not been heard from for" in err
@@ -55,7 +72,9 @@ def test_a_node_without_power_is_seen_and_named_and_the_others_end(cluster: Mach
     assert field.invoke("train.status", "--name", "dark", "--json").data["nodes"]["node3"] == "lost"
 
 
-def test_a_first_node_without_power_is_seen_and_named_and_the_others_end(cluster: Machines, field: Field) -> None:
+def test_a_first_node_without_power_is_seen_and_named_and_the_others_end(
+    cluster: Machines, field: Field
+) -> None:
     running = field.begin("headless", "--nodes", 2, settings=LONG)
     field.await_step("headless", 6, running)
     since = time.monotonic()
@@ -63,7 +82,11 @@ def test_a_first_node_without_power_is_seen_and_named_and_the_others_end(cluster
     try:
         said = _until(running, "node1: nothing heard")
         assert time.monotonic() - since < 5, said
-        field.await_that(lambda: not field.processes("headless"), "the end of all processes", seconds=LEASE_SECONDS + 6)
+        field.await_that(
+            lambda: not field.processes("headless"),
+            "the end of all processes",
+            seconds=LEASE_SECONDS + 6,
+        )
         out, err = running.communicate(timeout=30)
         assert running.returncode == 100, said + out + err
         assert "headless failed. node1: has not been heard from for 8 s" in err
@@ -71,16 +94,27 @@ def test_a_first_node_without_power_is_seen_and_named_and_the_others_end(cluster
         cluster.power_on("node1")
 
 
-def test_a_cut_link_is_seen_and_the_far_processes_end_by_themselves_and_the_run_resumes(cluster: Machines, field: Field) -> None:
+def test_a_cut_link_is_seen_and_the_far_processes_end_by_themselves_and_the_run_resumes(
+    cluster: Machines, field: Field
+) -> None:
     running = field.begin("cut", "--nodes", 2, settings=LONG)
     _await_checkpoint(field, "cut", running)
     since = time.monotonic()
     cluster.cut("node2")
     try:
-        field.await_that(lambda: field.keeper("cut", "node1").get("cause") is not None, "the first node's word")
+        field.await_that(
+            lambda: field.keeper("cut", "node1").get("cause") is not None, "the first node's word"
+        )
         assert time.monotonic() - since < 10
-        field.await_that(lambda: field.keeper("cut", "node2")["state"] == "failed", "the far end", seconds=LEASE_SECONDS + 6)
-        assert "the first node has not been heard from for 8 s" in field.keeper("cut", "node2")["reason"]
+        field.await_that(
+            lambda: field.keeper("cut", "node2")["state"] == "failed",
+            "the far end",
+            seconds=LEASE_SECONDS + 6,
+        )
+        assert (
+            "the first node has not been heard from for 8 s"
+            in field.keeper("cut", "node2")["reason"]
+        )
         field.await_that(lambda: not field.processes("cut"), "the end of all processes", seconds=5)
         out, err = running.communicate(timeout=30)
         assert running.returncode == 100, out + err
@@ -97,7 +131,9 @@ def test_a_cut_link_is_seen_and_the_far_processes_end_by_themselves_and_the_run_
     assert set(field.losses("cut")) == set(range(1, last + 5))
 
 
-def test_a_full_disk_is_named_and_earlier_checkpoints_stay_whole(cluster: Machines, field: Field) -> None:
+def test_a_full_disk_is_named_and_earlier_checkpoints_stay_whole(
+    cluster: Machines, field: Field
+) -> None:
     disk = cluster.folder / "small"
     field.folder("full").mkdir(parents=True)
     (field.folder("full") / "output").symlink_to(disk)
@@ -118,7 +154,9 @@ def test_a_full_disk_is_named_and_earlier_checkpoints_stay_whole(cluster: Machin
     assert set(field.losses("full")) == set(range(1, last + 1))
 
 
-def test_a_node_that_cannot_write_its_log_says_so_and_the_run_ends(cluster: Machines, field: Field) -> None:
+def test_a_node_that_cannot_write_its_log_says_so_and_the_run_ends(
+    cluster: Machines, field: Field
+) -> None:
     own = field.folder("mute") / "nodes" / "node1"
     with cluster.small_disk("node1", own, "1m") as disk:
         running = field.begin("mute", "--nodes", 2, settings=LONG)
@@ -140,7 +178,10 @@ def test_a_slow_node_is_named_before_the_run_begins(cluster: Machines, field: Fi
         released = field.invoke("nodes.release", "node3")
     assert refused.code == 6, refused.text
     assert "the gate stays closed: node3 is slow to 2 of 2 nodes" in refused.err
-    assert "there is no spare, so the network is proved once more before node3 has to leave" in refused.err
+    assert (
+        "there is no spare, so the network is proved once more before node3 has to leave"
+        in refused.err
+    )
     assert "node3: named by 2 gates, and out now, in quarantine for 24h" in refused.err
     assert "invoke nodes.release node3" in refused.err and "node3 may be used again" in released.out
     assert not (field.folder("slow") / "output" / "metrics.jsonl").exists()

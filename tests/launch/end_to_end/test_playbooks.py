@@ -1,4 +1,5 @@
-"""The playbooks that tell a whole story: everything is made, it trains, a second run has nothing to train, and nothing is left.
+"""The playbooks that tell a whole story: everything is made, it trains, a second run has nothing to
+train, and nothing is left.
 
 One sandbox is shared: each test leaves its cloud and its cluster as it found them.
 """
@@ -28,19 +29,31 @@ class Teller:
         self.state = state
 
     def invoke(self, *words: object) -> runner.Outcome:
-        started = runner.start(*words, state=self.state, KUBECONFIG=str(self.state / "config"), OMP_NUM_THREADS="1")
+        started = runner.start(
+            *words, state=self.state, KUBECONFIG=str(self.state / "config"), OMP_NUM_THREADS="1"
+        )
         return runner.finish(started, PATIENCE_SECONDS)
 
-    def play(self, name: str, *words: object, settings: tuple[str, ...] = SETTINGS) -> dict[str, Any]:
+    def play(
+        self, name: str, *words: object, settings: tuple[str, ...] = SETTINGS
+    ) -> dict[str, Any]:
         """The status of every step; it must end well."""
         given = json.dumps({"train_settings": settings})
-        done = self.invoke("play", f"playbooks/{name}.yaml", *words, "--extra-vars", given, "--yes", "--json")
+        done = self.invoke(
+            "play", f"playbooks/{name}.yaml", *words, "--extra-vars", given, "--yes", "--json"
+        )
         assert done.code == 0, done.text
-        return {result["step"].rpartition(" : ")[2]: result["status"] for result in done.data["results"]}
+        return {
+            result["step"].rpartition(" : ")[2]: result["status"] for result in done.data["results"]
+        }
 
     def losses(self, run: str) -> dict[int, float]:
         text = (self.state / "training" / "runs" / run / "metrics.jsonl").read_text()
-        return {each["step"]: each["loss"] for each in map(json.loads, text.splitlines()) if each.get("loss") is not None}
+        return {
+            each["step"]: each["loss"]
+            for each in map(json.loads, text.splitlines())
+            if each.get("loss") is not None
+        }
 
     @property
     def api(self) -> Api:
@@ -54,11 +67,20 @@ def teller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Teller]:
     made.invoke("sandbox.down")
 
 
-@pytest.mark.parametrize(("playbook", "inventory", "run"), [
-    ("train-on-eks-gpu", "eks-gpu", "gpt2-elastic-smoke"), ("train-on-eks-trainium", "eks-trainium", "bert-large-smoke"),
-    ("train-on-eks-cpu", "eks-cpu", "mnist-mlp-smoke")])
-def test_a_cluster_is_made_trains_and_goes(teller: Teller, playbook: str, inventory: str, run: str) -> None:
-    pytest.importorskip("moto", reason='the pretend AWS needs moto: pip install "playrunner[sandbox]"')
+@pytest.mark.parametrize(
+    ("playbook", "inventory", "run"),
+    [
+        ("train-on-eks-gpu", "eks-gpu", "gpt2-elastic-smoke"),
+        ("train-on-eks-trainium", "eks-trainium", "bert-large-smoke"),
+        ("train-on-eks-cpu", "eks-cpu", "mnist-mlp-smoke"),
+    ],
+)
+def test_a_cluster_is_made_trains_and_goes(
+    teller: Teller, playbook: str, inventory: str, run: str
+) -> None:
+    pytest.importorskip(
+        "moto", reason='the pretend AWS needs moto: pip install "playrunner[sandbox]"'
+    )
     where = ("--inventory", inventory, "--inventory", "local")
     assert teller.invoke("sandbox.up", "--kube").code == 0
     before = everything(teller.api)
@@ -70,14 +92,18 @@ def test_a_cluster_is_made_trains_and_goes(teller: Teller, playbook: str, invent
     again = teller.play(playbook, *where)
     assert [step for step, status in again.items() if status == "changed"] == []
 
-    gone = teller.invoke("teardown", *where, "--yes", "--with-kept", "--extra-vars", "bucket_empty_on_delete=true")
+    gone = teller.invoke(
+        "teardown", *where, "--yes", "--with-kept", "--extra-vars", "bucket_empty_on_delete=true"
+    )
     assert gone.code == 0, gone.text
     assert teller.invoke("audit", *where).code == 0
     assert everything(teller.api) - before == set()
 
 
 def test_a_cluster_with_storage_is_made_and_goes(teller: Teller) -> None:
-    pytest.importorskip("moto", reason='the pretend AWS needs moto: pip install "playrunner[sandbox]"')
+    pytest.importorskip(
+        "moto", reason='the pretend AWS needs moto: pip install "playrunner[sandbox]"'
+    )
     where = ("--inventory", "eks-gpu", "--inventory", "local")
     assert "changed" in teller.play("eks-with-storage", *where).values()
     gone = teller.invoke("teardown", *where, "--yes", "--with-kept")

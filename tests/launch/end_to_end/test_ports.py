@@ -1,4 +1,5 @@
-"""What a run's processes listen on: the nodes' own addresses and nothing else; what strangers send there harms no run."""
+"""What a run's processes listen on: the nodes' own addresses and nothing else; what strangers send
+there harms no run."""
 
 from __future__ import annotations
 
@@ -13,16 +14,34 @@ import pytest
 
 from tests.support.launch.site import Site
 
-STEPS = ("train.steps=12", "train.log.every=1", "train.checkpoint.every=0", "train.evaluate.batches=1")
+STEPS = (
+    "train.steps=12",
+    "train.log.every=1",
+    "train.checkpoint.every=0",
+    "train.evaluate.batches=1",
+)
 LONG = ("train.steps=3000", *STEPS[1:])
 ELASTIC = ("launch.min_nodes=1", "launch.max_nodes=2")
-LAUNCHERS = {"direct": ("direct", ()), "torchrun": ("torchrun", ()), "elastic": ("torchrun", ELASTIC),
-             "deepspeed": ("deepspeed", ())}
-HOSTILE = (b'{"node":"x","proof":"\\u00e9"}\n', b"[" * 60_000 + b"\n", b"\xff" * 5000, b"GET / HTTP/1.1\r\n\r\n", b"\0" * 64, b"")
+LAUNCHERS = {
+    "direct": ("direct", ()),
+    "torchrun": ("torchrun", ()),
+    "elastic": ("torchrun", ELASTIC),
+    "deepspeed": ("deepspeed", ()),
+}
+HOSTILE = (
+    b'{"node":"x","proof":"\\u00e9"}\n',
+    b"[" * 60_000 + b"\n",
+    b"\xff" * 5000,
+    b"GET / HTTP/1.1\r\n\r\n",
+    b"\0" * 64,
+    b"",
+)
 
 
 @pytest.mark.parametrize("how", LAUNCHERS)
-def test_a_run_on_loopback_nodes_listens_on_their_addresses_alone_and_outlives_strangers(site: Site, how: str) -> None:
+def test_a_run_on_loopback_nodes_listens_on_their_addresses_alone_and_outlives_strangers(
+    site: Site, how: str
+) -> None:
     launcher, settings = LAUNCHERS[how]
     name = f"ports-{how}"
     running = site.begin(name, "--nodes", 2, "--launcher", launcher, settings=(*LONG, *settings))

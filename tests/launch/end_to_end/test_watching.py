@@ -1,4 +1,5 @@
-"""Looking at runs: train.why, train.watch, train.tensorboard and train.bench on nodes of the sandbox."""
+"""Looking at runs: train.why, train.watch, train.tensorboard and train.bench on nodes of the
+sandbox."""
 
 from __future__ import annotations
 
@@ -21,7 +22,12 @@ import pytest
 from tests.support.launch.site import QUICK, Site
 from tests.support.runner import REPOSITORY
 
-LONG = ("train.steps=200000", "train.log.every=1", "train.checkpoint.every=1000", "train.evaluate.batches=1")
+LONG = (
+    "train.steps=200000",
+    "train.log.every=1",
+    "train.checkpoint.every=1000",
+    "train.evaluate.batches=1",
+)
 
 
 @pytest.fixture(scope="module")
@@ -55,31 +61,52 @@ def test_why_names_a_suspended_rank_and_how_to_wake_it(site: Site, going_on: str
 
 
 def test_why_tells_where_every_rank_stands(site: Site, going_on: str) -> None:
-    """A rank that is stopped has said what it was about to do, and the others say what they wait in."""
+    """A rank that is stopped has said what it was about to do, and the others say what they wait
+    in."""
     pid = site.rank(going_on, 1)
     os.kill(pid, signal.SIGSTOP)
     try:
         waiting = site.folder(going_on) / "nodes" / "node1" / "rank-0"
-        site.await_that(lambda: '"number"' in waiting.read_text(), "rank 0 to tell what it waits in", seconds=30)
+        site.await_that(
+            lambda: '"number"' in waiting.read_text(), "rank 0 to tell what it waits in", seconds=30
+        )
         asked = site.invoke("train.why", "--name", going_on, "--json").data
     finally:
         os.kill(pid, signal.SIGCONT)
-    pulses = {process["rank"]: process["pulse"] for said in asked["nodes"].values() for process in said["processes"]
-              if process["rank"] is not None}
+    pulses = {
+        process["rank"]: process["pulse"]
+        for said in asked["nodes"].values()
+        for process in said["processes"]
+        if process["rank"] is not None
+    }
     assert pulses[1]["step"] <= pulses[0]["step"]
-    assert pulses[1]["phase"] in ("data", "count", "forward", "backward", "optimizer", "log", "save")
+    assert pulses[1]["phase"] in (
+        "data",
+        "count",
+        "forward",
+        "backward",
+        "optimizer",
+        "log",
+        "save",
+    )
     assert pulses[0]["seconds"] > 3 and pulses[0]["open"][0]["number"] > 0
     evidence = "\n".join(asked["causes"][0]["evidence"])
     assert re.search(r"rank 1 on node2: .*; step \d+, (in|at) ", evidence), evidence
-    assert re.search(r"rank 0 on node1: step \d+, in \w+ #\d+ \(\w+\) for \d+ s", evidence), evidence
+    assert re.search(r"rank 0 on node1: step \d+, in \w+ #\d+ \(\w+\) for \d+ s", evidence), (
+        evidence
+    )
     site.await_that(lambda: _got_on(site, going_on, pulses[0]["step"]), "more steps", seconds=60)
 
 
 def test_why_sees_the_processes_of_every_node(site: Site, going_on: str) -> None:
     asked = site.invoke("train.why", "--name", going_on, "--json").data
     assert asked["state"] == "running"
-    ranks = {process["rank"]: (host, process) for host, said in asked["nodes"].items() for process in said["processes"]
-             if process["rank"] is not None}
+    ranks = {
+        process["rank"]: (host, process)
+        for host, said in asked["nodes"].items()
+        for process in said["processes"]
+        if process["rank"] is not None
+    }
     assert {rank: host for rank, (host, _) in ranks.items()} == {0: "node1", 1: "node2"}
     assert ranks[0][1]["pid"] == site.rank(going_on, 0)
     assert all(process["rss_mib"] > 50 and process["sockets"] > 0 for _, process in ranks.values())
@@ -112,7 +139,9 @@ def test_why_says_that_a_finished_run_is_fine(site: Site) -> None:
 
 
 def test_why_of_a_run_that_never_was_asks_preflight_or_does_not_know_it(site: Site) -> None:
-    assert titles(site, "gpt2-micro-smoke") == ["it was never launched on these nodes, and nothing stands in its way"]
+    assert titles(site, "gpt2-micro-smoke") == [
+        "it was never launched on these nodes, and nothing stands in its way"
+    ]
     unknown = site.invoke("train.why", "--name", "no-such-run")
     assert unknown.code == 102
     assert 'there is no run "no-such-run"' in unknown.err
@@ -132,9 +161,21 @@ def test_watch_prints_one_page_where_there_is_no_terminal(site: Site, going_on: 
 def test_watch_is_live_on_a_terminal_until_q_or_ctrl_c(site: Site, going_on: str, way: str) -> None:
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "invoke", "train.watch", "--interval", "0.2"], cwd=REPOSITORY, stdin=slave, stdout=slave,
-        stderr=slave, start_new_session=True, preexec_fn=_take_terminal,
-        env={**os.environ, "PLAYRUNNER_STATE_HOME": str(site.state), "TERM": "xterm", "COLUMNS": "100", "LINES": "40"})
+        [sys.executable, "-m", "invoke", "train.watch", "--interval", "0.2"],
+        cwd=REPOSITORY,
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+        preexec_fn=_take_terminal,
+        env={
+            **os.environ,
+            "PLAYRUNNER_STATE_HOME": str(site.state),
+            "TERM": "xterm",
+            "COLUMNS": "100",
+            "LINES": "40",
+        },
+    )
     os.close(slave)
     seen = _read_until(master, "q ends")
     assert going_on in seen
@@ -146,7 +187,9 @@ def test_watch_is_live_on_a_terminal_until_q_or_ctrl_c(site: Site, going_on: str
     os.close(master)
 
 
-def test_tensorboard_serves_a_run_without_event_files_and_leaves_nothing(site: Site, going_on: str) -> None:
+def test_tensorboard_serves_a_run_without_event_files_and_leaves_nothing(
+    site: Site, going_on: str
+) -> None:
     with site.start("train.tensorboard", "--name", going_on, "--port", 0, "--json") as process:
         assert process.stdout
         said = json.loads("".join(iter(process.stdout.readline, "}\n")) + "}")
@@ -163,7 +206,10 @@ def test_tensorboard_serves_a_run_without_event_files_and_leaves_nothing(site: S
 
 
 def test_tensorboard_uses_the_event_files_of_a_run_that_wrote_them(site: Site) -> None:
-    assert site.launch("drawn", "--nodes", 1, settings=(*QUICK, "train.log.tensorboard=true")).code == 0
+    assert (
+        site.launch("drawn", "--nodes", 1, settings=(*QUICK, "train.log.tensorboard=true")).code
+        == 0
+    )
     with site.start("train.tensorboard", "--name", "drawn", "--port", 0, "--json") as process:
         assert process.stdout
         said = json.loads("".join(iter(process.stdout.readline, "}\n")) + "}")
@@ -190,9 +236,14 @@ def test_bench_measures_the_network_and_leaves_nothing(site: Site) -> None:
     assert not _processes_with(site, b"trainer.netcheck.gate")
 
 
-def test_bench_fails_when_the_network_is_not_what_the_inventory_expects(site: Site, tmp_path: Path) -> None:
+def test_bench_fails_when_the_network_is_not_what_the_inventory_expects(
+    site: Site, tmp_path: Path
+) -> None:
     inventory = tmp_path / "expecting.yaml"
-    inventory.write_text((REPOSITORY / "inventories" / "local.yaml").read_text() + "    train_expected_gbps: 1000000\n")
+    inventory.write_text(
+        (REPOSITORY / "inventories" / "local.yaml").read_text()
+        + "    train_expected_gbps: 1000000\n"
+    )
     judged = site.invoke("train.bench", "--nodes", 2, "--inventory", inventory, "--json")
     assert judged.code == 6, judged.text
     assert not judged.data["verdict"]["ok"]
@@ -202,10 +253,18 @@ def test_bench_fails_when_the_network_is_not_what_the_inventory_expects(site: Si
 
 def test_bench_interrupted_leaves_nothing(site: Site) -> None:
     with site.start("train.bench", "--nodes", 2) as process:
-        site.await_that(lambda: len(_processes_with(site, b"trainer.netcheck.gate")) == 2, "the gate's processes", process)
+        site.await_that(
+            lambda: len(_processes_with(site, b"trainer.netcheck.gate")) == 2,
+            "the gate's processes",
+            process,
+        )
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
-    site.await_that(lambda: not _processes_with(site, b"trainer.netcheck.gate"), "the end of the gate's processes", seconds=20)
+    site.await_that(
+        lambda: not _processes_with(site, b"trainer.netcheck.gate"),
+        "the end of the gate's processes",
+        seconds=20,
+    )
 
 
 def test_bench_refuses_more_nodes_than_there_are(site: Site) -> None:
@@ -223,7 +282,9 @@ def _take_terminal() -> None:
     import termios
 
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # Ctrl-C then means this program, as it does for a user
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # which tests in a shell's background would be deaf to
+    signal.signal(
+        signal.SIGINT, signal.SIG_DFL
+    )  # which tests in a shell's background would be deaf to
 
 
 def _read_until(master: int, text: str, seconds: float = 60.0) -> str:
@@ -271,7 +332,11 @@ def _processes_with(site: Site, word: bytes) -> list[int]:
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             words = (folder / "cmdline").read_bytes().split(b"\0")
-            if word in words and words[0].rpartition(b"/")[2].startswith(b"python") and mark in (folder / "environ").read_bytes():
+            if (
+                word in words
+                and words[0].rpartition(b"/")[2].startswith(b"python")
+                and mark in (folder / "environ").read_bytes()
+            ):
                 found.append(int(folder.name))
         except OSError:
             continue

@@ -11,8 +11,17 @@ from playrunner.training.netcheck.verdict import Expected, judge
 
 def result_of(**more: Any) -> dict[str, Any]:
     pairs = [{"a": "node1", "b": "node2", "latency_us": 60.0, "gbps": 9.0, "bytes": 2**20}]
-    return {"world_size": 3, "backend": "gloo", "nodes": ["node1", "node2", "rank 2"], "all_reduce": [], "pairs": pairs,
-            "missing": [{"rank": 2, "node": "rank 2", "when": "joining"}], "problem": None, "seconds": 1.0, **more}
+    return {
+        "world_size": 3,
+        "backend": "gloo",
+        "nodes": ["node1", "node2", "rank 2"],
+        "all_reduce": [],
+        "pairs": pairs,
+        "missing": [{"rank": 2, "node": "rank 2", "when": "joining"}],
+        "problem": None,
+        "seconds": 1.0,
+        **more,
+    }
 
 
 def test_a_result_is_read_whole_also_where_torchrun_puts_its_prefix_into_it() -> None:

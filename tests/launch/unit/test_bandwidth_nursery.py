@@ -1,4 +1,5 @@
-"""Processes of one machine that load together: one loads for all, and each keeps its own place, output, exit code and end."""
+"""Processes of one machine that load together: one loads for all, and each keeps its own place,
+output, exit code and end."""
 
 from __future__ import annotations
 
@@ -46,10 +47,24 @@ class Machine:
     def start(self, rank: int, word: str, **variables: str) -> subprocess.Popen[str]:
         own = self.folder / f"rank{rank}"
         own.mkdir()
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "RANK": str(rank), "LOADED": str(self.loaded),
-                       "MASTER_ADDR": str(self.folder), **variables}
-        self.started.append(subprocess.Popen([sys.executable, str(self.folder / "program.py"), word], cwd=own, env=environment,
-                                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "RANK": str(rank),
+            "LOADED": str(self.loaded),
+            "MASTER_ADDR": str(self.folder),
+            **variables,
+        }
+        self.started.append(
+            subprocess.Popen(
+                [sys.executable, str(self.folder / "program.py"), word],
+                cwd=own,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
         return self.started[-1]
 
     @property
@@ -66,7 +81,9 @@ def test_one_loads_and_each_has_its_own_place_output_and_exit_code(machine: Mach
     ranks = [machine.start(rank, str(rank + 3)) for rank in range(5)]
     said = [process.communicate(timeout=PATIENCE_SECONDS) for process in ranks]
     assert [process.returncode for process in ranks] == [3, 4, 5, 6, 7], said
-    assert [out for out, _ in said] == [f"{rank} {machine.folder}/rank{rank} {rank + 3}\n" for rank in range(5)]
+    assert [out for out, _ in said] == [
+        f"{rank} {machine.folder}/rank{rank} {rank + 3}\n" for rank in range(5)
+    ]
     assert [err for _, err in said] == [f"complaint {rank}\n" for rank in range(5)]
     assert machine.loads == 1
 
@@ -115,8 +132,11 @@ def _workers(machine: Machine) -> list[int]:
     starters = {process.pid for process in machine.started}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if int(folder.name) not in starters and Path(os.readlink(folder / "cwd")).parent == machine.folder \
-                    and (folder / "stat").read_text().rpartition(")")[2].split()[0] != "Z":
+            if (
+                int(folder.name) not in starters
+                and Path(os.readlink(folder / "cwd")).parent == machine.folder
+                and (folder / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+            ):
                 found.append(int(folder.name))
         except OSError:
             continue

@@ -1,4 +1,5 @@
-"""Who is put aside when a gate stays closed, and how it comes back: hosts by a record, a cluster's nodes by a taint."""
+"""Who is put aside when a gate stays closed, and how it comes back: hosts by a record, a cluster's
+nodes by a taint."""
 
 from __future__ import annotations
 
@@ -34,7 +35,11 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path / "state"))
 
     def made(**addresses: str) -> Fleet:
-        content = {"all": {"hosts": {name: {"ansible_host": address} for name, address in addresses.items()}}}
+        content = {
+            "all": {
+                "hosts": {name: {"ansible_host": address} for name, address in addresses.items()}
+            }
+        }
         (tmp_path / "inventory.yaml").write_text(json.dumps(content))
         return Fleet(read_inventory([str(tmp_path / "inventory.yaml")]))
 
@@ -54,7 +59,9 @@ def test_a_host_is_put_aside_with_its_reason_and_let_out_again(fleet: Callable[.
     assert named(hosts) == []
 
 
-def test_time_heals_and_so_does_a_new_machine_under_the_old_name(fleet: Callable[..., Fleet]) -> None:
+def test_time_heals_and_so_does_a_new_machine_under_the_old_name(
+    fleet: Callable[..., Fleet],
+) -> None:
     hosts = fleet(a="10.0.0.1", b="10.0.0.2")
     Quarantine(hosts).put("a", "slow", -1)
     Quarantine(hosts).put("b", "slow", HOUR)
@@ -76,14 +83,18 @@ def another_try(search: Search, verdict: Verdict, hosts: Fleet, wanted: int) -> 
     return goes_on(search, verdict, pool.left(())[:wanted], pool)
 
 
-def test_a_culprit_leaves_at_once_where_another_can_take_its_place(fleet: Callable[..., Fleet]) -> None:
+def test_a_culprit_leaves_at_once_where_another_can_take_its_place(
+    fleet: Callable[..., Fleet],
+) -> None:
     hosts = fleet(a="10.0.0.1", b="10.0.0.2", c="10.0.0.3", d="10.0.0.4")
     assert another_try(Search("run"), slow("b"), hosts, 3)
     assert named(hosts) == ["b"]
     assert Quarantine(hosts).entries()["b"].reason == "b is slow to 2 of 2 nodes (gate of run)"
 
 
-def test_without_a_spare_a_node_leaves_only_when_it_is_named_again_and_is_told_to_be_out(fleet: Callable[..., Fleet]) -> None:
+def test_without_a_spare_a_node_leaves_only_when_it_is_named_again_and_is_told_to_be_out(
+    fleet: Callable[..., Fleet],
+) -> None:
     hosts, search = fleet(a="10.0.0.1", b="10.0.0.2", c="10.0.0.3"), Search("run")
     assert another_try(search, slow("b"), hosts, 3), "the network is proved once more"
     assert named(hosts) == []
@@ -94,14 +105,18 @@ def test_without_a_spare_a_node_leaves_only_when_it_is_named_again_and_is_told_t
     assert named(hosts) == ["b"]
 
 
-def test_a_gate_that_names_somebody_else_each_time_puts_nobody_aside(fleet: Callable[..., Fleet]) -> None:
+def test_a_gate_that_names_somebody_else_each_time_puts_nobody_aside(
+    fleet: Callable[..., Fleet],
+) -> None:
     hosts, search = fleet(a="10.0.0.1", b="10.0.0.2", c="10.0.0.3"), Search("run")
     assert another_try(search, slow("b"), hosts, 3)
     assert not another_try(search, slow("c"), hosts, 3)
     assert named(hosts) == []
 
 
-def test_without_a_spare_nobody_leaves_for_a_link_that_has_two_ends(fleet: Callable[..., Fleet]) -> None:
+def test_without_a_spare_nobody_leaves_for_a_link_that_has_two_ends(
+    fleet: Callable[..., Fleet],
+) -> None:
     hosts = fleet(a="10.0.0.1", b="10.0.0.2")
     assert not another_try(Search("run"), link("a", "b"), hosts, 2)
     assert named(hosts) == []
@@ -114,7 +129,9 @@ def test_when_most_nodes_are_bad_it_is_not_the_nodes(fleet: Callable[..., Fleet]
     assert named(hosts) == []
 
 
-def test_of_two_nodes_the_later_goes_first_and_comes_back_when_it_was_the_other(fleet: Callable[..., Fleet]) -> None:
+def test_of_two_nodes_the_later_goes_first_and_comes_back_when_it_was_the_other(
+    fleet: Callable[..., Fleet],
+) -> None:
     hosts, search = fleet(a="10.0.0.1", b="10.0.0.2", c="10.0.0.3", d="10.0.0.4"), Search("run")
     assert another_try(search, link("a", "b"), hosts, 2)
     assert named(hosts) == ["b"]
@@ -143,35 +160,65 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 
 @pytest.fixture
 def nodes(cluster: Api, tmp_path: Path) -> Callable[..., Any]:
-    """`nodes("list")`: a verb of the group, on an inventory of this cluster and one host; what it says as JSON."""
-    (tmp_path / "inventory.yaml").write_text(json.dumps({
-        "all": {"vars": {"kubeconfig": str(cluster.kubeconfig)}, "hosts": {"host1": {"ansible_host": "192.0.2.1"}}}}))
+    """`nodes("list")`: a verb of the group, on an inventory of this cluster and one host; what it
+    says as JSON."""
+    (tmp_path / "inventory.yaml").write_text(
+        json.dumps(
+            {
+                "all": {
+                    "vars": {"kubeconfig": str(cluster.kubeconfig)},
+                    "hosts": {"host1": {"ansible_host": "192.0.2.1"}},
+                }
+            }
+        )
+    )
 
     def verb(name: str, *words: str) -> runner.Outcome:
-        return runner.invoke(f"nodes.{name}", *words, "--json", "--inventory", tmp_path / "inventory.yaml", state=tmp_path)
+        return runner.invoke(
+            f"nodes.{name}",
+            *words,
+            "--json",
+            "--inventory",
+            tmp_path / "inventory.yaml",
+            state=tmp_path,
+        )
 
     return verb
 
 
 def test_a_clusters_node_is_tainted_and_cordoned_with_our_mark_and_gets_back_what_it_had(
-        cluster: Api, nodes: Callable[..., runner.Outcome]) -> None:
+    cluster: Api, nodes: Callable[..., runner.Outcome]
+) -> None:
     other = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
-    cluster.call("POST", "/api/v1/nodes", {"metadata": {"name": "gpu-1"}, "spec": {"taints": [other]}})
+    cluster.call(
+        "POST", "/api/v1/nodes", {"metadata": {"name": "gpu-1"}, "spec": {"taints": [other]}}
+    )
     assert nodes("quarantine", "gpu-1", "--reason", "slow", "--check").data["changed"]
     assert cluster.get("/api/v1/nodes/gpu-1")["spec"]["taints"] == [other]
     assert nodes("quarantine", "gpu-1", "--reason", "slow", "--ttl", "2h").data["changed"]
     assert not nodes("quarantine", "gpu-1", "--reason", "slow").data["changed"]
     spec = cluster.get("/api/v1/nodes/gpu-1")["spec"]
-    assert spec["unschedulable"] and [taint["key"] for taint in spec["taints"]] == ["dedicated", "playrunner.io/quarantine"]
+    assert spec["unschedulable"] and [taint["key"] for taint in spec["taints"]] == [
+        "dedicated",
+        "playrunner.io/quarantine",
+    ]
     listed = {each["name"]: each for each in nodes("list").data["nodes"]}
-    assert listed["gpu-1"]["quarantine"]["reason"] == "slow" and listed["host1"]["quarantine"] is None
-    assert nodes("release", "gpu-1").data["changed"] and not nodes("release", "gpu-1").data["changed"]
+    assert (
+        listed["gpu-1"]["quarantine"]["reason"] == "slow" and listed["host1"]["quarantine"] is None
+    )
+    assert (
+        nodes("release", "gpu-1").data["changed"] and not nodes("release", "gpu-1").data["changed"]
+    )
     spec = cluster.get("/api/v1/nodes/gpu-1")["spec"]
     assert spec["taints"] == [other] and not spec.get("unschedulable")
 
 
-def test_a_node_that_somebody_else_cordoned_stays_so(cluster: Api, nodes: Callable[..., runner.Outcome]) -> None:
-    cluster.call("POST", "/api/v1/nodes", {"metadata": {"name": "gpu-2"}, "spec": {"unschedulable": True}})
+def test_a_node_that_somebody_else_cordoned_stays_so(
+    cluster: Api, nodes: Callable[..., runner.Outcome]
+) -> None:
+    cluster.call(
+        "POST", "/api/v1/nodes", {"metadata": {"name": "gpu-2"}, "spec": {"unschedulable": True}}
+    )
     assert not nodes("release", "gpu-2").data["changed"]
     nodes("quarantine", "gpu-2")
     assert nodes("release", "gpu-2").data["changed"]
@@ -186,16 +233,32 @@ def test_a_node_that_is_not_there_is_bad_input(nodes: Callable[..., runner.Outco
 @pytest.fixture
 def pool(cluster: Api, tmp_path: Path) -> Iterator[Callable[..., ClusterPool]]:
     """What a launch on three nodes that have room would have to choose from."""
-    (tmp_path / "inventory.yaml").write_text(json.dumps({"all": {"vars": {"kubeconfig": str(cluster.kubeconfig)}}}))
-    ready = {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}, "conditions": [{"type": "Ready", "status": "True"}]}
+    (tmp_path / "inventory.yaml").write_text(
+        json.dumps({"all": {"vars": {"kubeconfig": str(cluster.kubeconfig)}}})
+    )
+    ready = {
+        "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"},
+        "conditions": [{"type": "Ready", "status": "True"}],
+    }
     names = [f"cpu-{number}" for number in range(3)]
     for name in names:
-        cluster.call("POST", "/api/v1/nodes", {"metadata": {"name": name}, "spec": {"podCIDR": "10.0.0.0/24"}})
-        cluster.call("PATCH", f"/api/v1/nodes/{name}/status", {"status": ready}, "application/merge-patch+json")
+        cluster.call(
+            "POST",
+            "/api/v1/nodes",
+            {"metadata": {"name": name}, "spec": {"podCIDR": "10.0.0.0/24"}},
+        )
+        cluster.call(
+            "PATCH",
+            f"/api/v1/nodes/{name}/status",
+            {"status": ready},
+            "application/merge-patch+json",
+        )
 
     def made(*overrides: str) -> ClusterPool:
         site = open_site(Options(inventory=(str(tmp_path / "inventory.yaml"),)))
-        return ClusterPool(Request("gpt2-micro-smoke", nodes=3, overrides=overrides), site, "pytorchjob")
+        return ClusterPool(
+            Request("gpt2-micro-smoke", nodes=3, overrides=overrides), site, "pytorchjob"
+        )
 
     yield made
     for name in names:
@@ -203,16 +266,21 @@ def pool(cluster: Api, tmp_path: Path) -> Iterator[Callable[..., ClusterPool]]:
 
 
 def test_a_clusters_node_leaves_when_it_is_named_again_and_the_launch_says_how_it_comes_back(
-        cluster: Api, pool: Callable[..., ClusterPool]) -> None:
+    cluster: Api, pool: Callable[..., ClusterPool]
+) -> None:
     search, nodes = Search("run"), ["cpu-0", "cpu-1", "cpu-2"]
     assert goes_on(search, slow("cpu-1"), nodes, pool()), "the network is proved once more"
     assert "taints" not in cluster.get("/api/v1/nodes/cpu-1")["spec"]
     with pytest.raises(NoSpare, match=r"invoke nodes\.release cpu-1"):
         goes_on(search, slow("cpu-1"), nodes, pool())
-    assert [taint["key"] for taint in cluster.get("/api/v1/nodes/cpu-1")["spec"]["taints"]] == ["playrunner.io/quarantine"]
+    assert [taint["key"] for taint in cluster.get("/api/v1/nodes/cpu-1")["spec"]["taints"]] == [
+        "playrunner.io/quarantine"
+    ]
 
 
-def test_an_elastic_run_goes_on_with_those_who_remain(cluster: Api, pool: Callable[..., ClusterPool]) -> None:
+def test_an_elastic_run_goes_on_with_those_who_remain(
+    cluster: Api, pool: Callable[..., ClusterPool]
+) -> None:
     few = pool("launch.min_nodes=1", "launch.max_nodes=3")
     assert goes_on(Search("run"), slow("cpu-1"), ["cpu-0", "cpu-1", "cpu-2"], few)
     assert few.request.nodes == 2 and few.request.overrides[-1] == "launch.max_nodes=2"

@@ -1,4 +1,5 @@
-"""The gate's search for a bad node, on networks of figures: who is named, and after how many rounds."""
+"""The gate's search for a bad node, on networks of figures: who is named, and after how many
+rounds."""
 
 from __future__ import annotations
 
@@ -25,21 +26,33 @@ def slow_at(*ranks: int) -> Network:
     return lambda a, b: {**good(a, b), "gbps": 0.2} if {a, b} & set(ranks) else good(a, b)
 
 
-def searched(count: int, network: Network, dead: tuple[tuple[int, int], ...] = ()) -> tuple[Verdict, int]:
-    """The verdict, and how many rounds it took; dead links are found by all at once, which is a round, too."""
-    found: dict[tuple[int, int], dict[str, Any]] = {pair: {"error": "no answer within 5 s"} for pair in dead}
+def searched(
+    count: int, network: Network, dead: tuple[tuple[int, int], ...] = ()
+) -> tuple[Verdict, int]:
+    """The verdict, and how many rounds it took; dead links are found by all at once, which is a
+    round, too."""
+    found: dict[tuple[int, int], dict[str, Any]] = {
+        pair: {"error": "no answer within 5 s"} for pair in dead
+    }
     done = 1 if dead else 0
     while done < most_rounds(count) and (pairs := next_round(list(range(count)), found)):
         assert len({rank for pair in pairs for rank in pair}) == 2 * len(pairs)
         assert not set(pairs) & set(found)
         found |= {pair: network(*pair) for pair in pairs}
         done += 1
-    pairs_told = [{"a": f"node{a}", "b": f"node{b}", **each} for (a, b), each in sorted(found.items())]
-    return judge({"nodes": [f"node{rank}" for rank in range(count)], "pairs": pairs_told, "backend": "gloo"}, NOTHING), done
+    pairs_told = [
+        {"a": f"node{a}", "b": f"node{b}", **each} for (a, b), each in sorted(found.items())
+    ]
+    return judge(
+        {"nodes": [f"node{rank}" for rank in range(count)], "pairs": pairs_told, "backend": "gloo"},
+        NOTHING,
+    ), done
 
 
 @pytest.mark.parametrize("count", [3, 4, 5, 7, 8, 13, 16, 64])
-def test_a_slow_node_is_named_wherever_it_is_in_so_many_rounds_as_the_logarithm_and_one(count: int) -> None:
+def test_a_slow_node_is_named_wherever_it_is_in_so_many_rounds_as_the_logarithm_and_one(
+    count: int,
+) -> None:
     for bad in range(count):
         verdict, rounds = searched(count, slow_at(bad))
         assert verdict.culprits == (f"node{bad}",), (bad, verdict)
@@ -83,5 +96,13 @@ def test_up_to_four_nodes_have_every_pair_measured() -> None:
 
 def test_who_had_one_good_pair_is_well_and_who_had_none_is_doubtful() -> None:
     bad = {**good(0, 1), "gbps": 0.1}
-    well, doubtful = told_apart({(0, 1): bad, (2, 3): good(2, 3), (4, 5): good(4, 5), (1, 2): good(1, 2), (6, 7): {"error": "x"}})
+    well, doubtful = told_apart(
+        {
+            (0, 1): bad,
+            (2, 3): good(2, 3),
+            (4, 5): good(4, 5),
+            (1, 2): good(1, 2),
+            (6, 7): {"error": "x"},
+        }
+    )
     assert (well, doubtful) == ({1, 2, 3, 4, 5}, {0, 6, 7})

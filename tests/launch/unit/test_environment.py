@@ -8,19 +8,41 @@ from typing import Any
 import pytest
 
 from playrunner.errors import BadInput
-from playrunner.training.environment.compiler import Site, Variable, as_json, compile_environment, quarrels, show_environment
+from playrunner.training.environment.compiler import (
+    Site,
+    Variable,
+    as_json,
+    compile_environment,
+    quarrels,
+    show_environment,
+)
 from playrunner.training.environment.conflicts import admits
 from playrunner.training.environment.site import instance, version
 
-P4D = Site(device="cuda", launcher="torchrun", instance_type="p4d.24xlarge", interface="ens32", cores=96, processes_per_node=8)
+P4D = Site(
+    device="cuda",
+    launcher="torchrun",
+    instance_type="p4d.24xlarge",
+    interface="ens32",
+    cores=96,
+    processes_per_node=8,
+)
 NEW_PLUGIN = replace(P4D, libfabric="1.20.0amzn1.0", aws_ofi_nccl="v1.8.1-aws", nccl="2.20.3")
 OLD_PLUGIN = replace(P4D, aws_ofi_nccl="1.5.0")
 G5 = replace(P4D, instance_type="g5.12xlarge", processes_per_node=4)
-TRN1 = Site(device="neuron", instance_type="trn1.32xlarge", interface="eth0", cores=128, processes_per_node=32)
+TRN1 = Site(
+    device="neuron",
+    instance_type="trn1.32xlarge",
+    interface="eth0",
+    cores=128,
+    processes_per_node=32,
+)
 SANDBOX = Site(loopback=True, cores=2)
 
 
-def compiled(site: Site, given: dict[str, str] | None = None, **profile: Any) -> dict[str, Variable]:
+def compiled(
+    site: Site, given: dict[str, str] | None = None, **profile: Any
+) -> dict[str, Variable]:
     return {each.name: each for each in compile_environment(profile, site, given or {})}
 
 
@@ -29,7 +51,11 @@ def values(site: Site, given: dict[str, str] | None = None, **profile: Any) -> d
 
 
 def fabric(site: Site) -> dict[str, str]:
-    return {name: value for name, value in values(site).items() if name.startswith(("FI_", "NCCL_PROTO"))}
+    return {
+        name: value
+        for name, value in values(site).items()
+        if name.startswith(("FI_", "NCCL_PROTO"))
+    }
 
 
 def refused(site: Site, **given: str) -> list[str]:
@@ -77,7 +103,13 @@ def test_the_inventory_knows_better_than_the_table_how_many_cards_there_are() ->
 
 
 @pytest.mark.parametrize(
-    ("text", "numbers"), [("v1.7.3-aws", (1, 7, 3)), ("1.20.0amzn1.0", (1, 20, 0)), ("2.20.3-1+cuda12.4", (2, 20, 3)), ("", None)]
+    ("text", "numbers"),
+    [
+        ("v1.7.3-aws", (1, 7, 3)),
+        ("1.20.0amzn1.0", (1, 20, 0)),
+        ("2.20.3-1+cuda12.4", (2, 20, 3)),
+        ("", None),
+    ],
 )
 def test_versions_are_read_in_every_spelling(text: str, numbers: tuple[int, ...] | None) -> None:
     assert version(text) == numbers
@@ -95,11 +127,19 @@ def test_a_plugin_of_unknown_version_is_taken_for_a_recent_one() -> None:
 
 
 def test_a_plugin_before_1_7_is_told_to_use_device_rdma() -> None:
-    assert fabric(replace(P4D, aws_ofi_nccl="1.6.0")) == {"FI_EFA_USE_HUGE_PAGE": "0", "FI_EFA_USE_DEVICE_RDMA": "1"}
+    assert fabric(replace(P4D, aws_ofi_nccl="1.6.0")) == {
+        "FI_EFA_USE_HUGE_PAGE": "0",
+        "FI_EFA_USE_DEVICE_RDMA": "1",
+    }
 
 
 def test_a_plugin_up_to_1_5_is_told_everything() -> None:
-    told = {"FI_EFA_USE_HUGE_PAGE": "0", "FI_EFA_USE_DEVICE_RDMA": "1", "FI_PROVIDER": "efa", "NCCL_PROTO": "simple"}
+    told = {
+        "FI_EFA_USE_HUGE_PAGE": "0",
+        "FI_EFA_USE_DEVICE_RDMA": "1",
+        "FI_PROVIDER": "efa",
+        "NCCL_PROTO": "simple",
+    }
     assert fabric(OLD_PLUGIN) == told
 
 
@@ -158,7 +198,10 @@ def test_a_known_interface_is_given_to_all_by_name() -> None:
 def test_an_unknown_interface_is_left_to_gloo_and_narrowed_for_nccl() -> None:
     found = values(replace(P4D, interface=""))
     assert "GLOO_SOCKET_IFNAME" not in found
-    assert [admits(found["NCCL_SOCKET_IFNAME"], name) for name in ("eth0", "ens5", "lo", "docker0", "pod-id-link0")] == [
+    assert [
+        admits(found["NCCL_SOCKET_IFNAME"], name)
+        for name in ("eth0", "ens5", "lo", "docker0", "pod-id-link0")
+    ] == [
         True,
         True,
         False,
@@ -179,7 +222,9 @@ def test_an_unknown_interface_is_left_to_gloo_and_narrowed_for_nccl() -> None:
         ("^=docker0", "docker0", False),
     ],
 )
-def test_the_notation_of_nccl_for_interfaces_is_understood(pattern: str, interface: str, admitted: bool) -> None:
+def test_the_notation_of_nccl_for_interfaces_is_understood(
+    pattern: str, interface: str, admitted: bool
+) -> None:
     assert admits(pattern, interface) is admitted
 
 
@@ -188,10 +233,20 @@ def test_the_notation_of_nccl_for_interfaces_is_understood(pattern: str, interfa
 
 @pytest.mark.parametrize(
     ("device", "cores", "processes", "threads"),
-    [("cpu", 2, 1, "1"), ("cpu", 2, 2, "1"), ("cpu", 8, 4, "1"), ("cpu", 9, 4, "2"), ("cuda", 96, 8, "12"), ("cuda", 4, 8, "1")],
+    [
+        ("cpu", 2, 1, "1"),
+        ("cpu", 2, 2, "1"),
+        ("cpu", 8, 4, "1"),
+        ("cpu", 9, 4, "2"),
+        ("cuda", 96, 8, "12"),
+        ("cuda", 4, 8, "1"),
+    ],
 )
 def test_threads_share_the_cores(device: str, cores: int, processes: int, threads: str) -> None:
-    assert values(Site(device=device, cores=cores, processes_per_node=processes))["OMP_NUM_THREADS"] == threads
+    assert (
+        values(Site(device=device, cores=cores, processes_per_node=processes))["OMP_NUM_THREADS"]
+        == threads
+    )
 
 
 def test_loopback_nodes_share_one_machines_cores() -> None:
@@ -205,7 +260,9 @@ def test_loopback_nodes_share_one_machines_cores() -> None:
 
 
 def test_nothing_of_nccl_is_set_on_a_cpu() -> None:
-    assert not [name for name in values(SANDBOX) if "NCCL" in name or name.startswith(("FI_", "PYTORCH_"))]
+    assert not [
+        name for name in values(SANDBOX) if "NCCL" in name or name.startswith(("FI_", "PYTORCH_"))
+    ]
 
 
 def test_a_gpu_run_can_tell_who_hung() -> None:
@@ -223,8 +280,13 @@ def test_the_log_names_the_provider_where_there_are_cards() -> None:
 
 
 def test_sharded_training_gets_segments_that_grow_unless_graphs_are_captured() -> None:
-    assert values(P4D, train={"strategy": {"name": "fsdp"}})["PYTORCH_CUDA_ALLOC_CONF"] == "expandable_segments:True"
-    assert "PYTORCH_CUDA_ALLOC_CONF" not in values(P4D, train={"strategy": {"name": "fsdp"}, "fast": {"cuda_graphs": True}})
+    assert (
+        values(P4D, train={"strategy": {"name": "fsdp"}})["PYTORCH_CUDA_ALLOC_CONF"]
+        == "expandable_segments:True"
+    )
+    assert "PYTORCH_CUDA_ALLOC_CONF" not in values(
+        P4D, train={"strategy": {"name": "fsdp"}, "fast": {"cuda_graphs": True}}
+    )
     assert "PYTORCH_CUDA_ALLOC_CONF" not in values(P4D, train={"strategy": {"name": "ddp"}})
 
 
@@ -244,11 +306,16 @@ def test_deepspeed_on_a_cpu_is_told_so() -> None:
 @pytest.mark.parametrize("site", [SANDBOX, P4D, TRN1])
 def test_every_launcher_gives_the_same_variables(site: Site) -> None:
     profile = {"train": {"strategy": {"name": "deepspeed"}}}
-    launchers = [values(replace(site, launcher=each), **profile) for each in ("direct", "torchrun", "deepspeed")]
+    launchers = [
+        values(replace(site, launcher=each), **profile)
+        for each in ("direct", "torchrun", "deepspeed")
+    ]
     assert launchers[0] == launchers[1] == launchers[2]
 
 
-@pytest.mark.parametrize("site", [SANDBOX, P4D, NEW_PLUGIN, OLD_PLUGIN, G5, TRN1, Site(), Site(device="cuda")])
+@pytest.mark.parametrize(
+    "site", [SANDBOX, P4D, NEW_PLUGIN, OLD_PLUGIN, G5, TRN1, Site(), Site(device="cuda")]
+)
 def test_its_own_decisions_never_quarrel(site: Site) -> None:
     profile = {"launch": {"nodes": 2}, "train": {"strategy": {"name": "fsdp"}}}
     assert quarrels(compile_environment(profile, site, {}), site) == []
@@ -267,7 +334,9 @@ def test_the_profile_beats_the_default_and_the_inventory_beats_the_profile() -> 
     origins = {"NCCL_DEBUG": "inventory group_vars/gpu.yaml:12"}
     found = {
         each.name: each
-        for each in compile_environment(profile, P4D, {"NCCL_DEBUG": "TRACE"}, origins.__getitem__, profile_name="llama2-7b")
+        for each in compile_environment(
+            profile, P4D, {"NCCL_DEBUG": "TRACE"}, origins.__getitem__, profile_name="llama2-7b"
+        )
     }
     threads, debug = found["OMP_NUM_THREADS"], found["NCCL_DEBUG"]
     assert (threads.value, threads.origin) == ("3", "profile llama2-7b: launch.environment")
@@ -316,19 +385,38 @@ def test_a_value_that_is_not_one_line_of_text_is_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["HF_TOKEN", "WANDB_API_KEY", "AWS_SECRET_ACCESS_KEY", "MY_PASSWORD", "hf_token", "WANDB_APIKEY", "AWS_ACCESS_KEY_ID"]
+    "name",
+    [
+        "HF_TOKEN",
+        "WANDB_API_KEY",
+        "AWS_SECRET_ACCESS_KEY",
+        "MY_PASSWORD",
+        "hf_token",
+        "WANDB_APIKEY",
+        "AWS_ACCESS_KEY_ID",
+    ],
 )
 def test_a_secret_is_never_shown(name: str) -> None:
-    found = compile_environment({"launch": {"environment": {name: "hunter1"}}}, SANDBOX, {name: "hunter2"})
+    found = compile_environment(
+        {"launch": {"environment": {name: "hunter1"}}}, SANDBOX, {name: "hunter2"}
+    )
     (variable,) = [each for each in found if each.name == name]
     assert variable.secret
     assert variable.value == "hunter2"
-    shown = [show_environment(found), show_environment(found, name), repr(found), str(as_json(found)), variable.reason]
+    shown = [
+        show_environment(found),
+        show_environment(found, name),
+        repr(found),
+        str(as_json(found)),
+        variable.reason,
+    ]
     assert not [text for text in shown if "hunter" in text]
     assert "(hidden)" in shown[0]
 
 
-@pytest.mark.parametrize("name", ["TOKENIZERS_PARALLELISM", "PYTHONUNBUFFERED", "KEYBOARD", "NCCL_DEBUG"])
+@pytest.mark.parametrize(
+    "name", ["TOKENIZERS_PARALLELISM", "PYTHONUNBUFFERED", "KEYBOARD", "NCCL_DEBUG"]
+)
 def test_other_variables_are_no_secrets(name: str) -> None:
     assert not Variable(name, "1", "", "").secret
 
@@ -345,7 +433,10 @@ def test_the_table_has_a_line_per_variable() -> None:
     found = compile_environment({}, P4D, {})
     lines = show_environment(found).splitlines()
     assert len(lines) == len(found) + 1
-    assert any(line.split()[:2] == ["OMP_NUM_THREADS", "12"] and "96 cores shared by 8" in line for line in lines)
+    assert any(
+        line.split()[:2] == ["OMP_NUM_THREADS", "12"] and "96 cores shared by 8" in line
+        for line in lines
+    )
 
 
 def test_why_tells_everything_about_one_variable() -> None:
@@ -366,9 +457,15 @@ def test_why_of_an_unknown_name_offers_the_nearest(name: str) -> None:
 
 def test_json_carries_the_same_facts() -> None:
     (found,) = [
-        each for each in as_json(compile_environment({}, P4D, {"OMP_NUM_THREADS": "2"})) if each["name"] == "OMP_NUM_THREADS"
+        each
+        for each in as_json(compile_environment({}, P4D, {"OMP_NUM_THREADS": "2"}))
+        if each["name"] == "OMP_NUM_THREADS"
     ]
-    assert (found["value"], found["origin"], found["secret"]) == ("2", "inventory: train_environment", False)
+    assert (found["value"], found["origin"], found["secret"]) == (
+        "2",
+        "inventory: train_environment",
+        False,
+    )
     assert found["beaten"][0]["value"] == "12"
 
 
@@ -376,7 +473,16 @@ def test_json_carries_the_same_facts() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "PET_NNODES"]
+    "name",
+    [
+        "RANK",
+        "WORLD_SIZE",
+        "LOCAL_RANK",
+        "MASTER_ADDR",
+        "MASTER_PORT",
+        "TORCHELASTIC_RUN_ID",
+        "PET_NNODES",
+    ],
 )
 def test_a_process_is_told_its_place_by_the_launcher_alone(name: str) -> None:
     (sentence,) = refused(SANDBOX, **{name: "1"})
@@ -387,58 +493,138 @@ def test_a_process_is_told_its_place_by_the_launcher_alone(name: str) -> None:
 REFUSED: list[tuple[str, Site, dict[str, str], str]] = [
     ("rdma-core settings", P4D, {"RDMAV_FORK_SAFE": "1"}, "FI_EFA_FORK_SAFE=1"),
     ("staged code hidden", SANDBOX, {"PYTHONPATH": "/opt/lib"}, "staged trainer code"),
-    ("efa without a card", replace(P4D, instance_type="g5.xlarge"), {"FI_PROVIDER": "efa"}, "g5.xlarge has no EFA card"),
+    (
+        "efa without a card",
+        replace(P4D, instance_type="g5.xlarge"),
+        {"FI_PROVIDER": "efa"},
+        "g5.xlarge has no EFA card",
+    ),
     ("rdma the cards cannot do", G5, {"FI_EFA_USE_DEVICE_RDMA": "1"}, "aborts every process"),
-    ("rdma the plugin decides", NEW_PLUGIN, {"FI_EFA_USE_DEVICE_RDMA": "1"}, "overrules aws-ofi-nccl v1.8.1-aws"),
+    (
+        "rdma the plugin decides",
+        NEW_PLUGIN,
+        {"FI_EFA_USE_DEVICE_RDMA": "1"},
+        "overrules aws-ofi-nccl v1.8.1-aws",
+    ),
     ("a protocol for old plugins", NEW_PLUGIN, {"NCCL_PROTO": "Simple"}, "up to aws-ofi-nccl 1.5"),
     ("efa and sockets", P4D, {"FI_PROVIDER": "efa", "NCCL_NET": "Socket"}, "plain sockets"),
     ("efa and no plugin", P4D, {"FI_PROVIDER": "efa", "NCCL_NET_PLUGIN": "none"}, "plain sockets"),
     ("nccl's notation for gloo", P4D, {"GLOO_SOCKET_IFNAME": "^lo,docker"}, "Write the name alone"),
     ("gloo on an excluded interface", P4D, {"NCCL_SOCKET_IFNAME": "^ens"}, "leaves out ens32"),
-    ("no loopback on loopback", replace(SANDBOX, device="cuda"), {"NCCL_SOCKET_IFNAME": "^lo"}, "leaves out lo"),
-    ("another name on loopback", replace(SANDBOX, device="cuda"), {"NCCL_SOCKET_IFNAME": "eth0"}, "leaves out loopback"),
-    ("two ways to wait", P4D, {"TORCH_NCCL_BLOCKING_WAIT": "1"}, "or set TORCH_NCCL_ASYNC_ERROR_HANDLING=0"),
-    ("two ways, old names", P4D, {"NCCL_ASYNC_ERROR_HANDLING": "1", "TORCH_NCCL_BLOCKING_WAIT": "1"}, "two ways"),
-    ("two names", P4D, {"PYTORCH_ALLOC_CONF": "a:1", "PYTORCH_CUDA_ALLOC_CONF": "b:2"}, "two names of one setting"),
+    (
+        "no loopback on loopback",
+        replace(SANDBOX, device="cuda"),
+        {"NCCL_SOCKET_IFNAME": "^lo"},
+        "leaves out lo",
+    ),
+    (
+        "another name on loopback",
+        replace(SANDBOX, device="cuda"),
+        {"NCCL_SOCKET_IFNAME": "eth0"},
+        "leaves out loopback",
+    ),
+    (
+        "two ways to wait",
+        P4D,
+        {"TORCH_NCCL_BLOCKING_WAIT": "1"},
+        "or set TORCH_NCCL_ASYNC_ERROR_HANDLING=0",
+    ),
+    (
+        "two ways, old names",
+        P4D,
+        {"NCCL_ASYNC_ERROR_HANDLING": "1", "TORCH_NCCL_BLOCKING_WAIT": "1"},
+        "two ways",
+    ),
+    (
+        "two names",
+        P4D,
+        {"PYTORCH_ALLOC_CONF": "a:1", "PYTORCH_CUDA_ALLOC_CONF": "b:2"},
+        "two names of one setting",
+    ),
     ("a dump of nothing", P4D, {"TORCH_NCCL_TRACE_BUFFER_SIZE": "0"}, "nothing to dump"),
-    ("blocking launches, old nccl", replace(P4D, nccl="2.16.2"), {"CUDA_LAUNCH_BLOCKING": "1"}, "collectives between nodes hang"),
+    (
+        "blocking launches, old nccl",
+        replace(P4D, nccl="2.16.2"),
+        {"CUDA_LAUNCH_BLOCKING": "1"},
+        "collectives between nodes hang",
+    ),
     ("no p2p over nvlink", P4D, {"NCCL_P2P_DISABLE": "1"}, "instead of NVLink"),
     (
         "registered segments that grow",
         P4D,
-        {"TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK": "1", "PYTORCH_ALLOC_CONF": "expandable_segments:True"},
+        {
+            "TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK": "1",
+            "PYTORCH_ALLOC_CONF": "expandable_segments:True",
+        },
         "cannot be registered",
     ),
     ("too many threads", P4D, {"OMP_NUM_THREADS": "96"}, "Set it to 12 or less"),
     ("no count of threads", P4D, {"OMP_NUM_THREADS": "auto"}, "no count of threads"),
-    ("fewer devices than processes", P4D, {"CUDA_VISIBLE_DEVICES": "0,1"}, "shows 2 GPUs to 8 processes"),
-    ("devices by deepspeed", replace(P4D, launcher="deepspeed"), {"CUDA_VISIBLE_DEVICES": "0,1"}, "from the hostfile"),
+    (
+        "fewer devices than processes",
+        P4D,
+        {"CUDA_VISIBLE_DEVICES": "0,1"},
+        "shows 2 GPUs to 8 processes",
+    ),
+    (
+        "devices by deepspeed",
+        replace(P4D, launcher="deepspeed"),
+        {"CUDA_VISIBLE_DEVICES": "0,1"},
+        "from the hostfile",
+    ),
     ("a gpu deepspeed cannot find", SANDBOX, {"DS_ACCELERATOR": "cuda"}, "device is cpu"),
 ]
 
 
-@pytest.mark.parametrize(("site", "given", "part"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_known_trouble_is_refused_once_with_its_remedy(site: Site, given: dict[str, str], part: str) -> None:
+@pytest.mark.parametrize(
+    ("site", "given", "part"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+)
+def test_known_trouble_is_refused_once_with_its_remedy(
+    site: Site, given: dict[str, str], part: str
+) -> None:
     (sentence,) = refused(site, **given)
     assert part in sentence
-    assert any(f"{name}={value} (inventory: train_environment)" in sentence for name, value in given.items())
+    assert any(
+        f"{name}={value} (inventory: train_environment)" in sentence
+        for name, value in given.items()
+    )
 
 
 FINE: list[tuple[str, Site, dict[str, str]]] = [
     ("efa where it is", P4D, {"FI_PROVIDER": "efa"}),
-    ("efa where nothing is known", replace(P4D, instance_type=""), {"FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1"}),
+    (
+        "efa where nothing is known",
+        replace(P4D, instance_type=""),
+        {"FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1"},
+    ),
     ("rdma turned off", G5, {"FI_EFA_USE_DEVICE_RDMA": "0"}),
-    ("rdma asked of an old plugin", replace(P4D, aws_ofi_nccl="1.6.0"), {"FI_EFA_USE_DEVICE_RDMA": "1"}),
+    (
+        "rdma asked of an old plugin",
+        replace(P4D, aws_ofi_nccl="1.6.0"),
+        {"FI_EFA_USE_DEVICE_RDMA": "1"},
+    ),
     ("the simple protocol off efa", replace(NEW_PLUGIN, efa_count=0), {"NCCL_PROTO": "simple"}),
     ("two networks on purpose", P4D, {"NCCL_SOCKET_IFNAME": "=ib0"}),
-    ("waiting one way", P4D, {"TORCH_NCCL_BLOCKING_WAIT": "1", "TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"}),
-    ("no history and no dump", P4D, {"TORCH_NCCL_TRACE_BUFFER_SIZE": "0", "TORCH_NCCL_DUMP_ON_TIMEOUT": "0"}),
+    (
+        "waiting one way",
+        P4D,
+        {"TORCH_NCCL_BLOCKING_WAIT": "1", "TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"},
+    ),
+    (
+        "no history and no dump",
+        P4D,
+        {"TORCH_NCCL_TRACE_BUFFER_SIZE": "0", "TORCH_NCCL_DUMP_ON_TIMEOUT": "0"},
+    ),
     ("blocking launches, new nccl", NEW_PLUGIN, {"CUDA_LAUNCH_BLOCKING": "1"}),
     ("no p2p over pcie", G5, {"NCCL_P2P_DISABLE": "1"}),
     ("a few threads too many", P4D, {"OMP_NUM_THREADS": "16"}),
     ("threads on cores nobody counted", Site(), {"OMP_NUM_THREADS": "8"}),
     ("all devices by name", P4D, {"CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5,6,7"}),
-    ("the guide's trainium set", TRN1, {"FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1", "FI_EFA_FORK_SAFE": "1"}),
+    (
+        "the guide's trainium set",
+        TRN1,
+        {"FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1", "FI_EFA_FORK_SAFE": "1"},
+    ),
     ("a gpu setting on a cpu", SANDBOX, {"NCCL_P2P_DISABLE": "1", "FI_PROVIDER": "efa"}),
 ]
 
@@ -465,7 +651,9 @@ def test_the_trainium_profile_agrees_with_what_trainium_gets() -> None:
 
     from trainer.profile import read_profile
 
-    found = compile_environment(asdict(read_profile("bert-large")), TRN1, {}, profile_name="bert-large")
+    found = compile_environment(
+        asdict(read_profile("bert-large")), TRN1, {}, profile_name="bert-large"
+    )
     asked = [each for each in found if each.origin.startswith("profile")]
     assert asked
     assert all(each.beaten and each.beaten[0].value == each.value for each in asked)

@@ -1,4 +1,5 @@
-"""The gate's door and store against whatever may reach them: only ranks of the run are counted and believed."""
+"""The gate's door and store against whatever may reach them: only ranks of the run are counted and
+believed."""
 
 from __future__ import annotations
 
@@ -37,10 +38,18 @@ def door(token: None) -> Iterator[tuple[Door, int]]:
     made.shut(0)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(some.binary(max_size=300) | some.sampled_from(
-    [b"gate 1", b"gate 1 " + b"0" * 64, b"gate \xc2\xb2 x", b"gate -1 x", b"gate " + b"9" * 200]))
-def test_no_bytes_whatever_count_as_a_rank_or_end_the_door(door: tuple[Door, int], said: bytes) -> None:
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    some.binary(max_size=300)
+    | some.sampled_from(
+        [b"gate 1", b"gate 1 " + b"0" * 64, b"gate \xc2\xb2 x", b"gate -1 x", b"gate " + b"9" * 200]
+    )
+)
+def test_no_bytes_whatever_count_as_a_rank_or_end_the_door(
+    door: tuple[Door, int], said: bytes
+) -> None:
     with socket.create_connection((HERE, door[1]), 5) as line:
         line.sendall(said + b"\n")
         line.settimeout(10)
@@ -57,9 +66,12 @@ def test_callers_that_say_nothing_keep_no_rank_out(door: tuple[Door, int]) -> No
         each.close()
 
 
-@pytest.mark.parametrize("said", [b"open\n", b"open " + b"0" * 64 + b"\n", b"\xff\xfe\n", b"\n", b""])
+@pytest.mark.parametrize(
+    "said", [b"open\n", b"open " + b"0" * 64 + b"\n", b"\xff\xfe\n", b"\n", b""]
+)
 def test_an_impostor_in_the_place_of_rank_0_is_not_believed(token: None, said: bytes) -> None:
     with socket.create_server((HERE, 0)) as impostor:
+
         def lie() -> None:
             line, _ = impostor.accept()
             with line:
@@ -80,7 +92,13 @@ def test_what_strangers_put_into_the_gates_store_is_passed_over(token: None) -> 
     first = Meeting(Seat(0, 3, 0, "node1", (), HERE, port), 10)
     second = Meeting(Seat(1, 3, 0, "node2", (), HERE, port), 10)
     stranger = TCPStore(HERE, port, is_master=False)
-    for said in (b"", b"7", b"[" * 100_000, json.dumps({"do": "end", "healthy": True}).encode(), b"\xff" * 64 + b" {}"):
+    for said in (
+        b"",
+        b"7",
+        b"[" * 100_000,
+        json.dumps({"do": "end", "healthy": True}).encode(),
+        b"\xff" * 64 + b" {}",
+    ):
         stranger.set("answer/join/2", said)
         second.answer("join", {"node": "node2"})
         assert first.answers("join", [1, 2], 5) == {1: {"node": "node2"}}
@@ -91,9 +109,14 @@ def test_what_strangers_put_into_the_gates_store_is_passed_over(token: None) -> 
     assert first.answers("join", [1, 2], 5).keys() == {1}
 
 
-_JSON = some.recursive(some.none() | some.booleans() | some.integers() | some.floats() | some.text(max_size=5),
-                       lambda inner: some.lists(inner, max_size=3) | some.dictionaries(
-                           some.sampled_from(["node", "device", "place"]), inner, max_size=3), max_leaves=6)
+_JSON = some.recursive(
+    some.none() | some.booleans() | some.integers() | some.floats() | some.text(max_size=5),
+    lambda inner: (
+        some.lists(inner, max_size=3)
+        | some.dictionaries(some.sampled_from(["node", "device", "place"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
 
 
 @pytest.fixture(scope="module")
@@ -102,10 +125,14 @@ def met() -> tuple[Any, Any]:
     from trainer.netcheck.rendezvous import Meeting
 
     port = free_port(HERE)
-    return tuple(Meeting(Seat(rank, 2, 0, f"node{rank + 1}", (), HERE, port), 10) for rank in range(2))  # type: ignore[return-value]
+    return tuple(
+        Meeting(Seat(rank, 2, 0, f"node{rank + 1}", (), HERE, port), 10) for rank in range(2)
+    )  # type: ignore[return-value]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(_JSON)
 def test_a_rank_that_joins_with_nonsense_has_not_come(met: tuple[Any, Any], said: Any) -> None:
     from trainer.netcheck.coordinator import Lead

@@ -1,4 +1,5 @@
-"""Keepers on loopback addresses with plain programs for ranks: who ends when, and what is written down about it."""
+"""Keepers on loopback addresses with plain programs for ranks: who ends when, and what is written
+down about it."""
 
 from __future__ import annotations
 
@@ -43,16 +44,34 @@ class Nodes:
         (own / "token").write_text(told.pop("token", "secret"))
         (own / "environment.json").write_text(json.dumps({"GREETING": "hello"}))
         full = {
-            "run_id": "run-1", "host": host, "node_rank": rank, "token": str(own / "token"),
-            "environment": str(own / "environment.json"), "others": [f"node{number + 1}" for number in range(1, count)],
-            "link": {"address": "127.0.0.1", "port": self.port}, "detached": True, "lease_seconds": 4.0, "silence_seconds": 3.0,
-            "join_seconds": 15.0, "grace_seconds": 5.0, "elastic_min": 0,
-            "commands": [{"argv": ["/bin/sh", "-c", script], "environment": {"RANK": str(rank)}, "label": str(rank)}], **told,
+            "run_id": "run-1",
+            "host": host,
+            "node_rank": rank,
+            "token": str(own / "token"),
+            "environment": str(own / "environment.json"),
+            "others": [f"node{number + 1}" for number in range(1, count)],
+            "link": {"address": "127.0.0.1", "port": self.port},
+            "detached": True,
+            "lease_seconds": 4.0,
+            "silence_seconds": 3.0,
+            "join_seconds": 15.0,
+            "grace_seconds": 5.0,
+            "elastic_min": 0,
+            "commands": [
+                {
+                    "argv": ["/bin/sh", "-c", script],
+                    "environment": {"RANK": str(rank)},
+                    "label": str(rank),
+                }
+            ],
+            **told,
         }
         (own / "start.json").write_text(json.dumps(full))
         self.keepers[host] = subprocess.Popen(
-            [sys.executable, "-m", "trainer.node.supervisor", str(self.run), host], env={**os.environ, "PYTHONPATH": str(ROOT)},
-            start_new_session=True)
+            [sys.executable, "-m", "trainer.node.supervisor", str(self.run), host],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            start_new_session=True,
+        )
 
     def said(self, host: str) -> dict[str, Any]:
         path = self.run / "nodes" / host / "keeper.json"
@@ -80,8 +99,10 @@ class Nodes:
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             try:
-                if b"PLAYRUNNER_RUN=run-1/" in (folder / "environ").read_bytes() and \
-                        str(self.run).encode() in os.readlink(folder / "cwd").encode():
+                if (
+                    b"PLAYRUNNER_RUN=run-1/" in (folder / "environ").read_bytes()
+                    and str(self.run).encode() in os.readlink(folder / "cwd").encode()
+                ):
                     found.append(int(folder.name))
             except OSError:
                 continue
@@ -120,7 +141,13 @@ def test_the_first_failure_ends_all_nodes_and_is_named_everywhere(nodes: Nodes) 
 
 def test_of_several_failures_the_one_from_outside_is_the_cause() -> None:
     """The ranks that are left fail over the silence of the dead one, and may be heard of first."""
-    echo = Failure("node1", "rank 0 ended with code 1", 10.0, 1, ("[0] RuntimeError: Connection closed by peer",))
+    echo = Failure(
+        "node1",
+        "rank 0 ended with code 1",
+        10.0,
+        1,
+        ("[0] RuntimeError: Connection closed by peer",),
+    )
     killed = Failure("node2", "rank 1 was ended by SIGKILL", 10.4, -9)
     own = Failure("node3", "rank 2 ended with code 1", 10.2, 1, ("[2] ValueError: bad token",))
     assert cause([echo, own, killed]) == killed
@@ -144,7 +171,10 @@ def test_asked_to_stop_ranks_may_save_and_it_is_no_failure(nodes: Nodes) -> None
 
 def test_ranks_are_told_whether_the_run_ends_or_only_they(nodes: Nodes) -> None:
     """A launcher that starts its ranks again sends the same signal as a keeper that ends the run."""
-    script = "trap '[ -e $TRAINER_NODE/stop ] && echo for good; exit 0' TERM; echo ready; while :; do sleep 0.05; done"
+    script = (
+        "trap '[ -e $TRAINER_NODE/stop ] && echo for good; exit 0' TERM; echo ready; while :; do"
+        " sleep 0.05; done"
+    )
     nodes.start(script)
     nodes.await_line("node1", "ready")
     assert not (nodes.run / "nodes" / "node1" / "stop").exists()
@@ -153,9 +183,13 @@ def test_ranks_are_told_whether_the_run_ends_or_only_they(nodes: Nodes) -> None:
     assert "[0] for good" in nodes.log("node1")
 
 
-@pytest.mark.parametrize(("sees", "keeps"), [
-    (["node1", "node2"], ["", ""]), ([["node1"], ["node2"]], ["1", "1"]), ([], ["", ""])])
-def test_of_nodes_that_share_no_folder_each_keeps_its_own(nodes: Nodes, sees: list[Any], keeps: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("sees", "keeps"),
+    [(["node1", "node2"], ["", ""]), ([["node1"], ["node2"]], ["1", "1"]), ([], ["", ""])],
+)
+def test_of_nodes_that_share_no_folder_each_keeps_its_own(
+    nodes: Nodes, sees: list[Any], keeps: list[str]
+) -> None:
     for rank in range(2):
         own = sees[rank] if sees and isinstance(sees[0], list) else sees
         nodes.add(rank, 'echo "keeps=$TRAINER_KEEPS"', 2, sees=own, nodes=["node1", "node2"])
@@ -207,7 +241,11 @@ def test_a_node_whose_keeper_is_killed_is_lost_and_its_ranks_go_with_it(nodes: N
 
 
 def test_an_elastic_run_goes_on_without_a_lost_node(nodes: Nodes) -> None:
-    nodes.start("echo ready; while [ ! -e go ]; do sleep 0.1; done; echo done", "echo ready; exec sleep 60", elastic_min=1)
+    nodes.start(
+        "echo ready; while [ ! -e go ]; do sleep 0.1; done; echo done",
+        "echo ready; exec sleep 60",
+        elastic_min=1,
+    )
     nodes.await_line("node2", "ready")
     nodes.await_line("node1", "node2 has joined")
     nodes.keepers["node2"].kill()
@@ -237,7 +275,12 @@ def test_a_stranger_at_the_link_port_is_refused_once_and_the_run_goes_on(nodes: 
     until_told = "until [ -e over ]; do sleep 0.1; done"
     nodes.start(until_told, until_told)
     nodes.await_line("node1", "node2 has joined")
-    for said in (b'{"node":"x","proof":"\\u00e9"}\n', b"[" * 60_000 + b"\n", b"\xff\n", b"a" * 100_000):
+    for said in (
+        b'{"node":"x","proof":"\\u00e9"}\n',
+        b"[" * 60_000 + b"\n",
+        b"\xff\n",
+        b"a" * 100_000,
+    ):
         with socket.create_connection(("127.0.0.1", nodes.port), 5) as stranger:
             try:
                 stranger.sendall(said)

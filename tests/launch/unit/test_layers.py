@@ -14,8 +14,19 @@ def test_folders_of_the_role_know_of_one_another_in_one_direction_only() -> None
     known: dict[str, set[str]] = {}
     for path in ROLE.rglob("*.py"):
         name = ".".join(path.relative_to(ROLE).with_suffix("").parts)
-        known.setdefault(_part(name), set()).update(_part(each) for each in _imports(path) if _part(each) != _part(name))
-    assert {"planning", "runs", "watching", "diagnosis", "network", "environment", "launch", "verbs"} <= set(known)
+        known.setdefault(_part(name), set()).update(
+            _part(each) for each in _imports(path) if _part(each) != _part(name)
+        )
+    assert {
+        "planning",
+        "runs",
+        "watching",
+        "diagnosis",
+        "network",
+        "environment",
+        "launch",
+        "verbs",
+    } <= set(known)
     list(TopologicalSorter(known).static_order())  # raises at a circle, and names it
 
 

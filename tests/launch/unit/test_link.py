@@ -1,4 +1,5 @@
-"""The link between nodes against whatever may reach its port: only nodes that hold the run's token are heard."""
+"""The link between nodes against whatever may reach its port: only nodes that hold the run's token
+are heard."""
 
 from __future__ import annotations
 
@@ -32,11 +33,28 @@ class First:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        told = {"host": "node1", "node_rank": 0, "others": ["node2"], "link": {"address": "127.0.0.1", "port": self.port},
-                "elastic_min": 0, "silence_seconds": 60, "join_seconds": 60, "lease_seconds": 60}
-        self.contact = Contact(told, TOKEN, self.selector, Concerns(
-            note=self.notes.append, fail=self.ended.append, stop=lambda *why: self.ended.append(why), changed=lambda: None,
-            shake_off=lambda: None))
+        told = {
+            "host": "node1",
+            "node_rank": 0,
+            "others": ["node2"],
+            "link": {"address": "127.0.0.1", "port": self.port},
+            "elastic_min": 0,
+            "silence_seconds": 60,
+            "join_seconds": 60,
+            "lease_seconds": 60,
+        }
+        self.contact = Contact(
+            told,
+            TOKEN,
+            self.selector,
+            Concerns(
+                note=self.notes.append,
+                fail=self.ended.append,
+                stop=lambda *why: self.ended.append(why),
+                changed=lambda: None,
+                shake_off=lambda: None,
+            ),
+        )
         self.contact.open()
 
     def turn(self, seconds: float = 0.02) -> None:
@@ -59,7 +77,9 @@ class First:
     def node(self, name: str = "node2", token: str = TOKEN) -> Peer | None:
         """A node that calls, which takes both ends."""
         found: list[Peer | None] = []
-        thread = threading.Thread(target=lambda: found.append(call("127.0.0.1", self.port, token, name)))
+        thread = threading.Thread(
+            target=lambda: found.append(call("127.0.0.1", self.port, token, name))
+        )
         thread.start()
         self.until(lambda: not thread.is_alive())
         return found[0]
@@ -79,12 +99,25 @@ def first() -> Iterator[First]:
     made.close()
 
 
-@pytest.mark.parametrize("said", [
-    b'{"node":"x","proof":"\\u00e9"}\n', "{\"node\":\"x\",\"proof\":\"é\"}\n".encode(), b"[" * 60_000, b"[" * 60_000 + b"\n",
-    b"\n", b"\0" * 100 + b"\n", b"\xff\xfe\n", b"GET / HTTP/1.1\r\n\r\n", b"a" * 1_000_000,
-    (b" " * 400 + b"\n") * 2,
-], ids=lambda said: repr(said[:20]))
-def test_bytes_of_a_stranger_close_its_connection_and_nothing_else(first: First, said: bytes) -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        b'{"node":"x","proof":"\\u00e9"}\n',
+        '{"node":"x","proof":"é"}\n'.encode(),
+        b"[" * 60_000,
+        b"[" * 60_000 + b"\n",
+        b"\n",
+        b"\0" * 100 + b"\n",
+        b"\xff\xfe\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"a" * 1_000_000,
+        (b" " * 400 + b"\n") * 2,
+    ],
+    ids=lambda said: repr(said[:20]),
+)
+def test_bytes_of_a_stranger_close_its_connection_and_nothing_else(
+    first: First, said: bytes
+) -> None:
     with first.caller() as stranger:
         assert _sent(stranger, said) >= 0
         first.until(lambda: first.notes)
@@ -112,14 +145,20 @@ def test_no_bytes_whatever_raise_an_error_in_the_first_node(said: list[bytes]) -
         first.close()
 
 
-_JSON = some.recursive(some.none() | some.booleans() | some.integers() | some.floats() | some.text(max_size=5),
-                       lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=3), inner, max_size=3),
-                       max_leaves=6)
+_JSON = some.recursive(
+    some.none() | some.booleans() | some.integers() | some.floats() | some.text(max_size=5),
+    lambda inner: (
+        some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
 
 
 @settings(max_examples=80, deadline=None)
 @given(some.sampled_from(["failed", "ended", "beat", "welcome", "x"]), _JSON)
-def test_no_message_of_a_node_whatever_raises_an_error_in_the_first_node(word: str, value: Any) -> None:
+def test_no_message_of_a_node_whatever_raises_an_error_in_the_first_node(
+    word: str, value: Any
+) -> None:
     first = First()
     try:
         node = first.node()
@@ -132,10 +171,23 @@ def test_no_message_of_a_node_whatever_raises_an_error_in_the_first_node(word: s
         first.close()
 
 
-@pytest.mark.parametrize("text", [b"[" * 100_000, b"null", b"7", b"not json", b'{"failed": 7}', b'{"failed": {"tail": 7}}',
-                                  b'{"failed": {"time": "soon"}}', b'{"failed": {"code": Infinity}}',
-                                  b'{"failed": {"time": []}}'])
-def test_a_node_that_talks_nonsense_is_hung_up_on_and_can_call_again(first: First, text: bytes) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" * 100_000,
+        b"null",
+        b"7",
+        b"not json",
+        b'{"failed": 7}',
+        b'{"failed": {"tail": 7}}',
+        b'{"failed": {"time": "soon"}}',
+        b'{"failed": {"code": Infinity}}',
+        b'{"failed": {"time": []}}',
+    ],
+)
+def test_a_node_that_talks_nonsense_is_hung_up_on_and_can_call_again(
+    first: First, text: bytes
+) -> None:
     node = first.node()
     assert node and node._sends
     node.write(node._sends.closed(text))
@@ -146,9 +198,14 @@ def test_a_node_that_talks_nonsense_is_hung_up_on_and_can_call_again(first: Firs
     again.close()
 
 
-def test_a_line_that_was_changed_repeated_or_made_up_on_its_way_is_not_believed(first: First) -> None:
-    for spoil in (lambda line: line.replace(b"seven", b"eight"), lambda line: line + b"\n" + line,
-                  lambda line: b"0" * 64 + line[64:]):
+def test_a_line_that_was_changed_repeated_or_made_up_on_its_way_is_not_believed(
+    first: First,
+) -> None:
+    for spoil in (
+        lambda line: line.replace(b"seven", b"eight"),
+        lambda line: line + b"\n" + line,
+        lambda line: b"0" * 64 + line[64:],
+    ):
         node = first.node()
         assert node and node._sends
         said = {"failed": {"node": "node2", "what": "seven", "time": 1.0}}
@@ -165,7 +222,9 @@ def test_neither_a_wrong_token_nor_a_name_that_is_not_of_the_run_is_taken_in(fir
     assert first.contact.centre and not first.contact.centre.peers
 
 
-def test_callers_that_say_nothing_are_dropped_in_time_and_named_once(first: First, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_callers_that_say_nothing_are_dropped_in_time_and_named_once(
+    first: First, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(heartbeat_link, "GREETING_SECONDS", 0.3)
     silent = [first.caller() for _ in range(5)]
     first.until(lambda: all(_closed(each) for each in silent))
@@ -187,13 +246,18 @@ def test_a_crowd_of_strangers_does_not_keep_a_node_out(first: First) -> None:
         each.close()
 
 
-def test_an_impostor_in_the_place_of_the_first_node_costs_a_caller_seconds_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_impostor_in_the_place_of_the_first_node_costs_a_caller_seconds_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(heartbeat_link, "CALL_SECONDS", 0.5)
     for said in (b"[" * 70_000 + b"\n", b"", b"n\n" + b"0" * 65 + b"{}\n", b"\xff" * 400 + b"\n"):
         with socket.create_server(("127.0.0.1", 0)) as impostor:
             began = time.monotonic()
-            caller = threading.Thread(target=lambda: found.append(  # noqa: B023 (joined in this turn)
-                call("127.0.0.1", impostor.getsockname()[1], TOKEN, "node2")))
+            caller = threading.Thread(
+                target=lambda: found.append(  # noqa: B023 (joined in this turn)
+                    call("127.0.0.1", impostor.getsockname()[1], TOKEN, "node2")
+                )
+            )
             found: list[Peer | None] = []
             caller.start()
             line, _ = impostor.accept()

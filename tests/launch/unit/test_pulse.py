@@ -15,17 +15,28 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_a_rank_that_is_stopped_has_said_where_it_stands(tmp_path: Path) -> None:
-    code = ("import sys; from pathlib import Path; from trainer.distributed.progress_file import Pulse\n"
-            "mine = Pulse(Path(sys.argv[1])); mine.at('data', 41); mine.at('count'); mine.enter('all_reduce')\n"
-            "print('there', flush=True); sys.stdin.read()")
-    with subprocess.Popen([sys.executable, "-c", code, tmp_path / "rank-3"], cwd=ROOT, stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE) as rank:
+    code = (
+        "import sys; from pathlib import Path; from trainer.distributed.progress_file import"
+        " Pulse\nmine = Pulse(Path(sys.argv[1])); mine.at('data', 41); mine.at('count');"
+        " mine.enter('all_reduce')\nprint('there', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, tmp_path / "rank-3"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as rank:
         assert rank.stdout and rank.stdout.readline() == b"there\n"
         rank.send_signal(signal.SIGSTOP)
         found = pulse(str(tmp_path / "rank-3"), rank.pid)
         rank.send_signal(signal.SIGCONT)
         rank.kill()
-    assert (found["step"], found["phase"], found["collective"], found["open"]) == (41, "count", "all_reduce", [])
+    assert (found["step"], found["phase"], found["collective"], found["open"]) == (
+        41,
+        "count",
+        "all_reduce",
+        [],
+    )
     assert 0 <= found["seconds"] < 60
 
 

@@ -14,16 +14,38 @@ from playrunner.training.netcheck.verdict import Expected, judge, table
 NOTHING = Expected(None, None)
 
 
-def a_result(count: int = 4, *, gbps: float = 10.0, latency_us: float = 60.0, backend: str = "gloo",
-             change: Callable[[str, str], dict[str, Any] | None] = lambda a, b: None, **parts: Any) -> dict[str, Any]:
+def a_result(
+    count: int = 4,
+    *,
+    gbps: float = 10.0,
+    latency_us: float = 60.0,
+    backend: str = "gloo",
+    change: Callable[[str, str], dict[str, Any] | None] = lambda a, b: None,
+    **parts: Any,
+) -> dict[str, Any]:
     """A healthy result of so many nodes, but for the pairs that `change` has something to say on."""
     nodes = [f"node{number}" for number in range(1, count + 1)]
-    pairs = [{"a": a, "b": b, "latency_us": latency_us, "gbps": gbps, "bytes": 2**20} | (change(a, b) or {})
-             for a, b in combinations(nodes, 2)]
-    return {"world_size": count, "backend": backend, "nodes": nodes, "pairs": pairs, "missing": [], "without_device": [],
-            "all_reduce": [{"bytes": 4096, "seconds": 0.0004, "bus_gbps": 0.1, "wrong": 0},
-                           {"bytes": 2**20, "seconds": 0.0016, "bus_gbps": 8.0, "wrong": 0}],
-            "rounds": {"planned": count - 1, "done": count - 1}, "problem": None, "seconds": 4.2, **parts}
+    pairs = [
+        {"a": a, "b": b, "latency_us": latency_us, "gbps": gbps, "bytes": 2**20}
+        | (change(a, b) or {})
+        for a, b in combinations(nodes, 2)
+    ]
+    return {
+        "world_size": count,
+        "backend": backend,
+        "nodes": nodes,
+        "pairs": pairs,
+        "missing": [],
+        "without_device": [],
+        "all_reduce": [
+            {"bytes": 4096, "seconds": 0.0004, "bus_gbps": 0.1, "wrong": 0},
+            {"bytes": 2**20, "seconds": 0.0016, "bus_gbps": 8.0, "wrong": 0},
+        ],
+        "rounds": {"planned": count - 1, "done": count - 1},
+        "problem": None,
+        "seconds": 4.2,
+        **parts,
+    }
 
 
 def at(*names: str, **figures: Any) -> Callable[[str, str], dict[str, Any] | None]:
@@ -52,8 +74,12 @@ def test_a_slow_node_is_named_and_its_partners_are_not(count: int) -> None:
     verdict = judge(a_result(count, change=at("node2", gbps=0.5)), NOTHING)
     assert not verdict.ok
     assert verdict.suspects == ("node2",)
-    assert verdict.lines == (f"node2 is slow to {count - 1} of {count - 1} nodes: 0.50 Gbit/s measured, the others have "
-                             "10.0 Gbit/s; latency 60 us, the others have 60 us",)
+    assert verdict.lines == (
+        (
+            f"node2 is slow to {count - 1} of {count - 1} nodes: 0.50 Gbit/s measured, the others"
+            " have 10.0 Gbit/s; latency 60 us, the others have 60 us"
+        ),
+    )
 
 
 def test_a_late_node_is_named_with_both_latencies() -> None:
@@ -92,21 +118,32 @@ def test_a_single_slow_pair_names_the_link() -> None:
 
 
 def test_a_slow_link_without_a_second_witness_must_be_slow_beyond_doubt() -> None:
-    assert judge(a_result(4, change=between("node2", "node4", gbps=0.8)), NOTHING).ok  # 9.6 ms lost per MiB
+    assert judge(
+        a_result(4, change=between("node2", "node4", gbps=0.8)), NOTHING
+    ).ok  # 9.6 ms lost per MiB
     assert not judge(a_result(4, change=at("node2", gbps=0.8)), NOTHING).ok
-    assert not judge(a_result(4, change=between("node2", "node4", gbps=0.8)), Expected(10.0, None)).ok
+    assert not judge(
+        a_result(4, change=between("node2", "node4", gbps=0.8)), Expected(10.0, None)
+    ).ok
 
 
 def test_two_nodes_have_only_a_link_and_only_an_expectation_can_call_it_slow() -> None:
     result = a_result(2, gbps=0.1)
     assert judge(result, NOTHING).ok
     verdict = judge(result, Expected(10.0, None))
-    assert verdict.lines == ("the link node1 - node2 is slow: 0.10 Gbit/s measured, expected 10.0 Gbit/s",)
+    assert verdict.lines == (
+        "the link node1 - node2 is slow: 0.10 Gbit/s measured, expected 10.0 Gbit/s",
+    )
 
 
 def test_a_network_that_is_slow_everywhere_blames_no_single_node() -> None:
     verdict = judge(a_result(4, gbps=1.0), Expected(10.0, 100.0))
-    assert verdict.lines == ("every link is slow: 1.00 Gbit/s measured, expected 10.0 Gbit/s; latency 60 us, expected 100 us",)
+    assert verdict.lines == (
+        (
+            "every link is slow: 1.00 Gbit/s measured, expected 10.0 Gbit/s; latency 60 us,"
+            " expected 100 us"
+        ),
+    )
     assert judge(a_result(4, gbps=1.0), NOTHING).ok
 
 
@@ -124,7 +161,8 @@ def test_a_link_much_slower_than_others_but_within_a_busy_machines_noise_is_no_f
 
 @pytest.mark.parametrize("seed", range(200))
 def test_noise_of_a_busy_two_core_machine_raises_no_alarm(seed: int) -> None:
-    # What eight processes on two cores give: 1-8 Gbit/s and, now and then, a message that waits for a time slice or two.
+    # What eight processes on two cores give: 1-8 Gbit/s and, now and then, a message that waits for
+    # a time slice or two.
     chance = random.Random(seed)
 
     def change(a: str, b: str) -> dict[str, Any]:
@@ -135,17 +173,31 @@ def test_noise_of_a_busy_two_core_machine_raises_no_alarm(seed: int) -> None:
 
 
 def test_a_node_that_never_came_is_named() -> None:
-    result = a_result(3, pairs=[], all_reduce=[], missing=[{"rank": 2, "node": "node3", "when": "joining"}])
+    result = a_result(
+        3, pairs=[], all_reduce=[], missing=[{"rank": 2, "node": "node3", "when": "joining"}]
+    )
     verdict = judge(result, NOTHING)
     assert not verdict.ok
     assert verdict.suspects == ("node3",)
-    assert verdict.lines == ("node3 (rank 2) never joined; look whether it is up and can reach the master's port",)
+    assert verdict.lines == (
+        "node3 (rank 2) never joined; look whether it is up and can reach the master's port",
+    )
 
 
 def test_a_node_that_died_on_the_way_is_named_once_and_its_partners_never() -> None:
-    failed = {"bytes": 4096, "seconds": None, "bus_gbps": None, "wrong": None, "error": "the connection was closed"}
-    result = a_result(4, change=at("node2", **DEAD), all_reduce=[failed],
-                      missing=[{"rank": 1, "node": "node2", "when": "all-reduce"}])
+    failed = {
+        "bytes": 4096,
+        "seconds": None,
+        "bus_gbps": None,
+        "wrong": None,
+        "error": "the connection was closed",
+    }
+    result = a_result(
+        4,
+        change=at("node2", **DEAD),
+        all_reduce=[failed],
+        missing=[{"rank": 1, "node": "node2", "when": "all-reduce"}],
+    )
     verdict = judge(result, NOTHING)
     assert verdict.suspects == ("node2",)
     assert verdict.lines == ("node2 (rank 1) stopped answering during the gate (all-reduce)",)
@@ -154,7 +206,12 @@ def test_a_node_that_died_on_the_way_is_named_once_and_its_partners_never() -> N
 def test_a_node_that_answers_nobody_is_told_from_a_dead_link() -> None:
     walled = judge(a_result(4, change=at("node3", **DEAD)), NOTHING)
     assert walled.suspects == ("node3",)
-    assert walled.lines == ("node3 answers nobody (tried: node1, node2, node4), who answer others: no answer within 5 s",)
+    assert walled.lines == (
+        (
+            "node3 answers nobody (tried: node1, node2, node4), who answer others: no answer"
+            " within 5 s"
+        ),
+    )
     cut = judge(a_result(4, change=between("node1", "node3", **DEAD)), NOTHING)
     assert cut.suspects == ("node1", "node3")
     assert cut.lines == ("the link node1 - node3 is dead: no answer within 5 s",)
@@ -162,7 +219,12 @@ def test_a_node_that_answers_nobody_is_told_from_a_dead_link() -> None:
 
 def test_a_node_that_was_only_tried_with_dead_ones_is_not_blamed() -> None:
     def change(a: str, b: str) -> dict[str, Any] | None:
-        if {a, b} in ({"node1", "node4"}, {"node2", "node4"}, {"node1", "node3"}, {"node2", "node5"}):
+        if {a, b} in (
+            {"node1", "node4"},
+            {"node2", "node4"},
+            {"node1", "node3"},
+            {"node2", "node5"},
+        ):
             return DEAD
         return DEAD | {"tried": False} if {a, b} & {"node1", "node2", "node4"} else None
 
@@ -185,13 +247,24 @@ def test_a_slow_node_is_found_beside_a_dead_one() -> None:
 
 def test_wrong_sums_fail_the_gate() -> None:
     sums = [{"bytes": 2**20, "seconds": 0.01, "bus_gbps": 1.0, "wrong": 7}]
-    assert judge(a_result(2, all_reduce=sums), NOTHING).lines == ("all-reduce of 1 MiB: 7 wrong values",)
+    assert judge(a_result(2, all_reduce=sums), NOTHING).lines == (
+        "all-reduce of 1 MiB: 7 wrong values",
+    )
 
 
 def test_a_failed_sum_with_good_pairs_is_told() -> None:
-    sums = [{"bytes": 4096, "seconds": None, "bus_gbps": None, "wrong": None, "error": "no answer within 5 s"}]
+    sums = [
+        {
+            "bytes": 4096,
+            "seconds": None,
+            "bus_gbps": None,
+            "wrong": None,
+            "error": "no answer within 5 s",
+        }
+    ]
     assert judge(a_result(2, all_reduce=sums), NOTHING).lines == (
-        "all-reduce of 4 KiB failed, though every pair answers: no answer within 5 s",)
+        "all-reduce of 4 KiB failed, though every pair answers: no answer within 5 s",
+    )
 
 
 def test_a_node_without_a_gpu_among_nodes_that_have_one_is_named() -> None:
@@ -201,19 +274,26 @@ def test_a_node_without_a_gpu_among_nodes_that_have_one_is_named() -> None:
 def test_ranks_of_one_node_are_judged_by_their_sum() -> None:
     result = a_result(1, world_size=8)
     assert judge(result, Expected(20.0, None)).ok
-    assert judge(result, Expected(100.0, None)).lines == ("all-reduce of 1 MiB: 8.00 Gbit/s measured, expected 100.0 Gbit/s",)
+    assert judge(result, Expected(100.0, None)).lines == (
+        "all-reduce of 1 MiB: 8.00 Gbit/s measured, expected 100.0 Gbit/s",
+    )
 
 
 def test_a_rank_that_found_no_master_says_so_once() -> None:
     problem = "node2 (rank 1) cannot reach the master node1 at 10.0.0.1:29500 within 15 s"
-    verdict = judge(a_result(1, problem=problem, missing=[{"rank": 0, "node": "node1", "when": "joining"}]), NOTHING)
+    verdict = judge(
+        a_result(1, problem=problem, missing=[{"rank": 0, "node": "node1", "when": "joining"}]),
+        NOTHING,
+    )
     assert verdict.lines == (problem,)
     assert verdict.suspects == ("node1",)
 
 
 def test_the_table_of_eight_nodes_fits_a_hundred_columns() -> None:
     result = a_result(8, change=between("node1", "node3", gbps=0.0123, latency_us=123456.0))
-    long = {f"node{number}": f"ip-10-0-12-{number}.eu-west-1.compute.internal" for number in range(1, 9)}
+    long = {
+        f"node{number}": f"ip-10-0-12-{number}.eu-west-1.compute.internal" for number in range(1, 9)
+    }
     result["nodes"] = list(long.values())
     for each in result["pairs"]:
         each["a"], each["b"] = long[each["a"]], long[each["b"]]
@@ -222,7 +302,9 @@ def test_the_table_of_eight_nodes_fits_a_hundred_columns() -> None:
 
 def test_the_table_shows_sums_and_each_pair_both_ways() -> None:
     text = table(a_result(3, change=between("node1", "node3", gbps=0.25, latency_us=1500.0)))
-    assert text == """\
+    assert (
+        text
+        == """\
 3 nodes, 3 ranks, gloo, 4.2 s
 
 all-reduce        time   bus bandwidth   wrong
@@ -235,20 +317,27 @@ node1         \\     10.0     0.25
 node2      60us        \\     10.0
 node3     1.5ms     60us        \\
 """
+    )
 
 
 def test_the_table_of_many_nodes_lists_the_worst_pairs() -> None:
     def change(a: str, b: str) -> dict[str, Any] | None:
-        return DEAD if {a, b} == {"node3", "node7"} else {"gbps": 0.5} if "node9" in (a, b) else None
+        return (
+            DEAD if {a, b} == {"node3", "node7"} else {"gbps": 0.5} if "node9" in (a, b) else None
+        )
 
     lines = table(a_result(12, change=change, rounds={"planned": 11, "done": 4})).splitlines()
     assert "4 of 11 rounds" in lines[0]
-    worst = lines[lines.index(next(line for line in lines if line.startswith("66 pairs"))) + 1:]
+    worst = lines[lines.index(next(line for line in lines if line.startswith("66 pairs"))) + 1 :]
     assert len(worst) == 10
     assert "node3" in worst[0] and "no answer" in worst[0]
     assert all("node9" in line for line in worst[1:])
 
 
 def test_the_table_of_a_dead_gate_says_who_is_missing() -> None:
-    text = table(a_result(2, pairs=[], all_reduce=[], missing=[{"rank": 1, "node": "node2", "when": "joining"}]))
+    text = table(
+        a_result(
+            2, pairs=[], all_reduce=[], missing=[{"rank": 1, "node": "node2", "when": "joining"}]
+        )
+    )
     assert "missing: node2 (rank 1, joining)" in text

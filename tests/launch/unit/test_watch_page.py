@@ -8,7 +8,9 @@ from playrunner.training.ssh.watch import Snapshot, page
 
 def test_a_page_that_is_too_short_shows_what_goes_on_and_counts_the_rest() -> None:
     states = {number: "running" if number == 40 else "finished" for number in range(50)}
-    runs = [Run(f"run{number}", {}, {"node1": {"state": state}}) for number, state in states.items()]
+    runs = [
+        Run(f"run{number}", {}, {"node1": {"state": state}}) for number, state in states.items()
+    ]
     drawn = page(Snapshot(runs, {}, 1.0), 100, 40)
     assert len(drawn.splitlines()) < 38
     assert "run40" in drawn and "run0 " in drawn

@@ -23,7 +23,9 @@ def pretend_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PretendAws
 
 
 @pytest.fixture
-def stage(pretend_aws: PretendAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+def stage(
+    pretend_aws: PretendAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Stage]:
     monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path / "state"))
     pretend_aws.control("POST", "reset")
     pretend_aws.delays(**{"*": 0.05})

@@ -29,7 +29,9 @@ def test_what_is_pushed_is_scanned_and_old_images_go(stage: Stage) -> None:
     assert found["imageScanningConfiguration"] == {"scanOnPush": True}
     assert found["encryptionConfiguration"]["encryptionType"] == "AES256"
     assert made["repositoryUri"] == found["repositoryUri"]
-    rules = json.loads(ecr.get_lifecycle_policy(repositoryName=NAME)["lifecyclePolicyText"])["rules"]
+    rules = json.loads(ecr.get_lifecycle_policy(repositoryName=NAME)["lifecyclePolicyText"])[
+        "rules"
+    ]
     chosen = [(rule["selection"]["tagStatus"], rule["selection"]["countNumber"]) for rule in rules]
     assert chosen == [("untagged", 7), ("any", 20)]
 
@@ -55,9 +57,17 @@ def test_the_kind_of_encryption_cannot_be_changed(stage: Stage) -> None:
 def test_one_that_holds_images_stays_until_they_may_go(stage: Stage) -> None:
     stage.play([images()])
     ecr = stage.aws.client("ecr")
-    config = {"mediaType": "application/vnd.docker.container.image.v1+json", "size": 1, "digest": "sha256:" + "0" * 64}
-    manifest = {"schemaVersion": 2, "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
-                "config": config, "layers": []}
+    config = {
+        "mediaType": "application/vnd.docker.container.image.v1+json",
+        "size": 1,
+        "digest": "sha256:" + "0" * 64,
+    }
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
+        "config": config,
+        "layers": [],
+    }
     ecr.put_image(repositoryName=NAME, imageManifest=json.dumps(manifest), imageTag="latest")
     refused = stage.delete([images()])
     assert refused.code == 2 and "holds images" in refused.text

@@ -10,8 +10,15 @@ STORE = {"name": "store", "aws.efs_filesystem": {"name": "data"}, "register": "s
 
 
 def point(path: str = "/jobs", **more: Any) -> dict[str, Any]:
-    return {"name": "point", "aws.efs_access_point": {
-        "name": "jobs", "file_system": "{{ store.FileSystemId }}", "path": path, **more}}
+    return {
+        "name": "point",
+        "aws.efs_access_point": {
+            "name": "jobs",
+            "file_system": "{{ store.FileSystemId }}",
+            "path": path,
+            **more,
+        },
+    }
 
 
 def test_it_keeps_its_promise(stage: Stage) -> None:
@@ -24,7 +31,9 @@ def test_its_folder_belongs_to_the_user_that_enters(stage: Stage) -> None:
     (found,) = stage.aws.client("efs").describe_access_points()["AccessPoints"]
     assert found["PosixUser"] == {"Uid": 1234, "Gid": 99}
     assert found["RootDirectory"] == {
-        "Path": "/jobs", "CreationInfo": {"OwnerUid": 1234, "OwnerGid": 99, "Permissions": "0700"}}
+        "Path": "/jobs",
+        "CreationInfo": {"OwnerUid": 1234, "OwnerGid": 99, "Permissions": "0700"},
+    }
 
 
 def test_another_folder_needs_another_name(stage: Stage) -> None:

@@ -21,7 +21,11 @@ def test_it_keeps_its_promise(stage: Stage) -> None:
 def test_it_is_encrypted_and_as_fast_as_it_is_used(stage: Stage) -> None:
     made = stage.play([store()]).values["store"]
     (found,) = stage.aws.client("efs").describe_file_systems()["FileSystems"]
-    assert (found["Encrypted"], found["ThroughputMode"], found["PerformanceMode"]) == (True, "elastic", "generalPurpose")
+    assert (found["Encrypted"], found["ThroughputMode"], found["PerformanceMode"]) == (
+        True,
+        "elastic",
+        "generalPurpose",
+    )
     assert found["CreationToken"] == found["Name"] == "data"
     assert made["FileSystemId"] == found["FileSystemId"]
     assert made["DNSName"] == f"{found['FileSystemId']}.efs.us-west-2.amazonaws.com"
@@ -29,9 +33,14 @@ def test_it_is_encrypted_and_as_fast_as_it_is_used(stage: Stage) -> None:
 
 def test_files_nobody_reads_move_to_the_cheaper_class_and_back(stage: Stage) -> None:
     efs = stage.aws.client("efs")
-    number = stage.play([store(infrequent_after_days=1, backup=True)]).values["store"]["FileSystemId"]
+    number = stage.play([store(infrequent_after_days=1, backup=True)]).values["store"][
+        "FileSystemId"
+    ]
     policies = efs.describe_lifecycle_configuration(FileSystemId=number)["LifecyclePolicies"]
-    assert policies == [{"TransitionToIA": "AFTER_1_DAY"}, {"TransitionToPrimaryStorageClass": "AFTER_1_ACCESS"}]
+    assert policies == [
+        {"TransitionToIA": "AFTER_1_DAY"},
+        {"TransitionToPrimaryStorageClass": "AFTER_1_ACCESS"},
+    ]
     assert efs.describe_backup_policy(FileSystemId=number)["BackupPolicy"]["Status"] == "ENABLED"
     assert stage.play([store(infrequent_after_days=0)]).statuses == {"store": "changed"}
     assert efs.describe_lifecycle_configuration(FileSystemId=number)["LifecyclePolicies"] == []
@@ -44,7 +53,9 @@ def test_throughput_and_backup_are_changed_in_place(stage: Stage) -> None:
     (found,) = stage.aws.client("efs").describe_file_systems()["FileSystems"]
     assert (found["ThroughputMode"], found["ProvisionedThroughputInMibps"]) == ("provisioned", 64)
     assert found["FileSystemId"] == first["FileSystemId"]
-    assert not stage.play([store(throughput="provisioned", throughput_mibps=64, backup=True)]).changed
+    assert not stage.play(
+        [store(throughput="provisioned", throughput_mibps=64, backup=True)]
+    ).changed
 
 
 def test_what_is_fixed_at_creation_is_said_so_also_by_check(stage: Stage) -> None:

@@ -10,14 +10,24 @@ STORE = {"name": "store", "aws.efs_filesystem": {"name": "data"}, "register": "s
 
 
 def door(subnet: str, *groups: str, **more: Any) -> dict[str, Any]:
-    return {"name": "door", "aws.efs_mount_target": {
-        "file_system": "{{ store.FileSystemId }}", "subnet": subnet, "security_groups": list(groups)}, **more}
+    return {
+        "name": "door",
+        "aws.efs_mount_target": {
+            "file_system": "{{ store.FileSystemId }}",
+            "subnet": subnet,
+            "security_groups": list(groups),
+        },
+        **more,
+    }
 
 
 def network(stage: Stage) -> tuple[list[str], list[str]]:
     vpc, subnets = stage.aws.network()
     ec2 = stage.aws.client("ec2")
-    groups = [ec2.create_security_group(GroupName=name, Description=name, VpcId=vpc)["GroupId"] for name in ("one", "two")]
+    groups = [
+        ec2.create_security_group(GroupName=name, Description=name, VpcId=vpc)["GroupId"]
+        for name in ("one", "two")
+    ]
     return subnets, groups
 
 
@@ -30,7 +40,9 @@ def test_it_is_there_answers_its_groups_and_goes(stage: Stage) -> None:
     assert not stage.play([STORE, door(subnet, one)]).changed
     assert stage.play([STORE, door(subnet, two, one)]).changed == ["door"]
     efs = stage.aws.client("efs")
-    assert sorted(efs.describe_mount_target_security_groups(MountTargetId=target)["SecurityGroups"]) == sorted([one, two])
+    assert sorted(
+        efs.describe_mount_target_security_groups(MountTargetId=target)["SecurityGroups"]
+    ) == sorted([one, two])
     assert not stage.play([STORE, door(subnet, one, two)]).changed
     removed = stage.delete([STORE, door(subnet, one)])
     assert removed.code == 0, removed.text
@@ -44,7 +56,14 @@ def test_it_keeps_its_promise(stage: Stage) -> None:
     number = stage.aws.client("efs").describe_file_systems()["FileSystems"][0]["FileSystemId"]
 
     def step(group: str) -> dict[str, Any]:
-        return {"name": "door", "aws.efs_mount_target": {"file_system": number, "subnet": subnet, "security_groups": [group]}}
+        return {
+            "name": "door",
+            "aws.efs_mount_target": {
+                "file_system": number,
+                "subnet": subnet,
+                "security_groups": [group],
+            },
+        }
 
     keeps_its_promise(stage, step(one), step(two))
 
@@ -56,14 +75,20 @@ def test_all_zones_are_made_side_by_side_from_few_reads(stage: Stage) -> None:
     mark = len(stage.aws.calls())
     assert not stage.play(steps).changed
     asked = [call["action"] for call in stage.aws.calls()[mark:] if call["service"] != "sts"]
-    assert sorted(asked) == ["DescribeFileSystems", "DescribeMountTargets", "DescribeNetworkInterfaces"]
+    assert sorted(asked) == [
+        "DescribeFileSystems",
+        "DescribeMountTargets",
+        "DescribeNetworkInterfaces",
+    ]
 
 
 def test_a_second_one_in_a_zone_is_refused_in_plain_words(stage: Stage) -> None:
     (subnet, _), (group, _) = network(stage)
     ec2 = stage.aws.client("ec2")
     vpc = ec2.describe_subnets(SubnetIds=[subnet])["Subnets"][0]["VpcId"]
-    beside = ec2.create_subnet(VpcId=vpc, CidrBlock="192.168.200.0/24", AvailabilityZone="us-west-2a")["Subnet"]["SubnetId"]
+    beside = ec2.create_subnet(
+        VpcId=vpc, CidrBlock="192.168.200.0/24", AvailabilityZone="us-west-2a"
+    )["Subnet"]["SubnetId"]
     assert stage.play([STORE, door(subnet, group)]).code == 0
     run = stage.play([STORE, door(beside, group)])
     assert run.code == 2 and "one per zone" in run.messages and subnet in run.messages
@@ -75,7 +100,14 @@ def test_that_of_a_file_system_which_is_not_ours_is_left_alone(stage: Stage) -> 
     stage.aws.delays(**{"*": 0.0})
     number = efs.create_file_system(CreationToken="theirs")["FileSystemId"]
     efs.create_mount_target(FileSystemId=number, SubnetId=subnet)
-    step = {"name": "door", "aws.efs_mount_target": {"file_system": number, "subnet": subnet, "security_groups": [group]}}
+    step = {
+        "name": "door",
+        "aws.efs_mount_target": {
+            "file_system": number,
+            "subnet": subnet,
+            "security_groups": [group],
+        },
+    }
     run = stage.play([step])
     assert run.code == 2 and "does not carry the mark" in run.messages
     assert not stage.delete([step]).gone

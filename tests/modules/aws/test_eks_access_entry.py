@@ -11,25 +11,49 @@ WHO = "arn:aws:iam::123456789012:role/operators"
 
 
 def entry(**more: Any) -> dict[str, Any]:
-    return {"name": "entry", "aws.eks_access_entry": {"cluster": "{{ cluster.name }}", "principal": WHO, **more}}
+    return {
+        "name": "entry",
+        "aws.eks_access_entry": {"cluster": "{{ cluster.name }}", "principal": WHO, **more},
+    }
 
 
 def test_it_keeps_its_promise(stage: Stage) -> None:
     ground = Ground(stage)
-    foreign = lambda: stage.aws.client("eks").create_access_entry(clusterName="lab", principalArn=WHO)  # noqa: E731
+    foreign = lambda: stage.aws.client("eks").create_access_entry(
+        clusterName="lab", principalArn=WHO
+    )  # noqa: E731
     one = entry(policies=["AmazonEKSViewPolicy"], groups=["viewers"])
-    other = entry(policies=["AmazonEKSClusterAdminPolicy", {"policy": "AmazonEKSEditPolicy", "namespaces": ["default"]}],
-                  tags={"team": "training"})
+    other = entry(
+        policies=[
+            "AmazonEKSClusterAdminPolicy",
+            {"policy": "AmazonEKSEditPolicy", "namespaces": ["default"]},
+        ],
+        tags={"team": "training"},
+    )
     keeps_its_promise(stage, one, other, before=[ground.cluster()], foreign=foreign)
 
 
 def test_declared_policies_are_all_there_are(stage: Stage) -> None:
     ground = Ground(stage)
-    stage.play([ground.cluster(), entry(policies=["AmazonEKSClusterAdminPolicy", "AmazonEKSViewPolicy"])])
-    stage.play([ground.cluster(), entry(policies=[{"policy": "AmazonEKSViewPolicy", "namespaces": ["default"]}])])
-    found = stage.aws.client("eks").list_associated_access_policies(clusterName="lab", principalArn=WHO)
-    ((policy, scope),) = [(one["policyArn"], one["accessScope"]) for one in found["associatedAccessPolicies"]]
-    assert policy.endswith("/AmazonEKSViewPolicy") and scope == {"type": "namespace", "namespaces": ["default"]}
+    stage.play(
+        [ground.cluster(), entry(policies=["AmazonEKSClusterAdminPolicy", "AmazonEKSViewPolicy"])]
+    )
+    stage.play(
+        [
+            ground.cluster(),
+            entry(policies=[{"policy": "AmazonEKSViewPolicy", "namespaces": ["default"]}]),
+        ]
+    )
+    found = stage.aws.client("eks").list_associated_access_policies(
+        clusterName="lab", principalArn=WHO
+    )
+    ((policy, scope),) = [
+        (one["policyArn"], one["accessScope"]) for one in found["associatedAccessPolicies"]
+    ]
+    assert policy.endswith("/AmazonEKSViewPolicy") and scope == {
+        "type": "namespace",
+        "namespaces": ["default"],
+    }
 
 
 def test_an_entry_that_was_left_without_its_policies_gets_them(stage: Stage) -> None:
@@ -46,11 +70,25 @@ def test_pod_identity_keeps_its_promise(stage: Stage) -> None:
     roles = [stage.aws.role(name, "pods.eks.amazonaws.com") for name in ("one", "two")]
 
     def association(role: str) -> dict[str, Any]:
-        return {"name": "association", "aws.eks_pod_identity": {
-            "cluster": "{{ cluster.name }}", "namespace": "default", "service_account": "training", "role_arn": role}}
+        return {
+            "name": "association",
+            "aws.eks_pod_identity": {
+                "cluster": "{{ cluster.name }}",
+                "namespace": "default",
+                "service_account": "training",
+                "role_arn": role,
+            },
+        }
 
     def foreign() -> None:
-        stage.aws.client("eks").create_pod_identity_association(clusterName="lab", namespace="default",
-                                                                serviceAccount="training", roleArn=roles[0])
+        stage.aws.client("eks").create_pod_identity_association(
+            clusterName="lab", namespace="default", serviceAccount="training", roleArn=roles[0]
+        )
 
-    keeps_its_promise(stage, association(roles[0]), association(roles[1]), before=[ground.cluster()], foreign=foreign)
+    keeps_its_promise(
+        stage,
+        association(roles[0]),
+        association(roles[1]),
+        before=[ground.cluster()],
+        foreign=foreign,
+    )

@@ -10,14 +10,20 @@ def test_it_keeps_its_promise(stage: Stage) -> None:
     ground = Ground(stage)
     foreign = lambda: stage.aws.client("eks").create_addon(clusterName="lab", addonName="vpc-cni")  # noqa: E731
     one = ground.addon("vpc-cni", version="v1.19.5-eksbuild.1")
-    other = ground.addon("vpc-cni", version="v1.20.4-eksbuild.1", configuration={"env": {"ENABLE_PREFIX_DELEGATION": "true"}},
-                         tags={"team": "training"})
+    other = ground.addon(
+        "vpc-cni",
+        version="v1.20.4-eksbuild.1",
+        configuration={"env": {"ENABLE_PREFIX_DELEGATION": "true"}},
+        tags={"team": "training"},
+    )
     keeps_its_promise(stage, one, other, before=[ground.cluster()], foreign=foreign)
 
 
 def test_one_that_needs_nodes_is_well_once_there_are_some(stage: Stage) -> None:
     ground = Ground(stage)
-    run = stage.play([ground.cluster(), ground.nodegroup(), ground.addon("coredns", after="{{ nodes }}")])
+    run = stage.play(
+        [ground.cluster(), ground.nodegroup(), ground.addon("coredns", after="{{ nodes }}")]
+    )
     assert run.code == 0, run.messages
     assert run.values["coredns"]["status"] == "ACTIVE"
 
@@ -31,7 +37,14 @@ def test_one_that_need_not_be_well_is_not_waited_for(stage: Stage) -> None:
 
 def test_a_failure_says_why_and_the_next_run_begins_anew(stage: Stage) -> None:
     ground = Ground(stage)
-    stage.aws.fault("fails_later", service="eks", action="CreateAddon", times=1, code="AccessDenied", message="no rights")
+    stage.aws.fault(
+        "fails_later",
+        service="eks",
+        action="CreateAddon",
+        times=1,
+        code="AccessDenied",
+        message="no rights",
+    )
     run = stage.play([ground.cluster(), ground.addon("vpc-cni")])
     assert run.code == 2 and "AccessDenied: no rights" in run.messages
     assert stage.play([ground.cluster(), ground.addon("vpc-cni")]).code == 0

@@ -18,9 +18,15 @@ def test_it_keeps_its_promise(stage: Stage) -> None:
 
     def foreign() -> None:
         eks = stage.aws.client("eks")
-        eks.create_cluster(name="lab", roleArn=ground.control_role, resourcesVpcConfig={"subnetIds": ground.subnets})
+        eks.create_cluster(
+            name="lab",
+            roleArn=ground.control_role,
+            resourcesVpcConfig={"subnetIds": ground.subnets},
+        )
 
-    other = ground.cluster(logging=["api", "audit"], public_cidrs=["203.0.113.0/24"], tags={"team": "training"})
+    other = ground.cluster(
+        logging=["api", "audit"], public_cidrs=["203.0.113.0/24"], tags={"team": "training"}
+    )
     keeps_its_promise(stage, ground.cluster(), other, foreign=foreign)
 
 
@@ -28,10 +34,18 @@ def test_it_is_as_declared(stage: Stage) -> None:
     run = stage.play([Ground(stage).cluster(logging=["audit", "api"])])
     assert run.code == 0, run.messages
     found = described(stage)
-    assert found["version"] == "1.33" and found["accessConfig"]["authenticationMode"] == "API_AND_CONFIG_MAP"
-    assert found["resourcesVpcConfig"]["endpointPrivateAccess"] and found["tags"]["playrunner:cluster"] == "demo"
+    assert (
+        found["version"] == "1.33"
+        and found["accessConfig"]["authenticationMode"] == "API_AND_CONFIG_MAP"
+    )
+    assert (
+        found["resourcesVpcConfig"]["endpointPrivateAccess"]
+        and found["tags"]["playrunner:cluster"] == "demo"
+    )
     assert {"types": ["api", "audit"], "enabled": True} in found["logging"]["clusterLogging"]
-    assert run.values["cluster"]["identity"]["oidc"]["issuer"] == found["identity"]["oidc"]["issuer"]
+    assert (
+        run.values["cluster"]["identity"]["oidc"]["issuer"] == found["identity"]["oidc"]["issuer"]
+    )
 
 
 def test_it_is_upgraded_one_minor_version_at_a_time(stage: Stage) -> None:
@@ -57,15 +71,27 @@ def test_a_cluster_that_is_being_made_is_waited_for(stage: Stage) -> None:
     ground = Ground(stage)
     stage.aws.delays(eks__cluster__create=1.0)
     tags = {"playrunner:cluster": "demo"}
-    stage.aws.client("eks").create_cluster(name="lab", roleArn=ground.control_role, tags=tags, version="1.33",
-                                           resourcesVpcConfig={"subnetIds": ground.subnets})
+    stage.aws.client("eks").create_cluster(
+        name="lab",
+        roleArn=ground.control_role,
+        tags=tags,
+        version="1.33",
+        resourcesVpcConfig={"subnetIds": ground.subnets},
+    )
     run = stage.play([ground.cluster(private_access=False, authentication_mode="CONFIG_MAP")])
     assert run.statuses == {"cluster": "ok"}, run.messages
 
 
 def test_a_failure_says_why_and_the_next_run_begins_anew(stage: Stage) -> None:
     ground = Ground(stage)
-    stage.aws.fault("fails_later", service="eks", action="CreateCluster", times=1, code="Ec2SubnetNotFound", message="no room")
+    stage.aws.fault(
+        "fails_later",
+        service="eks",
+        action="CreateCluster",
+        times=1,
+        code="Ec2SubnetNotFound",
+        message="no room",
+    )
     run = stage.play([ground.cluster()])
     assert run.code == 2 and "Ec2SubnetNotFound: no room" in run.messages
     again = stage.play([ground.cluster()])

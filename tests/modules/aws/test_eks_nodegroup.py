@@ -1,4 +1,5 @@
-"""aws.eks_nodegroup: what can be is changed in place, what cannot is said, and a zone without capacity is left for the next."""
+"""aws.eks_nodegroup: what can be is changed in place, what cannot is said, and a zone without
+capacity is left for the next."""
 
 from __future__ import annotations
 
@@ -9,23 +10,35 @@ from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 
 def described(stage: Stage) -> dict[str, Any]:
-    return dict(stage.aws.client("eks").describe_nodegroup(clusterName="lab", nodegroupName="workers")["nodegroup"])
+    return dict(
+        stage.aws.client("eks").describe_nodegroup(clusterName="lab", nodegroupName="workers")[
+            "nodegroup"
+        ]
+    )
 
 
 def test_it_keeps_its_promise(stage: Stage) -> None:
     ground = Ground(stage)
     taint = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
     one = ground.nodegroup(labels={"role": "cpu-worker", "old": "yes"}, taints=[taint])
-    other = ground.nodegroup(labels={"role": "gpu-worker"}, taints=[{**taint, "effect": "NO_EXECUTE"}, {**taint, "value": "a"}],
-                             desired_size=3, tags={"team": "training"})
+    other = ground.nodegroup(
+        labels={"role": "gpu-worker"},
+        taints=[{**taint, "effect": "NO_EXECUTE"}, {**taint, "value": "a"}],
+        desired_size=3,
+        tags={"team": "training"},
+    )
     keeps_its_promise(stage, one, other, before=[ground.cluster()])
 
 
 def test_a_node_group_of_somebody_else_is_refused(stage: Stage) -> None:
     ground = Ground(stage)
     stage.play([ground.cluster()])
-    stage.aws.client("eks").create_nodegroup(clusterName="lab", nodegroupName="workers", subnets=ground.subnets,
-                                             nodeRole=ground.node_role)
+    stage.aws.client("eks").create_nodegroup(
+        clusterName="lab",
+        nodegroupName="workers",
+        subnets=ground.subnets,
+        nodeRole=ground.node_role,
+    )
     run = stage.play([ground.cluster(), ground.nodegroup()])
     assert run.code == 2 and "does not carry the mark" in run.messages
 
@@ -37,7 +50,11 @@ def test_labels_taints_and_sizes_are_mended_in_place(stage: Stage) -> None:
     run = stage.play([ground.cluster(), ground.nodegroup(labels={"b": "3"}, taints=[], max_size=5)])
     assert run.code == 0, run.messages
     found = described(stage)
-    assert (found["labels"], found["taints"], found["scalingConfig"]["maxSize"]) == ({"b": "3"}, [], 5)
+    assert (found["labels"], found["taints"], found["scalingConfig"]["maxSize"]) == (
+        {"b": "3"},
+        [],
+        5,
+    )
 
 
 def test_how_many_there_are_is_left_to_whoever_scales_it(stage: Stage) -> None:
@@ -45,7 +62,9 @@ def test_how_many_there_are_is_left_to_whoever_scales_it(stage: Stage) -> None:
     steps = [ground.cluster(), ground.nodegroup(desired_size=None)]
     assert stage.play(steps).code == 0
     assert described(stage)["scalingConfig"]["desiredSize"] == 1
-    stage.aws.client("eks").update_nodegroup_config(clusterName="lab", nodegroupName="workers", scalingConfig={"desiredSize": 3})
+    stage.aws.client("eks").update_nodegroup_config(
+        clusterName="lab", nodegroupName="workers", scalingConfig={"desiredSize": 3}
+    )
     assert not stage.play(steps).changed
     assert described(stage)["scalingConfig"]["desiredSize"] == 3
 
@@ -69,7 +88,10 @@ def test_what_is_fixed_is_refused_with_the_remedy_and_replaced_when_asked(stage:
         assert "capacity_type" in run.messages and "replace: true" in run.messages
     run = stage.play([ground.cluster(), ground.nodegroup(**other, replace=True)])
     assert run.code == 0, run.messages
-    assert (described(stage)["instanceTypes"], described(stage)["capacityType"]) == (["m5.xlarge"], "SPOT")
+    assert (described(stage)["instanceTypes"], described(stage)["capacityType"]) == (
+        ["m5.xlarge"],
+        "SPOT",
+    )
 
 
 def test_a_zone_without_capacity_is_left_for_the_next(stage: Stage) -> None:
@@ -90,7 +112,11 @@ def test_no_zone_with_capacity_is_a_failure_with_the_services_own_reason(stage: 
         stage.aws.fault("insufficient_capacity", zone=zone, instance_type="m5.large")
     steps = [ground.cluster(), ground.nodegroup(one_zone=True)]
     run = stage.play(steps)
-    assert run.code == 2 and "InsufficientInstanceCapacity" in run.messages and "tried 3 of 3 subnets" in run.messages
+    assert (
+        run.code == 2
+        and "InsufficientInstanceCapacity" in run.messages
+        and "tried 3 of 3 subnets" in run.messages
+    )
     stage.aws.control("DELETE", "faults")
     again = stage.play(steps)
     assert again.code == 0, again.messages
@@ -98,8 +124,13 @@ def test_no_zone_with_capacity_is_a_failure_with_the_services_own_reason(stage: 
 
 def test_nodes_that_cannot_join_are_not_tried_elsewhere(stage: Stage) -> None:
     ground = Ground(stage)
-    stage.aws.fault("fails_later", service="eks", action="CreateNodegroup", code="NodeCreationFailure",
-                    message="Instances failed to join")
+    stage.aws.fault(
+        "fails_later",
+        service="eks",
+        action="CreateNodegroup",
+        code="NodeCreationFailure",
+        message="Instances failed to join",
+    )
     run = stage.play([ground.cluster(), ground.nodegroup(one_zone=True)])
     assert run.code == 2 and "NodeCreationFailure: Instances failed to join" in run.messages
     assert len(stage.aws.calls("CreateNodegroup")) == 1

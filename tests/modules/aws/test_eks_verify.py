@@ -9,7 +9,9 @@ from tests.support.aws.module_stage import Stage
 
 
 def verified(stage: Stage, **more: Any) -> list[str]:
-    run = stage.play([{"name": "look", "aws.eks_verify": {"name": "theirs", **more}, "register": "found"}])
+    run = stage.play(
+        [{"name": "look", "aws.eks_verify": {"name": "theirs", **more}, "register": "found"}]
+    )
     assert run.code == 0, run.messages
     return list(run.values["look"]["problems"])
 
@@ -28,7 +30,9 @@ def test_a_sound_cluster_has_no_problems(stage: Stage) -> None:
     made = cluster(stage, version="1.33")
     stage.aws.nodegroup("theirs", made["resourcesVpcConfig"]["subnetIds"])
     issuer = made["identity"]["oidc"]["issuer"]
-    stage.aws.client("iam").create_open_id_connect_provider(Url=issuer, ClientIDList=["sts.amazonaws.com"])
+    stage.aws.client("iam").create_open_id_connect_provider(
+        Url=issuer, ClientIDList=["sts.amazonaws.com"]
+    )
     assert verified(stage, vpc_id=made["resourcesVpcConfig"]["vpcId"], nodes=2) == []
 
 
@@ -40,19 +44,37 @@ def test_every_problem_is_told_at_once_with_its_remedy(stage: Stage) -> None:
     group = made["resourcesVpcConfig"]["clusterSecurityGroupId"]
     rules = ec2.describe_security_groups(GroupIds=[group])["SecurityGroups"][0]["IpPermissions"]
     ec2.revoke_security_group_ingress(GroupId=group, IpPermissions=rules)
-    stage.aws.fault("fails_later", service="eks", action="CreateNodegroup", code="NodeCreationFailure", message="cannot join")
+    stage.aws.fault(
+        "fails_later",
+        service="eks",
+        action="CreateNodegroup",
+        code="NodeCreationFailure",
+        message="cannot join",
+    )
     stage.aws.nodegroup("theirs", made["resourcesVpcConfig"]["subnetIds"])
     told = verified(stage, vpc_id="vpc-other", least_free_ips=20000, nodes=1)
-    for words in ("set network_existing_vpc_id", "set eks_oidc to true", "add a subnet", "add a rule for all traffic from itself",
-                  "NodeCreationFailure: cannot join", "has 0 nodes", "eks_admins"):
+    for words in (
+        "set network_existing_vpc_id",
+        "set eks_oidc to true",
+        "add a subnet",
+        "add a rule for all traffic from itself",
+        "NodeCreationFailure: cannot join",
+        "has 0 nodes",
+        "eks_admins",
+    ):
         assert any(words in problem for problem in told), (words, told)
 
 
 def test_a_private_endpoint_needs_somebody_inside(stage: Stage) -> None:
     made = cluster(stage)
     eks = stage.aws.client("eks")
-    eks.update_cluster_config(name="theirs", resourcesVpcConfig={"endpointPublicAccess": False, "endpointPrivateAccess": True})
-    eks.get_waiter("cluster_active").wait(name="theirs", WaiterConfig={"Delay": 1, "MaxAttempts": 10})
+    eks.update_cluster_config(
+        name="theirs",
+        resourcesVpcConfig={"endpointPublicAccess": False, "endpointPrivateAccess": True},
+    )
+    eks.get_waiter("cluster_active").wait(
+        name="theirs", WaiterConfig={"Delay": 1, "MaxAttempts": 10}
+    )
     assert made["status"] == "ACTIVE"
     assert any("eks_from_inside" in problem for problem in verified(stage))
     assert not any("endpoint" in problem for problem in verified(stage, from_inside=True))
@@ -71,11 +93,26 @@ def test_a_cluster_that_is_not_there_is_named_with_those_that_are(stage: Stage) 
 
 
 def test_problems_stop_what_would_be_built_on_the_cluster(stage: Stage) -> None:
-    steps = [{"name": "look", "aws.eks_verify": {"name": "theirs"}, "register": "found"},
-             {"name": "gate", "aws.eks_usable": {"name": "theirs", "problems": "{{ found.problems }}"}, "register": "gate"},
-             {"name": "role", "aws.iam_role": {"name": "built-on-it", "services": ["ec2.amazonaws.com"], "after": "{{ gate }}"}}]
+    steps = [
+        {"name": "look", "aws.eks_verify": {"name": "theirs"}, "register": "found"},
+        {
+            "name": "gate",
+            "aws.eks_usable": {"name": "theirs", "problems": "{{ found.problems }}"},
+            "register": "gate",
+        },
+        {
+            "name": "role",
+            "aws.iam_role": {
+                "name": "built-on-it",
+                "services": ["ec2.amazonaws.com"],
+                "after": "{{ gate }}",
+            },
+        },
+    ]
     run = stage.play(steps)
-    assert run.code == 2 and "theirs cannot be used yet" in run.messages and "role" not in run.statuses
+    assert (
+        run.code == 2 and "theirs cannot be used yet" in run.messages and "role" not in run.statuses
+    )
     assert stage.delete(steps).code == 0, "what was built on it can still be found and deleted"
 
 

@@ -8,7 +8,9 @@ ADDRESS = {"name": "address", "aws.elastic_ip": {"name": "out"}, "register": "ad
 
 
 def test_an_address_keeps_its_promise(stage: Stage) -> None:
-    keeps_its_promise(stage, ADDRESS, {**ADDRESS, "aws.elastic_ip": {"name": "out", "tags": {"purpose": "test"}}})
+    keeps_its_promise(
+        stage, ADDRESS, {**ADDRESS, "aws.elastic_ip": {"name": "out", "tags": {"purpose": "test"}}}
+    )
 
 
 def test_a_lost_answer_leaves_one_address(stage: Stage) -> None:

@@ -10,7 +10,14 @@ from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 
 def fast(subnet: str, **more: Any) -> dict[str, Any]:
-    given = {"name": "fast", "subnet": subnet, "capacity_gib": 1200, "throughput_per_tib": 200, "version": "2.12", **more}
+    given = {
+        "name": "fast",
+        "subnet": subnet,
+        "capacity_gib": 1200,
+        "throughput_per_tib": 200,
+        "version": "2.12",
+        **more,
+    }
     return {"name": "fast", "aws.fsx_lustre": given, "register": "fast"}
 
 
@@ -24,14 +31,26 @@ def test_it_keeps_its_promise(stage: Stage, subnet: str) -> None:
 
 
 def test_it_is_made_as_declared_and_says_how_to_mount_it(stage: Stage, subnet: str) -> None:
-    wish = {"backup_days": 1, "backup_time": "00:00", "tags_on_backups": True, "compression": "NONE",
-            "maintenance_time": "7:09:00"}
+    wish = {
+        "backup_days": 1,
+        "backup_time": "00:00",
+        "tags_on_backups": True,
+        "compression": "NONE",
+        "maintenance_time": "7:09:00",
+    }
     made = stage.play([fast(subnet, **wish)]).values["fast"]
     (found,) = stage.aws.client("fsx").describe_file_systems()["FileSystems"]
     lustre = found["LustreConfiguration"]
-    assert (found["StorageCapacity"], found["FileSystemTypeVersion"], found["SubnetIds"]) == (1200, "2.12", [subnet])
+    assert (found["StorageCapacity"], found["FileSystemTypeVersion"], found["SubnetIds"]) == (
+        1200,
+        "2.12",
+        [subnet],
+    )
     assert (lustre["DeploymentType"], lustre["PerUnitStorageThroughput"]) == ("PERSISTENT_1", 200)
-    assert (lustre["AutomaticBackupRetentionDays"], lustre["DailyAutomaticBackupStartTime"]) == (1, "00:00")
+    assert (lustre["AutomaticBackupRetentionDays"], lustre["DailyAutomaticBackupStartTime"]) == (
+        1,
+        "00:00",
+    )
     assert (lustre["CopyTagsToBackups"], lustre["WeeklyMaintenanceStartTime"]) == (True, "7:09:00")
     assert made["DNSName"] == found["DNSName"]
     assert made["LustreConfiguration"]["MountName"] == lustre["MountName"]
@@ -50,29 +69,46 @@ def test_size_and_speed_change_one_after_the_other(stage: Stage, subnet: str) ->
 def test_it_does_not_shrink_and_does_not_change_its_kind(stage: Stage, subnet: str) -> None:
     stage.play([fast(subnet, capacity_gib=2400)])
     assert "cannot shrink" in stage.play([fast(subnet)]).messages
-    other = stage.play([fast(subnet, capacity_gib=2400, deployment="PERSISTENT_2", throughput_per_tib=250)], check=True)
+    other = stage.play(
+        [fast(subnet, capacity_gib=2400, deployment="PERSISTENT_2", throughput_per_tib=250)],
+        check=True,
+    )
     assert "cannot be changed to 'PERSISTENT_2'" in other.messages
 
 
-@pytest.mark.parametrize(("wish", "said"), [
-    ({"capacity_gib": 1201}, "capacity_gib is 1200, 2400 or a multiple of 2400"),
-    ({"capacity_gib": 3600}, "a multiple of 2400"),
-    ({"throughput_per_tib": 125}, "one of 50, 100, 200"),
-    ({"deployment": "SCRATCH_2"}, "throughput_per_tib is not given for SCRATCH_2"),
-    ({"deployment": "SCRATCH_2", "throughput_per_tib": None, "backup_days": 1}, "no backups"),
-    ({"storage": "HDD", "throughput_per_tib": 12}, "a multiple of 6000"),
-    ({"storage": "HDD", "deployment": "PERSISTENT_2"}, "only for deployment: PERSISTENT_1"),
-    ({"deployment": "PERSISTENT_2", "throughput_per_tib": 250, "import_path": "s3://a"}, "not for PERSISTENT_2"),
-    ({"export_path": "s3://a"}, "needs import_path"),
-])
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        ({"capacity_gib": 1201}, "capacity_gib is 1200, 2400 or a multiple of 2400"),
+        ({"capacity_gib": 3600}, "a multiple of 2400"),
+        ({"throughput_per_tib": 125}, "one of 50, 100, 200"),
+        ({"deployment": "SCRATCH_2"}, "throughput_per_tib is not given for SCRATCH_2"),
+        ({"deployment": "SCRATCH_2", "throughput_per_tib": None, "backup_days": 1}, "no backups"),
+        ({"storage": "HDD", "throughput_per_tib": 12}, "a multiple of 6000"),
+        ({"storage": "HDD", "deployment": "PERSISTENT_2"}, "only for deployment: PERSISTENT_1"),
+        (
+            {"deployment": "PERSISTENT_2", "throughput_per_tib": 250, "import_path": "s3://a"},
+            "not for PERSISTENT_2",
+        ),
+        ({"export_path": "s3://a"}, "needs import_path"),
+    ],
+)
 def test_what_does_not_exist_is_found_by_check(
-        stage: Stage, subnet: str, wish: dict[str, Any], said: str) -> None:
+    stage: Stage, subnet: str, wish: dict[str, Any], said: str
+) -> None:
     run = stage.play([fast(subnet, **wish)], check=True)
     assert run.code and said in run.messages
 
 
-def test_a_failure_tells_the_service_s_own_reason_and_can_be_deleted(stage: Stage, subnet: str) -> None:
-    stage.aws.fault("fails_later", service="fsx", action="CreateFileSystem", message="the subnet has no free addresses")
+def test_a_failure_tells_the_service_s_own_reason_and_can_be_deleted(
+    stage: Stage, subnet: str
+) -> None:
+    stage.aws.fault(
+        "fails_later",
+        service="fsx",
+        action="CreateFileSystem",
+        message="the subnet has no free addresses",
+    )
     for _ in range(2):
         run = stage.play([fast(subnet)])
         assert run.code == 2 and "the subnet has no free addresses" in run.messages
@@ -92,8 +128,12 @@ def test_it_can_be_taken_away_while_it_is_being_made(stage: Stage, subnet: str) 
     stage.aws.delays(fsx__file_system__create=0.5)
     tags = [{"Key": "playrunner:cluster", "Value": "demo"}, {"Key": "Name", "Value": "fast"}]
     stage.aws.client("fsx").create_file_system(
-        FileSystemType="LUSTRE", StorageCapacity=1200, SubnetIds=[subnet], Tags=tags,
-        LustreConfiguration={"DeploymentType": "PERSISTENT_1", "PerUnitStorageThroughput": 200})
+        FileSystemType="LUSTRE",
+        StorageCapacity=1200,
+        SubnetIds=[subnet],
+        Tags=tags,
+        LustreConfiguration={"DeploymentType": "PERSISTENT_1", "PerUnitStorageThroughput": 200},
+    )
     run = stage.delete([fast(subnet)])
     assert run.code == 0, run.text
     assert stage.aws.client("fsx").describe_file_systems()["FileSystems"] == []

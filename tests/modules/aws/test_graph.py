@@ -8,7 +8,11 @@ from typing import Any
 from tests.support.aws.module_stage import Stage
 
 VPC = {"name": "network", "aws.vpc": {"name": "net", "cidr": "10.0.0.0/16"}, "register": "vpc"}
-GATEWAY = {"name": "gateway", "aws.internet_gateway": {"name": "door", "vpc_id": "{{ vpc.VpcId }}"}, "register": "gateway"}
+GATEWAY = {
+    "name": "gateway",
+    "aws.internet_gateway": {"name": "door", "vpc_id": "{{ vpc.VpcId }}"},
+    "register": "gateway",
+}
 
 
 def file_system(name: str, **more: Any) -> dict[str, Any]:
@@ -17,7 +21,9 @@ def file_system(name: str, **more: Any) -> dict[str, Any]:
 
 def test_a_step_waits_for_what_it_reads_and_for_nothing_else(stage: Stage) -> None:
     stage.aws.delays(**{"*": 0.0, "efs.file_system": 1.0})
-    run = stage.play([file_system("one"), file_system("two"), file_system("three", after="{{ one }}"), VPC])
+    run = stage.play(
+        [file_system("one"), file_system("two"), file_system("three", after="{{ one }}"), VPC]
+    )
     assert run.code == 0, run.messages
     seconds = {result["step"]: result["seconds"] for result in run.results}
     assert all(0.9 < seconds[name] < 1.9 for name in ("one", "two", "three")), seconds
@@ -33,7 +39,11 @@ def test_things_go_in_the_reverse_order_of_what_reads_what(stage: Stage) -> None
     assert stage.play(steps).code == 0
     mark = len(stage.aws.calls())
     assert stage.delete(steps).code == 0
-    deleted = [call["action"] for call in stage.aws.calls()[mark:] if call["mutating"] and call["status"] < 300]
+    deleted = [
+        call["action"]
+        for call in stage.aws.calls()[mark:]
+        if call["mutating"] and call["status"] < 300
+    ]
     assert deleted == ["DetachInternetGateway", "DeleteInternetGateway", "DeleteVpc"]
 
 
@@ -51,7 +61,9 @@ def test_an_answer_that_was_lost_leaves_one_thing_not_two(stage: Stage) -> None:
     stage.aws.fault("lost", service="ec2", action="CreateVpc", times=1)
     run = stage.play([VPC])
     assert run.code == 0, run.messages
-    found = stage.aws.client("ec2").describe_vpcs(Filters=[{"Name": "tag:Name", "Values": ["net"]}])["Vpcs"]
+    found = stage.aws.client("ec2").describe_vpcs(
+        Filters=[{"Name": "tag:Name", "Values": ["net"]}]
+    )["Vpcs"]
     assert len(found) == 1
 
 

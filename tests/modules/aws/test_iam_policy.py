@@ -12,7 +12,11 @@ ARN = "arn:aws:iam::123456789012:policy/reading"
 
 def policy(action: str, **more: Any) -> dict[str, Any]:
     statements = [{"Effect": "Allow", "Action": action, "Resource": "*"}]
-    return {"name": "policy", "aws.iam_policy": {"name": "reading", "document": statements, **more}, "register": "policy"}
+    return {
+        "name": "policy",
+        "aws.iam_policy": {"name": "reading", "document": statements, **more},
+        "register": "policy",
+    }
 
 
 def test_it_keeps_its_promise(stage: Stage) -> None:
@@ -21,7 +25,12 @@ def test_it_keeps_its_promise(stage: Stage) -> None:
         document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
         stage.aws.client("iam").create_policy(PolicyName="reading", PolicyDocument=document)
 
-    keeps_its_promise(stage, policy("s3:GetObject"), policy("s3:ListBucket", tags={"team": "training"}), foreign=foreign)
+    keeps_its_promise(
+        stage,
+        policy("s3:GetObject"),
+        policy("s3:ListBucket", tags={"team": "training"}),
+        foreign=foreign,
+    )
 
 
 def test_more_changes_than_iam_keeps_versions(stage: Stage) -> None:
@@ -38,8 +47,14 @@ def test_more_changes_than_iam_keeps_versions(stage: Stage) -> None:
 
 
 def test_a_policy_goes_after_the_role_that_uses_it(stage: Stage) -> None:
-    user = {"name": "role", "aws.iam_role": {"name": "user", "services": ["ec2.amazonaws.com"],
-                                             "managed_policies": ["{{ policy.Arn }}"]}}
+    user = {
+        "name": "role",
+        "aws.iam_role": {
+            "name": "user",
+            "services": ["ec2.amazonaws.com"],
+            "managed_policies": ["{{ policy.Arn }}"],
+        },
+    }
     steps = [policy("s3:GetObject"), user]
     assert stage.play(steps).code == 0
     gone = stage.delete(steps)

@@ -17,19 +17,27 @@ def role(**more: Any) -> dict[str, Any]:
 
 
 def attached(stage: Stage) -> list[str]:
-    found = stage.aws.client("iam").list_attached_role_policies(RoleName="control")["AttachedPolicies"]
+    found = stage.aws.client("iam").list_attached_role_policies(RoleName="control")[
+        "AttachedPolicies"
+    ]
     return sorted(one["PolicyName"] for one in found)
 
 
 def test_it_keeps_its_promise(stage: Stage) -> None:
     one = role(managed_policies=["AmazonEKSClusterPolicy"], inline_policies={"read": READ})
-    other = role(managed_policies=["AmazonEKSVPCResourceController"], max_session_seconds=7200,
-                 inline_policies={"read": [{**READ[0], "Action": "s3:ListBucket"}]}, tags={"team": "training"})
+    other = role(
+        managed_policies=["AmazonEKSVPCResourceController"],
+        max_session_seconds=7200,
+        inline_policies={"read": [{**READ[0], "Action": "s3:ListBucket"}]},
+        tags={"team": "training"},
+    )
     keeps_its_promise(stage, one, other, foreign=lambda: stage.aws.role("control", TRUSTED))
 
 
 def test_declared_managed_policies_are_all_there_are(stage: Stage) -> None:
-    stage.play([role(managed_policies=["AmazonEKSClusterPolicy", "AmazonEKSVPCResourceController"])])
+    stage.play(
+        [role(managed_policies=["AmazonEKSClusterPolicy", "AmazonEKSVPCResourceController"])]
+    )
     assert attached(stage) == ["AmazonEKSClusterPolicy", "AmazonEKSVPCResourceController"]
     stage.play([role(managed_policies=["AmazonEKSClusterPolicy"])])
     assert attached(stage) == ["AmazonEKSClusterPolicy"]
@@ -62,8 +70,11 @@ def test_a_lost_answer_at_any_call_leaves_one_whole_role(stage: Stage) -> None:
 def test_what_others_hung_on_a_role_does_not_keep_it_from_going(stage: Stage) -> None:
     iam = stage.aws.client("iam")
     stage.play([role()])
-    iam.put_role_policy(RoleName="control", PolicyName="by-hand",
-                        PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": READ}))
+    iam.put_role_policy(
+        RoleName="control",
+        PolicyName="by-hand",
+        PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": READ}),
+    )
     iam.create_instance_profile(InstanceProfileName="by-hand")
     iam.add_role_to_instance_profile(InstanceProfileName="by-hand", RoleName="control")
     assert stage.delete([role()]).code == 0
@@ -77,6 +88,8 @@ def test_a_role_says_who_may_assume_it(stage: Stage) -> None:
 
 
 def test_pods_may_tag_the_sessions_of_their_role(stage: Stage) -> None:
-    stage.play([{"name": "role", "aws.iam_role": {"name": "pods", "services": ["pods.eks.amazonaws.com"]}}])
+    stage.play(
+        [{"name": "role", "aws.iam_role": {"name": "pods", "services": ["pods.eks.amazonaws.com"]}}]
+    )
     trust = stage.aws.client("iam").get_role(RoleName="pods")["Role"]["AssumeRolePolicyDocument"]
     assert trust["Statement"][0]["Action"] == ["sts:AssumeRole", "sts:TagSession"]

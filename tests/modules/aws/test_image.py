@@ -8,16 +8,25 @@ PATH = "/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/neuron/reco
 
 
 def test_the_image_behind_a_parameter(stage: Stage) -> None:
-    found = stage.play([{"name": "image", "aws.image": {"parameter": PATH}}], check=True).values["image"]
+    found = stage.play([{"name": "image", "aws.image": {"parameter": PATH}}], check=True).values[
+        "image"
+    ]
     assert found["ImageId"].startswith("ami-") and found["RootDeviceName"] == "/dev/xvda"
     assert found["Name"].startswith("amazon-eks-node-al2023-x86_64-neuron-1.33")
 
 
 def test_a_parameter_that_is_not_there(stage: Stage) -> None:
     run = stage.play([{"name": "image", "aws.image": {"parameter": PATH.replace("1.33", "1.17")}}])
-    assert run.code == 2 and "us-west-2 has no SSM parameter" in run.messages and "1.17" in run.messages
+    assert (
+        run.code == 2
+        and "us-west-2 has no SSM parameter" in run.messages
+        and "1.17" in run.messages
+    )
 
 
 def test_an_image_for_other_processors(stage: Stage) -> None:
     arm = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-arm64"
-    assert "is for arm64, not x86_64" in stage.play([{"name": "image", "aws.image": {"parameter": arm}}]).messages
+    assert (
+        "is for arm64, not x86_64"
+        in stage.play([{"name": "image", "aws.image": {"parameter": arm}}]).messages
+    )

@@ -11,14 +11,27 @@ from tests.support.aws.module_stage import Stage, keeps_its_promise
 from tests.support.aws.sandbox import until
 
 IMAGE = "ami-0a1000000000000a1"
-ELSEWHERE = {"name": "elsewhere", "register": "elsewhere", "aws.subnet": {
-    "name": "back", "vpc_id": "{{ vpc.VpcId }}", "zone": "us-west-2c", "cidr": "10.0.64.0/19"}}
+ELSEWHERE = {
+    "name": "elsewhere",
+    "register": "elsewhere",
+    "aws.subnet": {
+        "name": "back",
+        "vpc_id": "{{ vpc.VpcId }}",
+        "zone": "us-west-2c",
+        "cidr": "10.0.64.0/19",
+    },
+}
 BEFORE = [VPC, subnet(public=True), ELSEWHERE, group("one"), group("two")]
 
 
 def host(**more: Any) -> dict[str, Any]:
-    wish = {"name": "jump", "image_id": IMAGE, "subnet_ids": ["{{ subnet.SubnetId }}", "{{ elsewhere.SubnetId }}"],
-            "security_group_ids": ["{{ one.GroupId }}"], **more}
+    wish = {
+        "name": "jump",
+        "image_id": IMAGE,
+        "subnet_ids": ["{{ subnet.SubnetId }}", "{{ elsewhere.SubnetId }}"],
+        "security_group_ids": ["{{ one.GroupId }}"],
+        **more,
+    }
     return {"name": "host", "aws.instance": wish, "register": "host"}
 
 
@@ -27,7 +40,9 @@ def alive(stage: Stage) -> list[dict[str, Any]]:
 
 
 def test_an_instance_keeps_its_promise(stage: Stage) -> None:
-    other = host(security_group_ids=["{{ one.GroupId }}", "{{ two.GroupId }}"], tags={"purpose": "test"})
+    other = host(
+        security_group_ids=["{{ one.GroupId }}", "{{ two.GroupId }}"], tags={"purpose": "test"}
+    )
     keeps_its_promise(stage, host(), other, before=BEFORE)
     assert alive(stage) == []
 
@@ -35,7 +50,9 @@ def test_an_instance_keeps_its_promise(stage: Stage) -> None:
 def test_it_runs_encrypted_with_sessions_only_and_carries_the_mark(stage: Stage) -> None:
     found = stage.play([*BEFORE, host(volume_gib=42, public=True)]).values["host"]
     assert found["State"]["Name"] == "running" and found["PublicIpAddress"]
-    asked = stage.aws.client("ec2").describe_instances(InstanceIds=[found["InstanceId"]])["Reservations"][0]["Instances"][0]
+    asked = stage.aws.client("ec2").describe_instances(InstanceIds=[found["InstanceId"]])[
+        "Reservations"
+    ][0]["Instances"][0]
     assert asked["MetadataOptions"]["HttpTokens"] == "required"
     volume = stage.aws.client("ec2").describe_volumes()["Volumes"][0]
     assert (volume["Size"], volume["VolumeType"], volume["Encrypted"]) == (42, "gp3", True)
@@ -72,5 +89,7 @@ def test_one_that_was_stopped_is_started(stage: Stage) -> None:
 
 def test_its_size_cannot_be_changed(stage: Stage) -> None:
     assert stage.play([*BEFORE, host()]).code == 0
-    assert "InstanceType is 't3.large' and cannot become 'm5.large'" in stage.play(
-        [*BEFORE, host(instance_type="m5.large")]).messages
+    assert (
+        "InstanceType is 't3.large' and cannot become 'm5.large'"
+        in stage.play([*BEFORE, host(instance_type="m5.large")]).messages
+    )

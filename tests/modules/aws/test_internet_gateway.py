@@ -5,11 +5,18 @@ from __future__ import annotations
 from tests.modules.aws.test_vpc import VPC
 from tests.support.aws.module_stage import Stage, keeps_its_promise
 
-GATEWAY = {"name": "gateway", "aws.internet_gateway": {"name": "door", "vpc_id": "{{ vpc.VpcId }}"}, "register": "gateway"}
+GATEWAY = {
+    "name": "gateway",
+    "aws.internet_gateway": {"name": "door", "vpc_id": "{{ vpc.VpcId }}"},
+    "register": "gateway",
+}
 
 
 def test_a_gateway_keeps_its_promise(stage: Stage) -> None:
-    other = {**GATEWAY, "aws.internet_gateway": {**GATEWAY["aws.internet_gateway"], "tags": {"purpose": "test"}}}
+    other = {
+        **GATEWAY,
+        "aws.internet_gateway": {**GATEWAY["aws.internet_gateway"], "tags": {"purpose": "test"}},
+    }
     keeps_its_promise(stage, GATEWAY, other, before=[VPC])
 
 

@@ -11,16 +11,27 @@ from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 
 def new_key() -> str:
-    return Ed25519PrivateKey.generate().public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
+    return (
+        Ed25519PrivateKey.generate()
+        .public_key()
+        .public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+        .decode()
+    )
 
 
 def pair(key: str) -> dict[str, Any]:
-    return {"name": "key", "aws.key_pair": {"name": "demo-key", "public_key": key}, "register": "key"}
+    return {
+        "name": "key",
+        "aws.key_pair": {"name": "demo-key", "public_key": key},
+        "register": "key",
+    }
 
 
 def test_a_key_pair_keeps_its_promise(stage: Stage) -> None:
     def foreign() -> None:
-        stage.aws.client("ec2").import_key_pair(KeyName="demo-key", PublicKeyMaterial=new_key().encode())
+        stage.aws.client("ec2").import_key_pair(
+            KeyName="demo-key", PublicKeyMaterial=new_key().encode()
+        )
 
     keeps_its_promise(stage, pair(f"{new_key()} me@here"), pair(new_key()), foreign=foreign)
 

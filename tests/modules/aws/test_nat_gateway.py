@@ -9,13 +9,19 @@ from tests.modules.aws.test_vpc import VPC
 from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 BEFORE = [VPC, GATEWAY, subnet(public=True), ADDRESS]
-WISH = {"name": "out", "subnet_id": "{{ subnet.SubnetId }}", "allocation_id": "{{ address.AllocationId }}",
-        "after": "{{ gateway }}"}
+WISH = {
+    "name": "out",
+    "subnet_id": "{{ subnet.SubnetId }}",
+    "allocation_id": "{{ address.AllocationId }}",
+    "after": "{{ gateway }}",
+}
 NAT = {"name": "nat", "aws.nat_gateway": WISH, "register": "nat"}
 
 
 def test_a_nat_gateway_keeps_its_promise(stage: Stage) -> None:
-    keeps_its_promise(stage, NAT, {**NAT, "aws.nat_gateway": {**WISH, "tags": {"purpose": "test"}}}, before=BEFORE)
+    keeps_its_promise(
+        stage, NAT, {**NAT, "aws.nat_gateway": {**WISH, "tags": {"purpose": "test"}}}, before=BEFORE
+    )
     ec2 = stage.aws.client("ec2")
     assert {one["State"] for one in ec2.describe_nat_gateways()["NatGateways"]} == {"deleted"}
     assert ec2.describe_addresses()["Addresses"] == []

@@ -13,36 +13,74 @@ from tests.support.aws.module_stage import Stage
 __all__ = ["foreign"]  # a fixture
 
 ROLE = str(Path(__file__).parents[3] / "roles" / "network")
-READ = ("network_vpc_id", "network_vpc_cidr", "network_public_subnet_ids", "network_private_subnet_ids", "network_subnet_ids",
-        "network_zone_names", "network_zone_order", "network_subnets_by_zone", "network_node_subnet_ids")
-STEPS = [{"name": "the role", "import_role": {"name": ROLE}},
-         {"name": "read", "debug": {"msg": "{{ {" + ", ".join(f"'{name}': {name}" for name in READ) + "} }}"}}]
+READ = (
+    "network_vpc_id",
+    "network_vpc_cidr",
+    "network_public_subnet_ids",
+    "network_private_subnet_ids",
+    "network_subnet_ids",
+    "network_zone_names",
+    "network_zone_order",
+    "network_subnets_by_zone",
+    "network_node_subnet_ids",
+)
+STEPS = [
+    {"name": "the role", "import_role": {"name": ROLE}},
+    {
+        "name": "read",
+        "debug": {"msg": "{{ {" + ", ".join(f"'{name}': {name}" for name in READ) + "} }}"},
+    },
+]
 
 
 def left(stage: Stage) -> dict[str, list[Any]]:
     ec2 = stage.aws.client("ec2")
     mine = [{"Name": "tag:playrunner:cluster", "Values": ["demo"]}]
-    return {"vpcs": ec2.describe_vpcs(Filters=mine)["Vpcs"], "subnets": ec2.describe_subnets(Filters=mine)["Subnets"],
-            "tables": ec2.describe_route_tables(Filters=mine)["RouteTables"], "addresses": ec2.describe_addresses()["Addresses"],
-            "gateways": ec2.describe_internet_gateways()["InternetGateways"],
-            "endpoints": ec2.describe_vpc_endpoints()["VpcEndpoints"],
-            "nats": [one for one in ec2.describe_nat_gateways()["NatGateways"] if one["State"] != "deleted"]}
+    return {
+        "vpcs": ec2.describe_vpcs(Filters=mine)["Vpcs"],
+        "subnets": ec2.describe_subnets(Filters=mine)["Subnets"],
+        "tables": ec2.describe_route_tables(Filters=mine)["RouteTables"],
+        "addresses": ec2.describe_addresses()["Addresses"],
+        "gateways": ec2.describe_internet_gateways()["InternetGateways"],
+        "endpoints": ec2.describe_vpc_endpoints()["VpcEndpoints"],
+        "nats": [
+            one for one in ec2.describe_nat_gateways()["NatGateways"] if one["State"] != "deleted"
+        ],
+    }
 
 
-@pytest.mark.parametrize(("nat", "nats", "tables"), [("one", 1, 2), ("per_zone", 2, 3), ("none", 0, 2)])
-def test_it_is_made_once_and_taken_away_whole(stage: Stage, nat: str, nats: int, tables: int) -> None:
-    wish = {"network_zones": ["us-west-2d", "us-west-2c"], "network_nat": nat, "network_instance_types": ["trn1n.32xlarge"]}
+@pytest.mark.parametrize(
+    ("nat", "nats", "tables"), [("one", 1, 2), ("per_zone", 2, 3), ("none", 0, 2)]
+)
+def test_it_is_made_once_and_taken_away_whole(
+    stage: Stage, nat: str, nats: int, tables: int
+) -> None:
+    wish = {
+        "network_zones": ["us-west-2d", "us-west-2c"],
+        "network_nat": nat,
+        "network_instance_types": ["trn1n.32xlarge"],
+    }
     made = stage.play(STEPS, **wish)
     assert made.code == 0, made.messages
     there = left(stage)
-    assert (len(there["nats"]), len(there["addresses"]), len(there["tables"])) == (nats, nats, tables)
-    blocks = {one["AvailabilityZone"]: one["CidrBlock"] for one in there["subnets"] if one["MapPublicIpOnLaunch"]}
+    assert (len(there["nats"]), len(there["addresses"]), len(there["tables"])) == (
+        nats,
+        nats,
+        tables,
+    )
+    blocks = {
+        one["AvailabilityZone"]: one["CidrBlock"]
+        for one in there["subnets"]
+        if one["MapPublicIpOnLaunch"]
+    }
     assert blocks == {"us-west-2d": "192.168.0.0/19", "us-west-2c": "192.168.32.0/19"}
     again = stage.play(STEPS, **wish)
     assert again.code == 0 and again.changed == [], again.messages
     read = again.values["read"]["msg"]
     assert read["network_zone_order"] == ["us-west-2d"]
-    nodes = read["network_public_subnet_ids"] if nat == "none" else read["network_private_subnet_ids"]
+    nodes = (
+        read["network_public_subnet_ids"] if nat == "none" else read["network_private_subnet_ids"]
+    )
     assert read["network_node_subnet_ids"] == nodes[:1]
     assert list(read["network_subnets_by_zone"].values()) == nodes
     assert stage.delete(STEPS, **wish).code == 0
@@ -57,11 +95,16 @@ def test_the_default_takes_four_zones_as_the_guide_has_it(stage: Stage) -> None:
     assert run.code == 0, run.messages
     there = left(stage)
     assert there["vpcs"][0]["CidrBlock"] == "192.168.0.0/16"
-    assert sorted(one["CidrBlock"] for one in there["subnets"]) == sorted(f"192.168.{32 * part}.0/19" for part in range(8))
+    assert sorted(one["CidrBlock"] for one in there["subnets"]) == sorted(
+        f"192.168.{32 * part}.0/19" for part in range(8)
+    )
     for subnet in there["subnets"]:
         tags = {tag["Key"]: tag["Value"] for tag in subnet["Tags"]}
         role = "elb" if subnet["MapPublicIpOnLaunch"] else "internal-elb"
-        assert tags[f"kubernetes.io/role/{role}"] == "1" and tags["kubernetes.io/cluster/demo"] == "shared"
+        assert (
+            tags[f"kubernetes.io/role/{role}"] == "1"
+            and tags["kubernetes.io/cluster/demo"] == "shared"
+        )
     assert len(there["nats"]) == 1
 
 
@@ -80,19 +123,31 @@ def test_a_lost_answer_anywhere_leaves_nothing_double(stage: Stage) -> None:
     assert run.code == 0, run.messages
     stage.aws.control("DELETE", "faults")
     sizes = {name: len(found) for name, found in left(stage).items()}
-    assert sizes == {"vpcs": 1, "subnets": 4, "tables": 3, "addresses": 2, "gateways": 1, "endpoints": 1, "nats": 2}
+    assert sizes == {
+        "vpcs": 1,
+        "subnets": 4,
+        "tables": 3,
+        "addresses": 2,
+        "gateways": 1,
+        "endpoints": 1,
+        "nats": 2,
+    }
     stage.aws.fault("lost", mutating=True, probability=0.3, seed=6)
     assert stage.delete(STEPS[:1], network_nat="per_zone", network_most_zones=2).code == 0
     stage.aws.control("DELETE", "faults")
     assert not any(left(stage).values())
 
 
-def test_an_existing_network_is_looked_at_and_never_touched(stage: Stage, foreign: dict[str, Any]) -> None:
+def test_an_existing_network_is_looked_at_and_never_touched(
+    stage: Stage, foreign: dict[str, Any]
+) -> None:
     mark = len(stage.aws.calls())
     run = stage.play(STEPS, network_existing_vpc_id=foreign["vpc"])
     assert run.code == 0, run.messages
     read = run.values["read"]["msg"]
     assert (read["network_vpc_id"], read["network_vpc_cidr"]) == (foreign["vpc"], "192.168.0.0/16")
-    assert read["network_private_subnet_ids"] == read["network_node_subnet_ids"] == foreign["private"]
+    assert (
+        read["network_private_subnet_ids"] == read["network_node_subnet_ids"] == foreign["private"]
+    )
     assert stage.delete(STEPS, network_existing_vpc_id=foreign["vpc"]).gone == {}
     assert not [call for call in stage.aws.calls()[mark:] if call["mutating"]]

@@ -9,8 +9,12 @@ GROUP = {"name": "group", "aws.placement_group": {"name": "demo-tight"}, "regist
 
 def test_a_placement_group_keeps_its_promise(stage: Stage) -> None:
     other = {**GROUP, "aws.placement_group": {"name": "demo-tight", "tags": {"purpose": "test"}}}
-    keeps_its_promise(stage, GROUP, other,
-                      foreign=lambda: stage.aws.client("ec2").create_placement_group(GroupName="demo-tight"))
+    keeps_its_promise(
+        stage,
+        GROUP,
+        other,
+        foreign=lambda: stage.aws.client("ec2").create_placement_group(GroupName="demo-tight"),
+    )
 
 
 def test_a_lost_answer_is_looked_into(stage: Stage) -> None:
@@ -21,5 +25,7 @@ def test_a_lost_answer_is_looked_into(stage: Stage) -> None:
 
 def test_its_strategy_cannot_be_changed(stage: Stage) -> None:
     assert stage.play([GROUP]).code == 0
-    run = stage.play([{**GROUP, "aws.placement_group": {"name": "demo-tight", "strategy": "spread"}}])
+    run = stage.play(
+        [{**GROUP, "aws.placement_group": {"name": "demo-tight", "strategy": "spread"}}]
+    )
     assert "Strategy is 'cluster' and cannot become 'spread'" in run.messages

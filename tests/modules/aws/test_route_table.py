@@ -19,23 +19,35 @@ def table(**more: Any) -> dict[str, Any]:
 
 
 def test_a_table_keeps_its_promise(stage: Stage) -> None:
-    keeps_its_promise(stage, table(routes=OUT), table(routes=OUT, subnet_ids=["{{ subnet.SubnetId }}"]), before=BEFORE)
+    keeps_its_promise(
+        stage,
+        table(routes=OUT),
+        table(routes=OUT, subnet_ids=["{{ subnet.SubnetId }}"]),
+        before=BEFORE,
+    )
 
 
 def test_routes_and_subnets_are_exactly_the_declared_ones(stage: Stage) -> None:
     full = table(routes=OUT, subnet_ids=["{{ subnet.SubnetId }}"])
     run = stage.play([*BEFORE, full])
-    assert run.values["routes"]["routes"] == {"0.0.0.0/0": run.values["gateway"]["InternetGatewayId"]}
+    assert run.values["routes"]["routes"] == {
+        "0.0.0.0/0": run.values["gateway"]["InternetGatewayId"]
+    }
     number = run.values["routes"]["RouteTableId"]
     ec2 = stage.aws.client("ec2")
-    ec2.create_route(RouteTableId=number, DestinationCidrBlock="172.16.0.0/12",
-                     GatewayId=run.values["gateway"]["InternetGatewayId"])
+    ec2.create_route(
+        RouteTableId=number,
+        DestinationCidrBlock="172.16.0.0/12",
+        GatewayId=run.values["gateway"]["InternetGatewayId"],
+    )
     assert stage.play([*BEFORE, full]).changed == ["routes"]
     assert list(stage.play([*BEFORE, full]).values["routes"]["routes"]) == ["0.0.0.0/0"]
     bare = stage.play([*BEFORE, table()])
     assert bare.code == 0, bare.messages
     left = ec2.describe_route_tables(RouteTableIds=[number])["RouteTables"][0]
-    assert [route["GatewayId"] for route in left["Routes"]] == ["local"] and not left["Associations"]
+    assert [route["GatewayId"] for route in left["Routes"]] == ["local"] and not left[
+        "Associations"
+    ]
 
 
 def test_a_killed_run_is_finished(stage: Stage) -> None:

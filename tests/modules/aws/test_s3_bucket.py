@@ -1,4 +1,5 @@
-"""aws.s3_bucket: private, encrypted, ours from its first moment, and never emptied without being told."""
+"""aws.s3_bucket: private, encrypted, ours from its first moment, and never emptied without being
+told."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ def test_it_keeps_its_promise(stage: Stage) -> None:
 def test_nobody_outside_can_read_it_and_it_is_encrypted(stage: Stage) -> None:
     made = stage.play([bucket()]).values["bucket"]
     s3 = stage.aws.client("s3")
-    assert set(s3.get_public_access_block(Bucket=NAME)["PublicAccessBlockConfiguration"].values()) == {True}
+    assert set(
+        s3.get_public_access_block(Bucket=NAME)["PublicAccessBlockConfiguration"].values()
+    ) == {True}
     (rule,) = s3.get_bucket_encryption(Bucket=NAME)["ServerSideEncryptionConfiguration"]["Rules"]
     assert rule["ApplyServerSideEncryptionByDefault"] == {"SSEAlgorithm": "AES256"}
     assert s3.get_bucket_location(Bucket=NAME)["LocationConstraint"] == "us-west-2"
@@ -41,7 +44,10 @@ def test_nobody_outside_can_read_it_and_it_is_encrypted(stage: Stage) -> None:
 
 def test_us_east_1_is_not_named(stage: Stage) -> None:
     assert stage.play([bucket()], aws_region="us-east-1").code == 0
-    assert stage.aws.client("s3", "us-east-1").get_bucket_location(Bucket=NAME)["LocationConstraint"] is None
+    assert (
+        stage.aws.client("s3", "us-east-1").get_bucket_location(Bucket=NAME)["LocationConstraint"]
+        is None
+    )
 
 
 def test_it_is_mended_when_somebody_opened_it(stage: Stage) -> None:
@@ -49,7 +55,9 @@ def test_it_is_mended_when_somebody_opened_it(stage: Stage) -> None:
     s3 = stage.aws.client("s3")
     s3.delete_public_access_block(Bucket=NAME)
     assert stage.play([bucket()]).changed == ["bucket"]
-    assert s3.get_public_access_block(Bucket=NAME)["PublicAccessBlockConfiguration"]["BlockPublicPolicy"]
+    assert s3.get_public_access_block(Bucket=NAME)["PublicAccessBlockConfiguration"][
+        "BlockPublicPolicy"
+    ]
 
 
 def test_its_first_moment_already_carries_our_mark(stage: Stage) -> None:

@@ -1,4 +1,5 @@
-"""The roles efs, fsx, registry and bucket: what they bring about by default, what they give to others, and what stays."""
+"""The roles efs, fsx, registry and bucket: what they bring about by default, what they give to
+others, and what stays."""
 
 from __future__ import annotations
 
@@ -11,7 +12,10 @@ from tests.support.aws.module_stage import Run, Stage
 
 def role(name: str, *shown: str) -> list[dict[str, Any]]:
     """A role, and a step that reads what it gives to others."""
-    say = {"name": "shown", "debug": {"msg": {variable: f"{{{{ {variable} }}}}" for variable in shown}}}
+    say = {
+        "name": "shown",
+        "debug": {"msg": {variable: f"{{{{ {variable} }}}}" for variable in shown}},
+    }
     return [{"name": "role", "import_role": {"name": name}}, *([say] if shown else [])]
 
 
@@ -22,15 +26,17 @@ def shown(run: Run) -> dict[str, Any]:
 
 def nothing_left(stage: Stage) -> bool:
     client, ours = stage.aws.client, [{"Name": "tag-key", "Values": ["playrunner:cluster"]}]
-    return not any((
-        client("efs").describe_file_systems()["FileSystems"],
-        client("efs").describe_access_points()["AccessPoints"],
-        client("fsx").describe_file_systems()["FileSystems"],
-        client("ecr").describe_repositories()["repositories"],
-        client("s3").list_buckets()["Buckets"],
-        client("ec2").describe_security_groups(Filters=ours)["SecurityGroups"],
-        client("ec2").describe_network_interfaces()["NetworkInterfaces"],
-    ))
+    return not any(
+        (
+            client("efs").describe_file_systems()["FileSystems"],
+            client("efs").describe_access_points()["AccessPoints"],
+            client("fsx").describe_file_systems()["FileSystems"],
+            client("ecr").describe_repositories()["repositories"],
+            client("s3").list_buckets()["Buckets"],
+            client("ec2").describe_security_groups(Filters=ours)["SecurityGroups"],
+            client("ec2").describe_network_interfaces()["NetworkInterfaces"],
+        )
+    )
 
 
 @pytest.mark.parametrize("name", ["efs", "fsx", "registry", "bucket"])
@@ -46,33 +52,66 @@ def test_a_role_is_made_once_and_goes_without_a_trace(stage: Stage, name: str) -
 
 def test_efs_can_be_mounted_once_in_every_zone_and_only_from_inside(stage: Stage) -> None:
     points = [{"name": "jobs"}]
-    steps = role("efs", "efs_mountable_id", "efs_filesystem_id", "efs_dns_name", "efs_security_group_id",
-                 "efs_addresses_by_zone", "efs_access_point_ids")
+    steps = role(
+        "efs",
+        "efs_mountable_id",
+        "efs_filesystem_id",
+        "efs_dns_name",
+        "efs_security_group_id",
+        "efs_addresses_by_zone",
+        "efs_access_point_ids",
+    )
     given = shown(stage.play(steps, efs_access_points=points))
     efs = stage.aws.client("efs")
     targets = efs.describe_mount_targets(FileSystemId=given["efs_filesystem_id"])["MountTargets"]
     zones = [target["AvailabilityZoneName"] for target in targets]
-    assert len(zones) >= 2 and sorted(zones) == sorted(set(zones)) == sorted(given["efs_addresses_by_zone"])
+    assert len(zones) >= 2 and sorted(zones) == sorted(set(zones)) == sorted(
+        given["efs_addresses_by_zone"]
+    )
     assert given["efs_mountable_id"] == given["efs_filesystem_id"]
     assert list(given["efs_access_point_ids"]) == ["demo-efs-jobs"]
-    (group,) = stage.aws.client("ec2").describe_security_groups(GroupIds=[given["efs_security_group_id"]])["SecurityGroups"]
+    (group,) = stage.aws.client("ec2").describe_security_groups(
+        GroupIds=[given["efs_security_group_id"]]
+    )["SecurityGroups"]
     (rule,) = group["IpPermissions"]
     (vpc,) = stage.aws.client("ec2").describe_vpcs(VpcIds=[group["VpcId"]])["Vpcs"]
-    assert (rule["FromPort"], rule["ToPort"], rule["IpRanges"][0]["CidrIp"]) == (2049, 2049, vpc["CidrBlock"])
+    assert (rule["FromPort"], rule["ToPort"], rule["IpRanges"][0]["CidrIp"]) == (
+        2049,
+        2049,
+        vpc["CidrBlock"],
+    )
     assert stage.delete(steps, efs_access_points=points).code == 0
     assert nothing_left(stage)
 
 
 def test_fsx_says_how_to_mount_it(stage: Stage) -> None:
-    steps = role("fsx", "fsx_filesystem_id", "fsx_mount_name", "fsx_dns_name", "fsx_mount_source", "fsx_security_group_id")
+    steps = role(
+        "fsx",
+        "fsx_filesystem_id",
+        "fsx_mount_name",
+        "fsx_dns_name",
+        "fsx_mount_source",
+        "fsx_security_group_id",
+    )
     given = shown(stage.play(steps))
     (found,) = stage.aws.client("fsx").describe_file_systems()["FileSystems"]
     lustre = found["LustreConfiguration"]
-    assert (found["StorageCapacity"], lustre["DeploymentType"], lustre["PerUnitStorageThroughput"]) == (1200, "PERSISTENT_1", 200)
+    assert (
+        found["StorageCapacity"],
+        lustre["DeploymentType"],
+        lustre["PerUnitStorageThroughput"],
+    ) == (1200, "PERSISTENT_1", 200)
     assert given["fsx_mount_source"] == f"{found['DNSName']}@tcp:/{lustre['MountName']}"
-    (group,) = stage.aws.client("ec2").describe_security_groups(GroupIds=[given["fsx_security_group_id"]])["SecurityGroups"]
-    assert {(rule["FromPort"], rule["ToPort"]) for rule in group["IpPermissions"]} == {(988, 988), (1018, 1023)}
-    peers = {pair["GroupId"] for rule in group["IpPermissions"] for pair in rule["UserIdGroupPairs"]}
+    (group,) = stage.aws.client("ec2").describe_security_groups(
+        GroupIds=[given["fsx_security_group_id"]]
+    )["SecurityGroups"]
+    assert {(rule["FromPort"], rule["ToPort"]) for rule in group["IpPermissions"]} == {
+        (988, 988),
+        (1018, 1023),
+    }
+    peers = {
+        pair["GroupId"] for rule in group["IpPermissions"] for pair in rule["UserIdGroupPairs"]
+    }
     assert peers == {group["GroupId"]}
 
 
@@ -83,35 +122,60 @@ def test_a_scratch_file_system_needs_only_its_kind(stage: Stage) -> None:
 
 
 def test_the_registry_gives_an_address_for_every_image(stage: Stage) -> None:
-    given = shown(stage.play(role("registry", "registry_uri", "registry_uris", "registry_host"),
-                             registry_repositories=["fsdp", "nccl-tests"]))
+    given = shown(
+        stage.play(
+            role("registry", "registry_uri", "registry_uris", "registry_host"),
+            registry_repositories=["fsdp", "nccl-tests"],
+        )
+    )
     host = "123456789012.dkr.ecr.us-west-2.amazonaws.com"
-    assert given == {"registry_uri": f"{host}/fsdp", "registry_host": host,
-                     "registry_uris": {"fsdp": f"{host}/fsdp", "nccl-tests": f"{host}/nccl-tests"}}
+    assert given == {
+        "registry_uri": f"{host}/fsdp",
+        "registry_host": host,
+        "registry_uris": {"fsdp": f"{host}/fsdp", "nccl-tests": f"{host}/nccl-tests"},
+    }
 
 
 def test_images_and_data_stay_when_the_rest_is_torn_down(stage: Stage) -> None:
     steps = [*role("registry"), *role("bucket")]
     assert stage.play(steps).code == 0
     assert not stage.delete(steps, with_kept=False, registry_keep=True).gone
-    assert len(stage.delete(steps, with_kept=False, registry_keep=True, bucket_keep=False).gone) == 1
+    assert (
+        len(stage.delete(steps, with_kept=False, registry_keep=True, bucket_keep=False).gone) == 1
+    )
     assert stage.aws.client("ecr").describe_repositories()["repositories"]
     assert stage.delete(steps, with_kept=True).code == 0
     assert nothing_left(stage)
 
 
 def test_the_bucket_gives_its_address(stage: Stage) -> None:
-    given = shown(stage.play(role("bucket", "bucket_name", "bucket_arn", "bucket_uri"), bucket_name="demo-corpus"))
-    assert given == {"bucket_name": "demo-corpus", "bucket_arn": "arn:aws:s3:::demo-corpus", "bucket_uri": "s3://demo-corpus"}
+    given = shown(
+        stage.play(
+            role("bucket", "bucket_name", "bucket_arn", "bucket_uri"), bucket_name="demo-corpus"
+        )
+    )
+    assert given == {
+        "bucket_name": "demo-corpus",
+        "bucket_arn": "arn:aws:s3:::demo-corpus",
+        "bucket_uri": "s3://demo-corpus",
+    }
 
 
 def test_every_answer_may_be_lost_once_on_the_way_there_and_back(stage: Stage) -> None:
     """Nothing is made twice, and nothing stays."""
     steps = [*role("efs"), *role("fsx"), *role("registry"), *role("bucket")]
-    wish = {"efs_access_points": [{"name": "jobs"}], "efs_infrequent_after_days": 30, "bucket_versioning": True}
+    wish = {
+        "efs_access_points": [{"name": "jobs"}],
+        "efs_infrequent_after_days": 30,
+        "bucket_versioning": True,
+    }
     storage = ("efs", "fsx", "ecr", "s3")
     stage.play(steps, **wish)
-    actions = {(call["service"], call["action"]) for call in stage.aws.calls() if call["mutating"] and call["service"] in storage}
+    actions = {
+        (call["service"], call["action"])
+        for call in stage.aws.calls()
+        if call["mutating"] and call["service"] in storage
+    }
     stage.aws.control("POST", "reset")
     stage.aws.delays(**{"*": 0.05})
     for service, action in actions:

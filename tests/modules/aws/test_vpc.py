@@ -8,26 +8,36 @@ VPC = {"name": "network", "aws.vpc": {"name": "net", "cidr": "10.0.0.0/16"}, "re
 
 
 def test_a_network_keeps_its_promise(stage: Stage) -> None:
-    other = {**VPC, "aws.vpc": {**VPC["aws.vpc"], "dns_hostnames": False, "tags": {"purpose": "test"}}}
+    other = {
+        **VPC,
+        "aws.vpc": {**VPC["aws.vpc"], "dns_hostnames": False, "tags": {"purpose": "test"}},
+    }
     keeps_its_promise(stage, VPC, other)
 
 
 def test_names_are_given_to_instances_by_default(stage: Stage) -> None:
     number = stage.play([VPC]).values["network"]["VpcId"]
     ec2 = stage.aws.client("ec2")
-    assert ec2.describe_vpc_attribute(VpcId=number, Attribute="enableDnsHostnames")["EnableDnsHostnames"]["Value"]
+    assert ec2.describe_vpc_attribute(VpcId=number, Attribute="enableDnsHostnames")[
+        "EnableDnsHostnames"
+    ]["Value"]
     assert ec2.describe_vpcs(VpcIds=[number])["Vpcs"][0]["CidrBlock"] == "10.0.0.0/16"
 
 
 def test_its_addresses_cannot_be_changed(stage: Stage) -> None:
     assert stage.play([VPC]).code == 0
     run = stage.play([{**VPC, "aws.vpc": {"name": "net", "cidr": "10.1.0.0/16"}}])
-    assert run.code == 2 and "CidrBlock is '10.0.0.0/16' and cannot become '10.1.0.0/16'" in run.messages
+    assert (
+        run.code == 2
+        and "CidrBlock is '10.0.0.0/16' and cannot become '10.1.0.0/16'" in run.messages
+    )
 
 
 def test_a_network_of_that_name_that_is_not_ours_is_not_touched(stage: Stage) -> None:
     spec = [{"ResourceType": "vpc", "Tags": [{"Key": "Name", "Value": "net"}]}]
-    foreign = stage.aws.client("ec2").create_vpc(CidrBlock="10.0.0.0/16", TagSpecifications=spec)["Vpc"]
+    foreign = stage.aws.client("ec2").create_vpc(CidrBlock="10.0.0.0/16", TagSpecifications=spec)[
+        "Vpc"
+    ]
     assert stage.play([VPC]).values["network"]["VpcId"] != foreign["VpcId"]
     assert stage.delete([VPC]).code == 0
     assert stage.aws.client("ec2").describe_vpcs(VpcIds=[foreign["VpcId"]])["Vpcs"]

@@ -10,12 +10,20 @@ from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 
 def endpoint(**more: Any) -> dict[str, Any]:
-    return {"name": "endpoint", "aws.vpc_endpoint": {"name": "s3", "vpc_id": "{{ vpc.VpcId }}", **more}}
+    return {
+        "name": "endpoint",
+        "aws.vpc_endpoint": {"name": "s3", "vpc_id": "{{ vpc.VpcId }}", **more},
+    }
 
 
 def test_an_endpoint_keeps_its_promise(stage: Stage) -> None:
     tables = {"route_table_ids": ["{{ routes.RouteTableId }}"]}
-    keeps_its_promise(stage, endpoint(**tables), endpoint(**tables, tags={"purpose": "test"}), before=[VPC, table()])
+    keeps_its_promise(
+        stage,
+        endpoint(**tables),
+        endpoint(**tables, tags={"purpose": "test"}),
+        before=[VPC, table()],
+    )
 
 
 def test_a_table_is_added_later_and_its_own_routes_stay_quiet(stage: Stage) -> None:

@@ -12,7 +12,9 @@ def look(stage: Stage, **wish: Any) -> Run:
 
 
 def test_ids_become_names_in_the_order_given(stage: Stage) -> None:
-    found = look(stage, zone_ids=["usw2-az4", "usw2-az3"], instance_types=["trn1n.32xlarge"]).values["zones"]
+    found = look(
+        stage, zone_ids=["usw2-az4", "usw2-az3"], instance_types=["trn1n.32xlarge"]
+    ).values["zones"]
     assert (found["zones"], found["offering"]) == (["us-west-2d", "us-west-2c"], ["us-west-2d"])
     assert found["zone_ids"] == ["usw2-az4", "usw2-az3"]
 
@@ -41,7 +43,11 @@ def test_zones_that_cannot_hold_a_control_plane_are_left_out(stage: Stage) -> No
 
 def test_an_unknown_zone_is_told_with_those_there_are(stage: Stage) -> None:
     run = look(stage, zone_ids=["use1-az6"])
-    assert run.code == 2 and "there is no zone use1-az6 in us-west-2; there are us-west-2a (usw2-az2)" in run.messages
+    assert (
+        run.code == 2
+        and "there is no zone use1-az6 in us-west-2; there are us-west-2a (usw2-az2)"
+        in run.messages
+    )
 
 
 def test_a_type_that_no_zone_offers_is_told_with_those_that_do(stage: Stage) -> None:

@@ -1,4 +1,5 @@
-"""What tests of Google Cloud modules share: one pretend Google Cloud per process, made new for each test."""
+"""What tests of Google Cloud modules share: one pretend Google Cloud per process, made new for each
+test."""
 
 from __future__ import annotations
 
@@ -7,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("google.auth", reason='Google Cloud needs google-auth: pip install "playrunner[gcp]"')
+pytest.importorskip(
+    "google.auth", reason='Google Cloud needs google-auth: pip install "playrunner[gcp]"'
+)
 
 from playrunner.sandbox.gcp import process
 from tests.support.gcp import permissions
@@ -25,7 +28,9 @@ def pretend_gcp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PretendGcp
 
 
 @pytest.fixture
-def stage(pretend_gcp: PretendGcp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GcpStage]:
+def stage(
+    pretend_gcp: PretendGcp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[GcpStage]:
     """Every call must be on the page of permissions."""
     monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path / "state"))
     pretend_gcp.control("POST", "reset")

@@ -1,4 +1,5 @@
-"""gcp.gke_nodepool: scaled from nothing, with accelerators, labels and taints; what is fixed is refused."""
+"""gcp.gke_nodepool: scaled from nothing, with accelerators, labels and taints; what is fixed is
+refused."""
 
 from __future__ import annotations
 
@@ -25,10 +26,18 @@ def plain(name: str = "cpus", **more: Any) -> dict[str, Any]:
 
 def test_it_keeps_its_promise(stage: GcpStage) -> None:
     def foreign() -> None:
-        theirs = {"name": "pool-1", "initialNodeCount": 0, "config": {"machineType": "e2-standard-2"}}
+        theirs = {
+            "name": "pool-1",
+            "initialNodeCount": 0,
+            "config": {"machineType": "e2-standard-2"},
+        }
         stage.gcp.done("POST", f"{CLUSTERS}/demo/nodePools", {"nodePool": theirs})
 
-    other = pool(max_nodes=3, labels={"role": "trainer"}, taints=[{"key": "spare", "value": "yes", "effect": "NoSchedule"}])
+    other = pool(
+        max_nodes=3,
+        labels={"role": "trainer"},
+        taints=[{"key": "spare", "value": "yes", "effect": "NoSchedule"}],
+    )
     keeps_its_promise(stage, pool(), other, before=[cluster()], foreign=foreign)
 
 
@@ -39,7 +48,9 @@ def test_a_gpu_pool_begins_with_nothing_and_keeps_googles_taint(stage: GcpStage)
     assert found["config"]["accelerators"][0]["acceleratorType"] == "nvidia-tesla-a100"
     changed = stage.play([cluster(), pool(taints=[{"key": "mine", "effect": "NoExecute"}])])
     assert changed.code == 0 and changed.changed == ["pool-1"], changed.messages
-    keys = {one["key"] for one in stage.gcp.get(f"{CLUSTERS}/demo/nodePools/pool-1")["config"]["taints"]}
+    keys = {
+        one["key"] for one in stage.gcp.get(f"{CLUSTERS}/demo/nodePools/pool-1")["config"]["taints"]
+    }
     assert keys == {"nvidia.com/gpu", "mine"}
 
 
@@ -47,7 +58,9 @@ def test_two_pools_declared_together_wait_for_each_other(stage: GcpStage) -> Non
     run = stage.play([cluster(), pool(), plain(), plain("more", spot=True)])
     assert run.code == 0, run.messages
     pools = {one["name"]: one for one in stage.gcp.get(f"{CLUSTERS}/demo/nodePools")["nodePools"]}
-    assert set(pools) == {"main", "pool-1", "cpus", "more"} and pools["more"]["config"]["spot"] is True
+    assert (
+        set(pools) == {"main", "pool-1", "cpus", "more"} and pools["more"]["config"]["spot"] is True
+    )
 
 
 def test_a_fixed_number_is_changed_in_place(stage: GcpStage) -> None:
@@ -61,20 +74,37 @@ def test_a_fixed_number_is_changed_in_place(stage: GcpStage) -> None:
 def test_other_machines_are_refused_unless_it_may_be_replaced(stage: GcpStage) -> None:
     stage.play([cluster(), plain()])
     refused = stage.play([cluster(), plain(machine_type="e2-standard-4")])
-    assert refused.code == 2 and "machineType is e2-standard-2 and e2-standard-4 is declared" in refused.messages
+    assert (
+        refused.code == 2
+        and "machineType is e2-standard-2 and e2-standard-4 is declared" in refused.messages
+    )
     assert stage.play([cluster(), plain(machine_type="e2-standard-4", replace=True)]).code == 0
-    assert stage.gcp.get(f"{CLUSTERS}/demo/nodePools/cpus")["config"]["machineType"] == "e2-standard-4"
+    assert (
+        stage.gcp.get(f"{CLUSTERS}/demo/nodePools/cpus")["config"]["machineType"] == "e2-standard-4"
+    )
 
 
 def test_a_zone_without_the_accelerator_and_a_shortage_are_told(stage: GcpStage) -> None:
     run = stage.play([cluster(location="us-east1-b"), pool(location="us-east1-b")])
-    assert run.code == 2 and 'Accelerator type "nvidia-tesla-a100" does not exist in zone us-east1-b' in run.messages
+    assert (
+        run.code == 2
+        and 'Accelerator type "nvidia-tesla-a100" does not exist in zone us-east1-b' in run.messages
+    )
     stage.gcp.fault("insufficient_capacity", instance_type="e2-standard-2")
     run = stage.play([cluster(), plain()])
-    assert run.code == 2 and "node pool cpus is ERROR" in run.messages and "GCE_STOCKOUT" in run.messages
+    assert (
+        run.code == 2
+        and "node pool cpus is ERROR" in run.messages
+        and "GCE_STOCKOUT" in run.messages
+    )
 
 
-def test_a_lost_answer_leaves_one_and_nonsense_is_told_before_anything_is_asked(stage: GcpStage) -> None:
+def test_a_lost_answer_leaves_one_and_nonsense_is_told_before_anything_is_asked(
+    stage: GcpStage,
+) -> None:
     stage.gcp.fault("lost", service="container", action="nodePools.create", times=1)
     assert stage.play([cluster(), pool()]).code == 0
-    assert [one["name"] for one in stage.gcp.get(f"{CLUSTERS}/demo/nodePools")["nodePools"]] == ["main", "pool-1"]
+    assert [one["name"] for one in stage.gcp.get(f"{CLUSTERS}/demo/nodePools")["nodePools"]] == [
+        "main",
+        "pool-1",
+    ]

@@ -15,21 +15,36 @@ def bucket(**more: Any) -> dict[str, Any]:
 
 
 def repository(**more: Any) -> dict[str, Any]:
-    return {"name": "repository", "gcp.artifact_repository": {"name": "images", **more}, "register": "repository"}
+    return {
+        "name": "repository",
+        "gcp.artifact_repository": {"name": "images", **more},
+        "register": "repository",
+    }
 
 
 def test_a_bucket_keeps_its_promise(stage: GcpStage) -> None:
     def foreign() -> None:
-        stage.gcp.ask("POST", "storage/v1/b?project={p}", {"name": "demo-runs", "location": "us-central1"})
+        stage.gcp.ask(
+            "POST", "storage/v1/b?project={p}", {"name": "demo-runs", "location": "us-central1"}
+        )
 
-    keeps_its_promise(stage, bucket(), bucket(versioning=True, labels={"team": "nlp"}), foreign=foreign)
+    keeps_its_promise(
+        stage, bucket(), bucket(versioning=True, labels={"team": "nlp"}), foreign=foreign
+    )
 
 
-def test_a_bucket_is_private_in_the_inventorys_region_and_stays_while_it_holds_something(stage: GcpStage) -> None:
+def test_a_bucket_is_private_in_the_inventorys_region_and_stays_while_it_holds_something(
+    stage: GcpStage,
+) -> None:
     stage.play([bucket()])
     found = stage.gcp.get("storage/v1/b/demo-runs")
-    assert found["location"] == "US-CENTRAL1" and found["iamConfiguration"]["publicAccessPrevention"] == "enforced"
-    stage.gcp.ask("POST", "upload/storage/v1/b/demo-runs/o?uploadType=media&name=runs/a", {"loss": 1})
+    assert (
+        found["location"] == "US-CENTRAL1"
+        and found["iamConfiguration"]["publicAccessPrevention"] == "enforced"
+    )
+    stage.gcp.ask(
+        "POST", "upload/storage/v1/b/demo-runs/o?uploadType=media&name=runs/a", {"loss": 1}
+    )
     kept = stage.delete([bucket()])
     assert kept.code == 2 and "is not empty" in kept.text
     assert stage.delete([bucket(empty_on_delete=True)]).code == 0 and stage.gcp.everything() == {}
@@ -42,9 +57,17 @@ def test_a_repository_keeps_its_promise(stage: GcpStage) -> None:
 
         until(lambda: stage.gcp.everything().get("repository"))
 
-    keeps_its_promise(stage, repository(), repository(immutable_tags=True, description="of trainers"), foreign=foreign)
+    keeps_its_promise(
+        stage,
+        repository(),
+        repository(immutable_tags=True, description="of trainers"),
+        foreign=foreign,
+    )
 
 
 def test_a_repository_gives_the_address_to_push_to(stage: GcpStage) -> None:
     made = stage.play([repository()])
-    assert made.values["repository"]["uri"] == f"us-central1-docker.pkg.dev/{stage.gcp.up.project}/images"
+    assert (
+        made.values["repository"]["uri"]
+        == f"us-central1-docker.pkg.dev/{stage.gcp.up.project}/images"
+    )

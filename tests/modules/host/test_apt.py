@@ -16,8 +16,10 @@ from playrunner.modules.host.package import Package
 from tests.support.host.performing import context, done, failure, undone
 
 LISTS = Path("/var/lib/apt/lists")
-needs_apt = pytest.mark.skipif(not shutil.which("apt-get") or not list(LISTS.glob("*_Packages*")),
-                               reason="needs apt with package lists")
+needs_apt = pytest.mark.skipif(
+    not shutil.which("apt-get") or not list(LISTS.glob("*_Packages*")),
+    reason="needs apt with package lists",
+)
 
 
 @pytest.fixture
@@ -27,7 +29,9 @@ def hello() -> Iterator[str]:
         pytest.skip("installing needs root")
     if _apt_cache.installed(context(), ["hello"])["hello"]:
         pytest.skip("hello is installed here already")
-    if subprocess.run(["apt-get", "-qq", "-d", "-y", "install", "hello"], capture_output=True).returncode:
+    if subprocess.run(
+        ["apt-get", "-qq", "-d", "-y", "install", "hello"], capture_output=True
+    ).returncode:
         pytest.skip("hello cannot be downloaded here")
     yield "hello"
     subprocess.run(["apt-get", "-qq", "-y", "purge", "hello"], capture_output=True)
@@ -57,15 +61,22 @@ def test_an_installation_can_be_taken_back(hello: str) -> None:
 
 @needs_apt
 def test_a_package_file_is_installed(hello: str, tmp_path: Path) -> None:
-    subprocess.run(["apt-get", "-qq", "download", hello], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run(
+        ["apt-get", "-qq", "download", hello], cwd=tmp_path, check=True, capture_output=True
+    )
     file = str(next(tmp_path.glob("*.deb")))
     assert done(Apt(deb=file))["changed"] and not done(Apt(deb=file))["changed"]
 
 
 @needs_apt
 def test_what_cannot_be_had_is_said_before_anything_happens() -> None:
-    assert "No package matching 'nosuchpackage'" in str(failure(Apt(name=["nosuchpackage"]), check=True))
-    assert str(failure(Apt(name=["dpkg=0.0.1"]))) == "no available installation candidate for dpkg=0.0.1"
+    assert "No package matching 'nosuchpackage'" in str(
+        failure(Apt(name=["nosuchpackage"]), check=True)
+    )
+    assert (
+        str(failure(Apt(name=["dpkg=0.0.1"])))
+        == "no available installation candidate for dpkg=0.0.1"
+    )
 
 
 @needs_apt
@@ -95,13 +106,17 @@ def test_a_name_that_an_installed_package_provides_is_there_already() -> None:
 
 @needs_apt
 def test_a_package_not_installed_is_left_alone_when_only_upgrading() -> None:
-    assert not done(Apt(name=["sl"], only_upgrade=True), check=True)["changed"] or \
-        _apt_cache.installed(context(), ["sl"])["sl"]
+    assert (
+        not done(Apt(name=["sl"], only_upgrade=True), check=True)["changed"]
+        or _apt_cache.installed(context(), ["sl"])["sl"]
+    )
 
 
 @needs_apt
 def test_an_upgrade_of_everything_tells_what_is_pending() -> None:
-    pending = subprocess.run(["apt-get", "-s", "-qq", "dist-upgrade"], capture_output=True, text=True).stdout
+    pending = subprocess.run(
+        ["apt-get", "-s", "-qq", "dist-upgrade"], capture_output=True, text=True
+    ).stdout
     result = done(Apt(upgrade="dist"), check=True)
     assert result["changed"] == ("Inst " in pending or "Remv " in pending)
 

@@ -18,24 +18,40 @@ from tests.support.host.contract import keeps_its_promise, tree_of
 def pieces(folder: Path) -> Path:
     place = folder / "pieces"
     place.mkdir()
-    for name, text in (("02", "two"), ("01", "one\n"), ("03.conf", "three\n"), (".hidden", "zero\n")):
+    for name, text in (
+        ("02", "two"),
+        ("01", "one\n"),
+        ("03.conf", "three\n"),
+        (".hidden", "zero\n"),
+    ):
         (place / name).write_text(text)
     return place
 
 
-def test_pieces_come_in_the_order_of_their_names(host: Callable[..., Any], folder: Path, pieces: Path) -> None:
-    keeps_its_promise(host, lambda: Assemble(src=str(pieces), dest=str(folder / "whole")), lambda: tree_of(folder),
-                      disturb=lambda: (pieces / "01").write_text("one\n") and (folder / "whole").unlink())
+def test_pieces_come_in_the_order_of_their_names(
+    host: Callable[..., Any], folder: Path, pieces: Path
+) -> None:
+    keeps_its_promise(
+        host,
+        lambda: Assemble(src=str(pieces), dest=str(folder / "whole")),
+        lambda: tree_of(folder),
+        disturb=lambda: (pieces / "01").write_text("one\n") and (folder / "whole").unlink(),
+    )
     perform(Assemble(src=str(pieces), dest=str(folder / "whole")), host())
     assert (folder / "whole").read_text() == "zero\none\ntwo\nthree\n"
 
 
-@pytest.mark.parametrize("arguments, text", [
-    ({"delimiter": "--", "ignore_hidden": True}, "one\n--\ntwo\n--\nthree\n"),
-    ({"regexp": r"^0\d$"}, "one\ntwo"),
-    ({"ignore_hidden": True, "header": "H\n", "footer": "F\n"}, "H\none\ntwo\nthree\nF\n"),
-])
-def test_what_goes_in_can_be_chosen(ctx: Any, folder: Path, pieces: Path, arguments: dict[str, Any], text: str) -> None:
+@pytest.mark.parametrize(
+    "arguments, text",
+    [
+        ({"delimiter": "--", "ignore_hidden": True}, "one\n--\ntwo\n--\nthree\n"),
+        ({"regexp": r"^0\d$"}, "one\ntwo"),
+        ({"ignore_hidden": True, "header": "H\n", "footer": "F\n"}, "H\none\ntwo\nthree\nF\n"),
+    ],
+)
+def test_what_goes_in_can_be_chosen(
+    ctx: Any, folder: Path, pieces: Path, arguments: dict[str, Any], text: str
+) -> None:
     perform(Assemble(src=str(pieces), dest=str(folder / "whole"), **arguments), ctx)
     assert (folder / "whole").read_text() == text
 

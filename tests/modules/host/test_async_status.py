@@ -28,15 +28,23 @@ def test_a_job_that_still_runs_is_not_finished(jobs: Path) -> None:
 
 
 def test_a_finished_job_gives_its_own_result(jobs: Path) -> None:
-    (jobs / "1.2").write_text(json.dumps({"started": True, "finished": True, "changed": True, "rc": 0, "stdout": "hi"}))
+    (jobs / "1.2").write_text(
+        json.dumps({"started": True, "finished": True, "changed": True, "rc": 0, "stdout": "hi"})
+    )
     result = done(AsyncStatus(jid="1.2"))
     assert (result["finished"], result["changed"], result["stdout"]) == (True, True, "hi")
 
 
 def test_a_failed_job_fails_with_its_own_words(jobs: Path) -> None:
-    (jobs / "1.2").write_text(json.dumps({"finished": True, "failed": True, "msg": "non-zero return code", "rc": 3}))
+    (jobs / "1.2").write_text(
+        json.dumps({"finished": True, "failed": True, "msg": "non-zero return code", "rc": 3})
+    )
     failed = failure(AsyncStatus(jid="1.2"))
-    assert str(failed) == "non-zero return code" and failed.values["rc"] == 3 and failed.values["finished"]
+    assert (
+        str(failed) == "non-zero return code"
+        and failed.values["rc"] == 3
+        and failed.values["finished"]
+    )
 
 
 def test_an_unknown_job_is_a_failure(jobs: Path) -> None:

@@ -14,8 +14,17 @@ from tests.support.host.performing import done, failure
 def test_it_says_what_was_run_and_what_came_out() -> None:
     result = done(Command(cmd="printf 'a\\nb\\n\\n'"))
     assert result["cmd"] == ["printf", "a\\nb\\n\\n"]
-    assert (result["rc"], result["stdout"], result["stdout_lines"], result["stderr"]) == (0, "a\nb", ["a", "b"], "")
-    assert result["changed"] and result["start"] < result["end"] and result["delta"].startswith("0:00:00.")
+    assert (result["rc"], result["stdout"], result["stdout_lines"], result["stderr"]) == (
+        0,
+        "a\nb",
+        ["a", "b"],
+        "",
+    )
+    assert (
+        result["changed"]
+        and result["start"] < result["end"]
+        and result["delta"].startswith("0:00:00.")
+    )
 
 
 def test_there_is_no_shell(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,7 +34,10 @@ def test_there_is_no_shell(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_arguments_are_left_alone_when_asked() -> None:
-    assert done(Command(argv=["echo", "$HOME", "~"], expand_argument_vars=False))["stdout"] == "$HOME ~"
+    assert (
+        done(Command(argv=["echo", "$HOME", "~"], expand_argument_vars=False))["stdout"]
+        == "$HOME ~"
+    )
 
 
 def test_a_list_may_hold_numbers() -> None:
@@ -35,7 +47,11 @@ def test_a_list_may_hold_numbers() -> None:
 def test_a_failing_program_fails_the_step_with_its_output() -> None:
     failed = failure(Command(argv=["sh", "-c", "echo out; echo err >&2; exit 3"]))
     assert str(failed) == "non-zero return code"
-    assert (failed.values["rc"], failed.values["stdout"], failed.values["stderr"]) == (3, "out", "err")
+    assert (failed.values["rc"], failed.values["stdout"], failed.values["stderr"]) == (
+        3,
+        "out",
+        "err",
+    )
     assert failed.values["changed"]
 
 
@@ -75,7 +91,9 @@ def test_check_foresees_only_what_a_guard_tells(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_a_failure_also_in_check(tmp_path: Path) -> None:
-    assert "change directory" in str(failure(Command(cmd="pwd", chdir=str(tmp_path / "no")), check=True))
+    assert "change directory" in str(
+        failure(Command(cmd="pwd", chdir=str(tmp_path / "no")), check=True)
+    )
 
 
 def test_an_open_quotation_is_explained() -> None:

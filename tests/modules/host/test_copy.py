@@ -19,24 +19,39 @@ Host = Callable[..., Any]
 
 
 def shipment(data: bytes, name: str = "f.txt", mode: str = "0644") -> dict[str, Any]:
-    return {"name": name, "sha1": hashlib.sha1(data).hexdigest(), "size": len(data), "mode": mode,
-            "text": data.decode("latin-1")}
+    return {
+        "name": name,
+        "sha1": hashlib.sha1(data).hexdigest(),
+        "size": len(data),
+        "mode": mode,
+        "text": data.decode("latin-1"),
+    }
 
 
 def shipped_folder(trailing_slash: bool) -> dict[str, Any]:
-    return {"name": "tree", "folder": True, "trailing_slash": trailing_slash, "mode": "0755", "files": [
-        {"path": "a.txt", "kind": "file", **shipment(b"a\n")},
-        {"path": "sub", "kind": "directory", "mode": "0700"},
-        {"path": "sub/run", "kind": "file", **shipment(b"b\n", mode="0755")},
-        {"path": "link", "kind": "link", "target": "a.txt"},
-        {"path": "empty", "kind": "directory", "mode": "0755"},
-    ]}
+    return {
+        "name": "tree",
+        "folder": True,
+        "trailing_slash": trailing_slash,
+        "mode": "0755",
+        "files": [
+            {"path": "a.txt", "kind": "file", **shipment(b"a\n")},
+            {"path": "sub", "kind": "directory", "mode": "0700"},
+            {"path": "sub/run", "kind": "file", **shipment(b"b\n", mode="0755")},
+            {"path": "link", "kind": "link", "target": "a.txt"},
+            {"path": "empty", "kind": "directory", "mode": "0755"},
+        ],
+    }
 
 
 def test_a_shipped_file_is_written_mended_and_taken_back(host: Host, folder: Path) -> None:
     target = folder / "g"
-    result = keeps_its_promise(host, lambda: Copy(src=shipment(b"hello\n"), dest=str(target), mode="0640"),
-                               lambda: tree_of(folder), disturb=lambda: target.write_text("else\n") and None)
+    result = keeps_its_promise(
+        host,
+        lambda: Copy(src=shipment(b"hello\n"), dest=str(target), mode="0640"),
+        lambda: tree_of(folder),
+        disturb=lambda: target.write_text("else\n") and None,
+    )
     assert result["dest"] == str(target) and result["mode"] == "0640" and result["size"] == 6
     assert result["checksum"] == hashlib.sha1(b"hello\n").hexdigest()
 
@@ -44,23 +59,38 @@ def test_a_shipped_file_is_written_mended_and_taken_back(host: Host, folder: Pat
 def test_an_earlier_file_comes_back_with_its_mode(host: Host, folder: Path) -> None:
     (folder / "g").write_text("earlier\n")
     (folder / "g").chmod(0o600)
-    keeps_its_promise(host, lambda: Copy(content="later\n", dest=str(folder / "g"), mode="0644"),
-                      lambda: tree_of(folder))
+    keeps_its_promise(
+        host,
+        lambda: Copy(content="later\n", dest=str(folder / "g"), mode="0644"),
+        lambda: tree_of(folder),
+    )
 
 
 @pytest.mark.parametrize("trailing_slash, top", [(False, "o/tree"), (True, "o")])
-def test_a_folder_is_copied_whole_and_taken_back(host: Host, folder: Path, trailing_slash: bool, top: str) -> None:
-    keeps_its_promise(host, lambda: Copy(src=shipped_folder(trailing_slash), dest=str(folder / "o")),
-                      lambda: tree_of(folder), disturb=lambda: (folder / top / "sub/run").unlink())
+def test_a_folder_is_copied_whole_and_taken_back(
+    host: Host, folder: Path, trailing_slash: bool, top: str
+) -> None:
+    keeps_its_promise(
+        host,
+        lambda: Copy(src=shipped_folder(trailing_slash), dest=str(folder / "o")),
+        lambda: tree_of(folder),
+        disturb=lambda: (folder / top / "sub/run").unlink(),
+    )
     perform(Copy(src=shipped_folder(trailing_slash), dest=str(folder / "o")), host())
     assert (folder / top / "sub/run").read_text() == "b\n"
     assert os.readlink(folder / top / "link") == "a.txt" and (folder / top / "empty").is_dir()
 
 
 def test_modes_of_a_folders_files_and_folders_are_apart(ctx: Any, folder: Path) -> None:
-    perform(Copy(src=shipped_folder(True), dest=str(folder / "o"), mode="0600", directory_mode="0750"), ctx)
+    perform(
+        Copy(src=shipped_folder(True), dest=str(folder / "o"), mode="0600", directory_mode="0750"),
+        ctx,
+    )
     tree = tree_of(folder)
-    assert tree["o"][1] == tree["o/sub"][1] == 0o750 and tree["o/a.txt"][1] == tree["o/sub/run"][1] == 0o600
+    assert (
+        tree["o"][1] == tree["o/sub"][1] == 0o750
+        and tree["o/a.txt"][1] == tree["o/sub/run"][1] == 0o600
+    )
 
 
 def test_preserve_keeps_the_sources_mode(ctx: Any, folder: Path) -> None:
@@ -70,14 +100,22 @@ def test_preserve_keeps_the_sources_mode(ctx: Any, folder: Path) -> None:
 
 def test_a_directory_or_a_trailing_slash_keeps_the_name(ctx: Any, folder: Path) -> None:
     (folder / "e").mkdir()
-    assert perform(Copy(src=shipment(b"x"), dest=str(folder / "e")), ctx)["dest"] == str(folder / "e/f.txt")
-    perform(Copy(src=shipment(b"x"), dest=str(folder / "new/deep") + "/", directory_mode="0700"), ctx)
-    assert (folder / "new/deep/f.txt").read_bytes() == b"x" and (folder / "new").stat().st_mode & 0o777 == 0o700
+    assert perform(Copy(src=shipment(b"x"), dest=str(folder / "e")), ctx)["dest"] == str(
+        folder / "e/f.txt"
+    )
+    perform(
+        Copy(src=shipment(b"x"), dest=str(folder / "new/deep") + "/", directory_mode="0700"), ctx
+    )
+    assert (folder / "new/deep/f.txt").read_bytes() == b"x" and (
+        folder / "new"
+    ).stat().st_mode & 0o777 == 0o700
 
 
 def test_without_force_what_is_there_stays(ctx: Any, folder: Path) -> None:
     (folder / "g").write_text("mine")
-    assert not perform(Copy(src=shipment(b"x"), dest=str(folder / "g"), force=False, mode="0600"), ctx)["changed"]
+    assert not perform(
+        Copy(src=shipment(b"x"), dest=str(folder / "g"), force=False, mode="0600"), ctx
+    )["changed"]
     assert (folder / "g").read_text() == "mine"
 
 
@@ -85,7 +123,9 @@ def test_a_backup_is_kept_beside_it(ctx: Any, folder: Path) -> None:
     (folder / "g").write_text("mine")
     result = perform(Copy(src=shipment(b"x"), dest=str(folder / "g"), backup=True), ctx)
     assert Path(result["backup_file"]).read_text() == "mine"
-    assert result["backup_file"].startswith(f"{folder}/g.{os.getpid()}.") and result["backup_file"].endswith("~")
+    assert result["backup_file"].startswith(f"{folder}/g.{os.getpid()}.") and result[
+        "backup_file"
+    ].endswith("~")
 
 
 def test_a_link_is_replaced_unless_followed(ctx: Any, folder: Path) -> None:
@@ -108,23 +148,34 @@ def test_a_file_that_does_not_validate_changes_nothing(ctx: Any, folder: Path) -
 def test_remote_src_reads_on_the_host(host: Host, folder: Path) -> None:
     (folder / "s/d").mkdir(parents=True)
     (folder / "s/d/f").write_text("deep")
-    keeps_its_promise(host, lambda: Copy(src=str(folder / "s") + "/", dest=str(folder / "o"), remote_src=True),
-                      lambda: tree_of(folder))
+    keeps_its_promise(
+        host,
+        lambda: Copy(src=str(folder / "s") + "/", dest=str(folder / "o"), remote_src=True),
+        lambda: tree_of(folder),
+    )
     perform(Copy(src=str(folder / "s/d/f"), dest=str(folder / "one"), remote_src=True), host())
     assert (folder / "one").read_text() == "deep"
 
 
-@pytest.mark.parametrize("arguments, words", [
-    ({"src": shipment(b"x"), "dest": "no/where"}, "Destination directory .*no does not exist"),
-    ({"content": "x", "dest": "e"}, "dir as dest"),
-    ({"src": shipment(b"x"), "content": "x", "dest": "g"}, "mutually exclusive"),
-    ({"dest": "g"}, "src .or content. is required"),
-    ({"src": "gone", "dest": "g", "remote_src": True}, "Source .*gone not found"),
-    ({"src": shipment(b"x"), "dest": "g", "checksum": "0" * 40}, "does not match the expected checksum"),
-    ({"src": shipped_folder(False), "dest": "f"}, "over the file"),
-    ({"content": "x", "dest": "g", "validate": "true"}, "must contain %s"),
-])
-def test_what_cannot_be_done_is_said(ctx: Any, folder: Path, arguments: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ({"src": shipment(b"x"), "dest": "no/where"}, "Destination directory .*no does not exist"),
+        ({"content": "x", "dest": "e"}, "dir as dest"),
+        ({"src": shipment(b"x"), "content": "x", "dest": "g"}, "mutually exclusive"),
+        ({"dest": "g"}, "src .or content. is required"),
+        ({"src": "gone", "dest": "g", "remote_src": True}, "Source .*gone not found"),
+        (
+            {"src": shipment(b"x"), "dest": "g", "checksum": "0" * 40},
+            "does not match the expected checksum",
+        ),
+        ({"src": shipped_folder(False), "dest": "f"}, "over the file"),
+        ({"content": "x", "dest": "g", "validate": "true"}, "must contain %s"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    ctx: Any, folder: Path, arguments: dict[str, Any], words: str
+) -> None:
     (folder / "e").mkdir()
     (folder / "f").write_text("")
     before = tree_of(folder)

@@ -49,13 +49,15 @@ def test_a_job_is_written_once(file: Path) -> None:
 def test_a_job_changes_where_it_stands(file: Path) -> None:
     file.write_text("#Ansible: tidy\n* * * * * root old\n#Ansible: other\n@daily root b\n")
     done(job(file, special_time="hourly", disabled=True))
-    assert file.read_text() == "#Ansible: tidy\n#@hourly root rm x\n#Ansible: other\n@daily root b\n"
+    assert (
+        file.read_text() == "#Ansible: tidy\n#@hourly root rm x\n#Ansible: other\n@daily root b\n"
+    )
 
 
 def test_a_job_goes_and_others_stay(file: Path) -> None:
-    file.write_text("# mine\nA=\"b\"\n#Ansible: tidy\n* * * * * root old\n1 2 3 4 5 root mine\n")
+    file.write_text('# mine\nA="b"\n#Ansible: tidy\n* * * * * root old\n1 2 3 4 5 root mine\n')
     assert done(job(file, state="absent"))["changed"]
-    assert file.read_text() == "# mine\nA=\"b\"\n1 2 3 4 5 root mine\n"
+    assert file.read_text() == '# mine\nA="b"\n1 2 3 4 5 root mine\n'
     assert not done(job(file, state="absent"))["changed"]
 
 

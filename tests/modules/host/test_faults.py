@@ -1,4 +1,5 @@
-"""A full disk, a read-only folder, no permission: nothing half-written, and a message that names the path."""
+"""A full disk, a read-only folder, no permission: nothing half-written, and a message that names
+the path."""
 
 from __future__ import annotations
 
@@ -24,7 +25,11 @@ def mounted(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "small"
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "small", str(place)]
-    if os.geteuid() or not shutil.which("mount") or subprocess.run(mount, capture_output=True, check=False).returncode:
+    if (
+        os.geteuid()
+        or not shutil.which("mount")
+        or subprocess.run(mount, capture_output=True, check=False).returncode
+    ):
         pytest.skip("needs root and the right to mount")
     yield place
     subprocess.run(["umount", "-l", str(place)], check=True)
@@ -34,7 +39,9 @@ def test_a_full_disk_leaves_the_earlier_file_and_no_scrap(ctx: Any, mounted: Pat
     (mounted / "f").write_text("earlier")
     with pytest.raises(Failed, match=f"{mounted}/f: No space left on device; free some space"):
         perform(Copy(content="x" * 3_000_000, dest=str(mounted / "f")), ctx)
-    assert [path.name for path in mounted.iterdir()] == ["f"] and (mounted / "f").read_text() == "earlier"
+    assert [path.name for path in mounted.iterdir()] == ["f"] and (
+        mounted / "f"
+    ).read_text() == "earlier"
 
 
 def test_a_read_only_file_system_is_named(ctx: Any, mounted: Path) -> None:
@@ -67,4 +74,6 @@ def test_a_folder_without_permission_is_named(tmp_path: Path) -> None:
     os.close(writer)
     os.waitpid(child, 0)
     with os.fdopen(reader) as answer:
-        assert answer.read().startswith("/etc/playrunner-may-not: Permission denied; run the step with become")
+        assert answer.read().startswith(
+            "/etc/playrunner-may-not: Permission denied; run the step with become"
+        )

@@ -25,17 +25,28 @@ def place(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("arguments, names", [
-    ({}, "a.txt b.log big"), ({"patterns": ["*.txt"]}, "a.txt"),
-    ({"patterns": ["*.txt"], "recurse": True}, "a.txt c.txt d.txt"),
-    ({"patterns": ["*.txt"], "hidden": True}, ".hidden.txt a.txt"),
-    ({"file_type": "directory", "recurse": True}, "x y"),
-    ({"file_type": "link"}, "l.txt"), ({"recurse": True, "depth": 2, "patterns": ["*.txt"]}, "a.txt c.txt"),
-    ({"age": "2d"}, "a.txt"), ({"age": "-2d"}, "b.log big"), ({"size": "1k"}, "big"), ({"size": "-1k"}, "a.txt b.log"),
-    ({"patterns": [r"^[ab]\."], "use_regex": True}, "a.txt b.log"), ({"excludes": ["*.log"]}, "a.txt big"),
-    ({"contains": ".*is b"}, "b.log"), ({"contains": r"is a\.txt\n", "read_whole_file": True}, "a.txt"),
-    ({"file_type": "any"}, "a.txt b.log big l.txt x"), ({"mode": "0644", "patterns": ["b*"]}, "b.log big"),
-])
+@pytest.mark.parametrize(
+    "arguments, names",
+    [
+        ({}, "a.txt b.log big"),
+        ({"patterns": ["*.txt"]}, "a.txt"),
+        ({"patterns": ["*.txt"], "recurse": True}, "a.txt c.txt d.txt"),
+        ({"patterns": ["*.txt"], "hidden": True}, ".hidden.txt a.txt"),
+        ({"file_type": "directory", "recurse": True}, "x y"),
+        ({"file_type": "link"}, "l.txt"),
+        ({"recurse": True, "depth": 2, "patterns": ["*.txt"]}, "a.txt c.txt"),
+        ({"age": "2d"}, "a.txt"),
+        ({"age": "-2d"}, "b.log big"),
+        ({"size": "1k"}, "big"),
+        ({"size": "-1k"}, "a.txt b.log"),
+        ({"patterns": [r"^[ab]\."], "use_regex": True}, "a.txt b.log"),
+        ({"excludes": ["*.log"]}, "a.txt big"),
+        ({"contains": ".*is b"}, "b.log"),
+        ({"contains": r"is a\.txt\n", "read_whole_file": True}, "a.txt"),
+        ({"file_type": "any"}, "a.txt b.log big l.txt x"),
+        ({"mode": "0644", "patterns": ["b*"]}, "b.log big"),
+    ],
+)
 def test_files_are_chosen(ctx: Any, place: Path, arguments: dict[str, Any], names: str) -> None:
     result = perform(Find(paths=[str(place)], **arguments), ctx)
     assert sorted(os.path.basename(one["path"]) for one in result["files"]) == names.split()

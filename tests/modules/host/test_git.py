@@ -17,7 +17,9 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 
 def git(folder: Path, *words: str) -> str:
     said = ["-c", "user.name=t", "-c", "user.email=t@example", "-c", "init.defaultBranch=main"]
-    return subprocess.run(["git", *said, *words], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        ["git", *said, *words], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def commit(folder: Path, text: str) -> str:
@@ -65,7 +67,9 @@ def test_newer_commits_are_fetched(repo: Path, copy: Path) -> None:
     assert done(step(repo, copy, version="main"), check=True)["after"] == newer
     assert (copy / "file").read_text() == "two"
     assert done(step(repo, copy, version="main"))["after"] == newer
-    assert (copy / "file").read_text() == "three" and git(copy, "branch", "--show-current") == "main"
+    assert (copy / "file").read_text() == "three" and git(
+        copy, "branch", "--show-current"
+    ) == "main"
 
 
 def test_tags_branches_and_commits_can_be_asked_for(repo: Path, copy: Path) -> None:
@@ -108,7 +112,11 @@ def test_a_shallow_copy_of_one_branch(repo: Path, copy: Path) -> None:
 
 
 def test_a_bare_copy(repo: Path, copy: Path) -> None:
-    assert done(step(repo, copy, bare=True))["changed"] and (copy / "HEAD").exists() and not (copy / "file").exists()
+    assert (
+        done(step(repo, copy, bare=True))["changed"]
+        and (copy / "HEAD").exists()
+        and not (copy / "file").exists()
+    )
     newer = commit(repo, "three")
     assert done(step(repo, copy, bare=True))["after"] == newer
     assert not done(step(repo, copy, bare=True))["changed"]
@@ -118,10 +126,15 @@ def test_another_address_is_taken_over(repo: Path, copy: Path, tmp_path: Path) -
     done(step(repo, copy))
     moved = shutil.copytree(repo, tmp_path / "moved")
     result = done(step(moved, copy))
-    assert result["remote_url_changed"] and git(copy, "config", "remote.origin.url") == f"file://{moved}"
+    assert (
+        result["remote_url_changed"]
+        and git(copy, "config", "remote.origin.url") == f"file://{moved}"
+    )
 
 
-def test_submodules_come_along(repo: Path, copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_submodules_come_along(
+    repo: Path, copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "protocol.file.allow")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "always")

@@ -13,8 +13,10 @@ import pytest
 from playrunner.modules.host.group import Group
 from tests.support.host.performing import done, undone
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("groupadd", path="/usr/sbin:/sbin:/usr/bin"),
-                                reason="making groups needs root and the shadow tools")
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("groupadd", path="/usr/sbin:/sbin:/usr/bin"),
+    reason="making groups needs root and the shadow tools",
+)
 
 
 @pytest.fixture
@@ -29,7 +31,11 @@ def test_a_group_comes_changes_and_goes(name: str) -> None:
     with pytest.raises(KeyError):
         grp.getgrnam(name)
     result = done(Group(name=name))
-    assert (result["changed"], result["name"], result["gid"]) == (True, name, grp.getgrnam(name).gr_gid)
+    assert (result["changed"], result["name"], result["gid"]) == (
+        True,
+        name,
+        grp.getgrnam(name).gr_gid,
+    )
     assert not done(Group(name=name))["changed"]
     assert done(Group(name=name, gid=48765))["gid"] == 48765
     assert not done(Group(name=name, gid=48765, system=True))["changed"]

@@ -27,13 +27,22 @@ def test_the_name_it_has_needs_nothing(file: Path) -> None:
 def test_another_name_would_change_both(file: Path) -> None:
     file.write_text("old\n")
     result = done(Hostname(name="new.example"), check=True)
-    assert result["changed"] and result["diff"]["after"] == {"now": "new.example", "kept": "new.example"}
-    assert result["ansible_facts"] == {"hostname": "new", "nodename": "new.example", "fqdn": "new.example",
-                                       "domain": "example"}
+    assert result["changed"] and result["diff"]["after"] == {
+        "now": "new.example",
+        "kept": "new.example",
+    }
+    assert result["ansible_facts"] == {
+        "hostname": "new",
+        "nodename": "new.example",
+        "fqdn": "new.example",
+        "domain": "example",
+    }
     assert file.read_text() == "old\n"
 
 
-@pytest.mark.skipif(os.path.isdir("/run/systemd/system"), reason="hostnamectl would write the real file")
+@pytest.mark.skipif(
+    os.path.isdir("/run/systemd/system"), reason="hostnamectl would write the real file"
+)
 def test_only_what_differs_is_written(file: Path) -> None:
     file.write_text("# mine\nold\n")
     before = done(Hostname(name=os.uname().nodename))["diff"]["before"]

@@ -36,7 +36,10 @@ def test_a_key_is_added_once(file: Path) -> None:
 def test_a_new_key_of_the_same_kind_replaces_the_old_one(file: Path) -> None:
     file.write_text(f"# note\nh.example {FIRST}\nh.example {OTHER}\nelse.example {FIRST}\n")
     done(step(file, key=f"h.example,192.0.2.7 {SECOND}"))
-    assert file.read_text() == f"# note\nh.example {OTHER}\nelse.example {FIRST}\nh.example,192.0.2.7 {SECOND}\n"
+    assert (
+        file.read_text()
+        == f"# note\nh.example {OTHER}\nelse.example {FIRST}\nh.example,192.0.2.7 {SECOND}\n"
+    )
 
 
 def test_a_hashed_name_is_recognised(file: Path) -> None:
@@ -44,7 +47,12 @@ def test_a_hashed_name_is_recognised(file: Path) -> None:
     assert file.read_text().startswith("|1|")
     assert not done(step(file, key=f"h.example {FIRST}", hash_host=True))["changed"]
     if shutil.which("ssh-keygen"):
-        assert subprocess.run(["ssh-keygen", "-F", "h.example", "-f", file], capture_output=True).returncode == 0
+        assert (
+            subprocess.run(
+                ["ssh-keygen", "-F", "h.example", "-f", file], capture_output=True
+            ).returncode
+            == 0
+        )
     assert done(step(file, key=f"h.example {FIRST}"))["changed"]
     assert file.read_text() == f"h.example {FIRST}\n"
 

@@ -1,4 +1,5 @@
-"""host.lineinfile keeps its promises; the table holds what was there, the arguments, and what must be there then."""
+"""host.lineinfile keeps its promises; the table holds what was there, the arguments, and what must
+be there then."""
 
 from __future__ import annotations
 
@@ -18,18 +19,28 @@ EDITS: list[tuple[str | None, dict[str, Any], str | None]] = [
     (ALPHA, {"line": "new=1"}, ALPHA + "new=1\n"),
     (ALPHA, {"line": "beta=2"}, ALPHA),
     (ALPHA, {"regexp": "^beta=", "line": "beta=9"}, "alpha=1\nbeta=2\ngamma=3\nbeta=9\n"),
-    (ALPHA, {"regexp": "^beta=", "line": "beta=9", "firstmatch": True}, "alpha=1\nbeta=9\ngamma=3\nbeta=4\n"),
+    (
+        ALPHA,
+        {"regexp": "^beta=", "line": "beta=9", "firstmatch": True},
+        "alpha=1\nbeta=9\ngamma=3\nbeta=4\n",
+    ),
     (ALPHA, {"regexp": "^zeta=", "line": "zeta=9"}, ALPHA + "zeta=9\n"),
     (ALPHA, {"regexp": "^zeta=", "line": "zeta=9", "insertafter": "^beta"}, ALPHA + "zeta=9\n"),
-    (ALPHA,
-     {"regexp": "^zeta=", "line": "zeta=9", "insertafter": "^beta", "firstmatch": True},
-     "alpha=1\nbeta=2\nzeta=9\ngamma=3\nbeta=4\n"),
-    (ALPHA,
-     {"regexp": "^zeta=", "line": "zeta=9", "insertbefore": "^beta"},
-     "alpha=1\nbeta=2\ngamma=3\nzeta=9\nbeta=4\n"),
-    (ALPHA,
-     {"line": "zeta=9", "insertbefore": "^beta", "firstmatch": True},
-     "alpha=1\nzeta=9\nbeta=2\ngamma=3\nbeta=4\n"),
+    (
+        ALPHA,
+        {"regexp": "^zeta=", "line": "zeta=9", "insertafter": "^beta", "firstmatch": True},
+        "alpha=1\nbeta=2\nzeta=9\ngamma=3\nbeta=4\n",
+    ),
+    (
+        ALPHA,
+        {"regexp": "^zeta=", "line": "zeta=9", "insertbefore": "^beta"},
+        "alpha=1\nbeta=2\ngamma=3\nzeta=9\nbeta=4\n",
+    ),
+    (
+        ALPHA,
+        {"line": "zeta=9", "insertbefore": "^beta", "firstmatch": True},
+        "alpha=1\nzeta=9\nbeta=2\ngamma=3\nbeta=4\n",
+    ),
     (ALPHA, {"line": "z", "insertbefore": "BOF"}, "z\nalpha=1\nbeta=2\ngamma=3\nbeta=4\n"),
     (ALPHA, {"line": "z", "insertafter": "EOF"}, ALPHA + "z\n"),
     (ALPHA, {"line": "z", "insertafter": "BOF"}, "z\nalpha=1\nbeta=2\ngamma=3\nbeta=4\n"),
@@ -53,8 +64,16 @@ EDITS: list[tuple[str | None, dict[str, Any], str | None]] = [
     (ALPHA, {"line": ""}, ALPHA + "\n"),
     (ALPHA, {"regexp": "^zeta=(.*)$", "line": "\\1", "backrefs": True}, ALPHA),
     (ALPHA, {"regexp": "^(alpha)=(.*)$", "line": "\\1=\\2", "backrefs": True}, ALPHA),
-    (ALPHA, {"regexp": "^zeta=(.*)$", "line": "\\1", "backrefs": True, "insertafter": "^beta"}, ALPHA),
-    ("alpha=1\r\nbeta=2\r\n", {"regexp": "^beta=(.*)$", "line": "b=\\1", "backrefs": True}, "alpha=1\r\nb=2\r\n"),
+    (
+        ALPHA,
+        {"regexp": "^zeta=(.*)$", "line": "\\1", "backrefs": True, "insertafter": "^beta"},
+        ALPHA,
+    ),
+    (
+        "alpha=1\r\nbeta=2\r\n",
+        {"regexp": "^beta=(.*)$", "line": "b=\\1", "backrefs": True},
+        "alpha=1\r\nb=2\r\n",
+    ),
     (ALPHA, {"search_string": "[x]", "line": "b!"}, ALPHA + "b!\n"),
     (ALPHA, {"state": "absent", "line": "beta=2"}, "alpha=1\ngamma=3\nbeta=4\n"),
     (ALPHA, {"state": "absent", "regexp": "^beta"}, "alpha=1\ngamma=3\n"),
@@ -68,7 +87,11 @@ EDITS: list[tuple[str | None, dict[str, Any], str | None]] = [
     ("hé=1\n", {"line": "hé=2", "regexp": "^hé="}, "hé=2\n"),
     (ALPHA, {"regexp": "^gamma=", "line": "alpha=1"}, "alpha=1\nbeta=2\nalpha=1\nbeta=4\n"),
     ("a\n\n\n", {"line": "z"}, "a\n\n\nz\n"),
-    (ALPHA, {"regexp": "^beta=", "line": "beta=7", "insertafter": "^alpha"}, "alpha=1\nbeta=2\ngamma=3\nbeta=7\n"),
+    (
+        ALPHA,
+        {"regexp": "^beta=", "line": "beta=7", "insertafter": "^alpha"},
+        "alpha=1\nbeta=2\ngamma=3\nbeta=7\n",
+    ),
     ("alpha=1\nbeta=2", {"state": "absent", "regexp": "^beta"}, "alpha=1\n"),
     (ALPHA, {"line": "z", "insertbefore": "EOF"}, ALPHA + "z\n"),
     ("a\fb\nc\n", {"line": "b"}, "a\fb\nc\nb\n"),
@@ -77,10 +100,13 @@ EDITS: list[tuple[str | None, dict[str, Any], str | None]] = [
 
 
 @pytest.mark.parametrize("before, arguments, after", EDITS)
-def test_the_file_is_edited_once_and_the_edit_is_taken_back(host: Host, folder: Path, before: str | None,
-                                                            arguments: dict[str, Any], after: str | None) -> None:
+def test_the_file_is_edited_once_and_the_edit_is_taken_back(
+    host: Host, folder: Path, before: str | None, arguments: dict[str, Any], after: str | None
+) -> None:
     target = folder / "f"
-    assert_edited_once_and_taken_back(host, target, lambda: Lineinfile(path=str(target), **arguments), before, after)
+    assert_edited_once_and_taken_back(
+        host, target, lambda: Lineinfile(path=str(target), **arguments), before, after
+    )
 
 
 def test_a_line_after_the_last_one_begins_on_a_line_of_its_own(ctx: Any, folder: Path) -> None:
@@ -113,7 +139,10 @@ def test_a_link_stays_and_its_file_is_edited(ctx: Any, folder: Path) -> None:
 
 def test_a_backup_is_kept_only_when_something_changes(ctx: Any, folder: Path) -> None:
     (folder / "f").write_text(ALPHA)
-    assert perform(Lineinfile(path=str(folder / "f"), line="alpha=1", backup=True), ctx)["backup"] == ""
+    assert (
+        perform(Lineinfile(path=str(folder / "f"), line="alpha=1", backup=True), ctx)["backup"]
+        == ""
+    )
     kept = perform(Lineinfile(path=str(folder / "f"), line="z", backup=True), ctx)["backup"]
     assert Path(kept).read_text() == ALPHA
 
@@ -126,14 +155,21 @@ def test_missing_folders_are_made_with_the_file_and_go_with_it(host: Host, folde
     assert not (folder / "a").exists()
 
 
-@pytest.mark.parametrize("arguments, words", [
-    ({}, "line is required"), ({"line": "x", "backrefs": True}, "regexp is required"),
-    ({"state": "absent"}, "one of line"), ({"line": "x", "regexp": "("}, "regexp is not"),
-    ({"line": "x", "regexp": "a", "search_string": "a"}, "mutually exclusive"),
-    ({"line": "x", "insertafter": "a", "insertbefore": "b"}, "mutually exclusive"),
-    ({"line": "x", "validate": "false %s"}, "failed to validate"),
-])
-def test_what_cannot_be_done_is_said(ctx: Any, folder: Path, arguments: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ({}, "line is required"),
+        ({"line": "x", "backrefs": True}, "regexp is required"),
+        ({"state": "absent"}, "one of line"),
+        ({"line": "x", "regexp": "("}, "regexp is not"),
+        ({"line": "x", "regexp": "a", "search_string": "a"}, "mutually exclusive"),
+        ({"line": "x", "insertafter": "a", "insertbefore": "b"}, "mutually exclusive"),
+        ({"line": "x", "validate": "false %s"}, "failed to validate"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    ctx: Any, folder: Path, arguments: dict[str, Any], words: str
+) -> None:
     (folder / "f").write_text(ALPHA)
     with pytest.raises(Failed, match=words):
         perform(Lineinfile(path=str(folder / "f"), **arguments), ctx)

@@ -12,8 +12,11 @@ from tests.support.host.performing import done
 
 
 def loaded() -> str:
-    names = [line.split()[0] for line in Path("/proc/modules").read_text().splitlines()] \
-        if Path("/proc/modules").exists() else []
+    names = (
+        [line.split()[0] for line in Path("/proc/modules").read_text().splitlines()]
+        if Path("/proc/modules").exists()
+        else []
+    )
     if not names:
         pytest.skip("this kernel has no loadable modules")
     return names[0]
@@ -37,6 +40,8 @@ def test_loading_at_start_is_kept_in_files(tmp_path: Path, monkeypatch: pytest.M
     assert done(step, check=True)["changed"] and not (tmp_path / "nosuchmodule.conf").exists()
     assert done(step)["changed"] and not done(step)["changed"]
     assert (tmp_path / "nosuchmodule.conf").read_text() == "nosuchmodule\n"
-    assert (tmp_path / "options" / "nosuchmodule.conf").read_text() == "options nosuchmodule a=1 b=2\n"
+    assert (
+        tmp_path / "options" / "nosuchmodule.conf"
+    ).read_text() == "options nosuchmodule a=1 b=2\n"
     assert done(Modprobe(name="nosuchmodule", state="absent", persistent="absent"))["changed"]
     assert not list(tmp_path.glob("**/*.conf"))

@@ -35,13 +35,30 @@ def place(tmp_path: Path) -> Iterator[Path]:
 
 
 def step(table: Path, place: Path, **more: Any) -> Mount:
-    return Mount(**{"path": str(place), "src": "tmpfs", "fstype": "tmpfs", "opts": "size=1m", "state": "mounted",
-                    "fstab": str(table), **more})
+    return Mount(
+        **{
+            "path": str(place),
+            "src": "tmpfs",
+            "fstype": "tmpfs",
+            "opts": "size=1m",
+            "state": "mounted",
+            "fstab": str(table),
+            **more,
+        }
+    )
 
 
 def test_present_is_about_the_table_alone(table: Path, tmp_path: Path) -> None:
     table.write_text("# mine\n/dev/a / ext4 defaults 0 1\n")
-    wanted = step(table, tmp_path / "a b", src="/dev/x y", fstype="ext4", state="present", passno="2", boot=False)
+    wanted = step(
+        table,
+        tmp_path / "a b",
+        src="/dev/x y",
+        fstype="ext4",
+        state="present",
+        passno="2",
+        boot=False,
+    )
     assert done(wanted, check=True)["changed"] and "noauto" not in table.read_text()
     assert done(wanted)["changed"] and not done(wanted)["changed"]
     line = f"/dev/x\\040y {tmp_path}/a\\040b ext4 size=1m,noauto 0 2\n"
@@ -61,7 +78,9 @@ def test_absent_leaves_a_folder_that_is_no_mount_point(table: Path, tmp_path: Pa
 
 def test_absent_leaves_a_mount_that_the_table_does_not_know(table: Path, place: Path) -> None:
     done(step(table, place, state="ephemeral"))
-    assert not done(step(table, place, src=None, fstype=None, state="absent"))["changed"] and os.path.ismount(place)
+    assert not done(step(table, place, src=None, fstype=None, state="absent"))[
+        "changed"
+    ] and os.path.ismount(place)
 
 
 def test_mounted_unmounted_and_absent(table: Path, place: Path) -> None:
@@ -70,7 +89,9 @@ def test_mounted_unmounted_and_absent(table: Path, place: Path) -> None:
     assert not done(step(table, place))["changed"]
     assert table.read_text() == f"tmpfs {place} tmpfs size=1m 0 0\n"
     unmounted = step(table, place, src=None, fstype=None, state="unmounted")
-    assert done(unmounted)["changed"] and not os.path.ismount(place) and not done(unmounted)["changed"]
+    assert (
+        done(unmounted)["changed"] and not os.path.ismount(place) and not done(unmounted)["changed"]
+    )
     done(step(table, place))
     absent = step(table, place, src=None, fstype=None, state="absent")
     assert done(absent)["changed"] and not place.exists() and table.read_text() == ""
@@ -80,7 +101,9 @@ def test_mounted_unmounted_and_absent(table: Path, place: Path) -> None:
 def test_new_options_reach_what_is_mounted(table: Path, place: Path) -> None:
     done(step(table, place))
     assert done(step(table, place, opts="size=1m,noexec"))["changed"]
-    line = next(line for line in Path("/proc/mounts").read_text().splitlines() if f" {place} " in line)
+    line = next(
+        line for line in Path("/proc/mounts").read_text().splitlines() if f" {place} " in line
+    )
     assert "noexec" in line and not done(step(table, place, opts="size=1m,noexec"))["changed"]
 
 
@@ -98,7 +121,9 @@ def test_ephemeral_leaves_the_table_alone(table: Path, place: Path) -> None:
 
 def test_a_mount_that_fails_leaves_the_table_as_it_was(table: Path, place: Path) -> None:
     table.write_text("# mine\n")
-    assert "Error mounting" in str(failure(step(table, place, src="/nosuchdevice", fstype="ext4", opts="defaults")))
+    assert "Error mounting" in str(
+        failure(step(table, place, src="/nosuchdevice", fstype="ext4", opts="defaults"))
+    )
     assert table.read_text() == "# mine\n"
 
 

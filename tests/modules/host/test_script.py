@@ -21,8 +21,14 @@ def shipped(text: str) -> dict[str, str]:
 
 
 def test_it_runs_with_its_arguments_and_leaves_nothing_behind(home: Path) -> None:
-    result = done(Script(cmd='s.sh a "b c" $HOME', script=shipped('#!/bin/sh\nfor a; do echo "$a"; done\n')))
-    assert result["stdout_lines"] == ["a", "b c", str(home)] and result["changed"] and result["rc"] == 0
+    result = done(
+        Script(cmd='s.sh a "b c" $HOME', script=shipped('#!/bin/sh\nfor a; do echo "$a"; done\n'))
+    )
+    assert (
+        result["stdout_lines"] == ["a", "b c", str(home)]
+        and result["changed"]
+        and result["rc"] == 0
+    )
     assert not list(home.glob(".playrunner/*"))
 
 
@@ -32,7 +38,9 @@ def test_a_failing_script_leaves_nothing_behind_either(home: Path) -> None:
 
 
 def test_what_runs_it_can_be_chosen() -> None:
-    step = Script(cmd="s.py 1 2", script=shipped("import sys; print(sys.argv[1:])"), executable="python3")
+    step = Script(
+        cmd="s.py 1 2", script=shipped("import sys; print(sys.argv[1:])"), executable="python3"
+    )
     assert done(step)["stdout"] == "['1', '2']\n"
 
 

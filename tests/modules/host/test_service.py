@@ -40,7 +40,10 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @no_systemd
 def test_it_starts_and_stops_once(script: Path) -> None:
-    assert done(Service(name="tiny", state="started"), check=True)["changed"] and not (script / "run").exists()
+    assert (
+        done(Service(name="tiny", state="started"), check=True)["changed"]
+        and not (script / "run").exists()
+    )
     result = done(Service(name="tiny", state="started"))
     assert (result["changed"], result["state"]) == (True, "started")
     assert not done(Service(name="tiny", state="started"))["changed"]
@@ -58,12 +61,16 @@ def test_a_restart_always_changes(script: Path) -> None:
 
 @no_systemd
 def test_a_service_nobody_knows_is_a_failure(script: Path) -> None:
-    assert "Could not find the requested service nosuch: host" in str(failure(Service(name="nosuch", state="started")))
+    assert "Could not find the requested service nosuch: host" in str(
+        failure(Service(name="nosuch", state="started"))
+    )
 
 
 @no_systemd
 def test_a_script_that_fails_is_quoted(script: Path) -> None:
-    (script / "tiny").write_text("#!/bin/sh\n[ $1 = status ] && exit 3\necho no such port; exit 1\n")
+    (script / "tiny").write_text(
+        "#!/bin/sh\n[ $1 = status ] && exit 3\necho no such port; exit 1\n"
+    )
     assert str(failure(Service(name="tiny", state="started"))) == "no such port"
 
 

@@ -38,7 +38,11 @@ def test_they_are_plain_values() -> None:
 def test_the_machine_and_the_login_are_told() -> None:
     found, name = facts(), os.uname()
     assert (found["system"], found["kernel"], found["machine"], found["nodename"]) == (
-        name.sysname, name.release, name.machine, name.nodename)
+        name.sysname,
+        name.release,
+        name.machine,
+        name.nodename,
+    )
     assert (found["user_id"], found["user_uid"]) == (getpass.getuser(), os.geteuid())
     assert found["user_dir"] == os.path.expanduser("~")
     assert found["python_version"] == ".".join(map(str, sys.version_info[:3]))
@@ -50,15 +54,22 @@ def test_the_clock_is_told_in_all_spellings() -> None:
     assert abs(int(clock["epoch"]) - time.time()) < 5
     assert clock["date"] == f"{clock['year']}-{clock['month']}-{clock['day']}"
     assert clock["time"] == f"{clock['hour']}:{clock['minute']}:{clock['second']}"
-    assert clock["iso8601_basic"].startswith(clock["iso8601_basic_short"]) and clock["iso8601_micro"].endswith("Z")
+    assert clock["iso8601_basic"].startswith(clock["iso8601_basic_short"]) and clock[
+        "iso8601_micro"
+    ].endswith("Z")
 
 
 @linux
 def test_hardware_is_told() -> None:
     found = facts()
-    assert found["processor_nproc"] == len(os.sched_getaffinity(0)) and found["processor_vcpus"] >= 1
-    assert found["memory_mb"]["real"]["total"] == found["memtotal_mb"] == \
-        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 1024 // 1024
+    assert (
+        found["processor_nproc"] == len(os.sched_getaffinity(0)) and found["processor_vcpus"] >= 1
+    )
+    assert (
+        found["memory_mb"]["real"]["total"]
+        == found["memtotal_mb"]
+        == os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 1024 // 1024
+    )
     assert all(entry["mount"].startswith("/") and entry["fstype"] for entry in found["mounts"])
 
 
@@ -66,8 +77,13 @@ def test_hardware_is_told() -> None:
 def test_networks_are_told() -> None:
     found = facts()
     assert sorted(found["interfaces"]) == sorted(name for _, name in socket.if_nameindex())
-    assert found["lo"]["ipv4"] == {"address": "127.0.0.1", "netmask": "255.0.0.0", "network": "127.0.0.0",
-                                   "prefix": "8", "broadcast": ""}
+    assert found["lo"]["ipv4"] == {
+        "address": "127.0.0.1",
+        "netmask": "255.0.0.0",
+        "network": "127.0.0.0",
+        "prefix": "8",
+        "broadcast": "",
+    }
     assert "127.0.0.1" not in found["all_ipv4_addresses"]
     if found["default_ipv4"]:
         one = found["default_ipv4"]
@@ -106,8 +122,14 @@ def test_a_host_keeps_facts_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "made-up.fact").chmod(0o755)
     (tmp_path / "broken.fact").write_text("nothing")
     ctx = context()
-    local = perform(Setup(fact_path=str(tmp_path), gather_subset=["min"]), ctx)["ansible_facts"]["local"]
-    assert (local["role"], local["old"], local["made_up"]) == ({"kind": "worker"}, {"general": {"rack": "7"}}, [1, 2])
+    local = perform(Setup(fact_path=str(tmp_path), gather_subset=["min"]), ctx)["ansible_facts"][
+        "local"
+    ]
+    assert (local["role"], local["old"], local["made_up"]) == (
+        {"kind": "worker"},
+        {"general": {"rack": "7"}},
+        [1, 2],
+    )
     assert "broken.fact" in local["broken"] and "broken.fact" in ctx.warnings[0]
 
 
@@ -126,13 +148,18 @@ def test_a_resolver_that_does_not_answer_holds_nothing_up(monkeypatch: pytest.Mo
     answer.set()
 
 
-@pytest.mark.parametrize(("release", "name", "family"), [
-    ({"ID": "ubuntu", "VERSION_ID": "24.04", "VERSION_CODENAME": "noble"}, "Ubuntu", "Debian"),
-    ({"ID": "amzn", "VERSION_ID": "2023", "NAME": "Amazon Linux"}, "Amazon", "RedHat"),
-    ({"ID": "rhel", "VERSION_ID": "9.4", "VERSION": "9.4 (Plow)"}, "RedHat", "RedHat"),
-    ({"ID": "novel", "VERSION_ID": "1", "NAME": "Novel OS"}, "Novel", "Novel")])
+@pytest.mark.parametrize(
+    ("release", "name", "family"),
+    [
+        ({"ID": "ubuntu", "VERSION_ID": "24.04", "VERSION_CODENAME": "noble"}, "Ubuntu", "Debian"),
+        ({"ID": "amzn", "VERSION_ID": "2023", "NAME": "Amazon Linux"}, "Amazon", "RedHat"),
+        ({"ID": "rhel", "VERSION_ID": "9.4", "VERSION": "9.4 (Plow)"}, "RedHat", "RedHat"),
+        ({"ID": "novel", "VERSION_ID": "1", "NAME": "Novel OS"}, "Novel", "Novel"),
+    ],
+)
 def test_distributions_are_spelled_as_playbooks_spell_them(
-        monkeypatch: pytest.MonkeyPatch, release: dict[str, str], name: str, family: str) -> None:
+    monkeypatch: pytest.MonkeyPatch, release: dict[str, str], name: str, family: str
+) -> None:
     monkeypatch.setattr(_facts_distribution, "os_release", lambda: release)
     found = _facts_distribution.distribution()
     assert (found["distribution"], found["os_family"]) == (name, family)
@@ -140,4 +167,8 @@ def test_distributions_are_spelled_as_playbooks_spell_them(
 
 
 def test_sizes_are_readable() -> None:
-    assert (readable(0), readable(1536), readable(256 * 1024**3)) == ("0.00 Bytes", "1.50 KB", "256.00 GB")
+    assert (readable(0), readable(1536), readable(256 * 1024**3)) == (
+        "0.00 Bytes",
+        "1.50 KB",
+        "256.00 GB",
+    )

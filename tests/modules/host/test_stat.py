@@ -1,4 +1,5 @@
-"""host.stat, host.slurp, host.find and host.tempfile look without touching; tempfile makes what nobody else has."""
+"""host.stat, host.slurp, host.find and host.tempfile look without touching; tempfile makes what
+nobody else has."""
 
 from __future__ import annotations
 
@@ -22,14 +23,29 @@ def test_a_file_is_described(ctx: Any, folder: Path) -> None:
     (folder / "f").write_text("hi\n")
     (folder / "f").chmod(0o4640)
     found = perform(Stat(path=str(folder / "f")), ctx)["stat"]
-    expected = {"exists": True, "mode": "4640", "isreg": True, "isdir": False, "size": 3, "isuid": True, "rgrp": True,
-                "woth": False, "mimetype": "text/plain", "charset": "us-ascii", "path": str(folder / "f"),
-                "uid": os.geteuid(), "checksum": hashlib.sha1(b"hi\n").hexdigest()}
+    expected = {
+        "exists": True,
+        "mode": "4640",
+        "isreg": True,
+        "isdir": False,
+        "size": 3,
+        "isuid": True,
+        "rgrp": True,
+        "woth": False,
+        "mimetype": "text/plain",
+        "charset": "us-ascii",
+        "path": str(folder / "f"),
+        "uid": os.geteuid(),
+        "checksum": hashlib.sha1(b"hi\n").hexdigest(),
+    }
     assert {key: found[key] for key in expected} == expected
 
 
 def test_what_is_not_there_does_not_exist(ctx: Any, folder: Path) -> None:
-    assert perform(Stat(path=str(folder / "gone")), ctx) == {"changed": False, "stat": {"exists": False}}
+    assert perform(Stat(path=str(folder / "gone")), ctx) == {
+        "changed": False,
+        "stat": {"exists": False},
+    }
 
 
 def test_a_link_is_told_from_what_it_points_to(ctx: Any, folder: Path) -> None:
@@ -52,17 +68,25 @@ def test_other_checksums_can_be_asked_for(ctx: Any, folder: Path) -> None:
 def test_slurp_returns_the_content_in_base64(ctx: Any, folder: Path) -> None:
     (folder / "f").write_bytes(b"\0hi")
     result = perform(Slurp(src=str(folder / "f")), ctx)
-    assert base64.b64decode(result["content"]) == b"\0hi" and result["encoding"] == "base64" and not result["changed"]
+    assert (
+        base64.b64decode(result["content"]) == b"\0hi"
+        and result["encoding"] == "base64"
+        and not result["changed"]
+    )
 
 
-@pytest.mark.parametrize("name, words", [("gone", "file not found: .*gone"), ("", "is a directory")])
+@pytest.mark.parametrize(
+    "name, words", [("gone", "file not found: .*gone"), ("", "is a directory")]
+)
 def test_slurp_names_what_it_cannot_read(ctx: Any, folder: Path, name: str, words: str) -> None:
     with pytest.raises(Failed, match=words):
         perform(Slurp(src=str(folder / name)), ctx)
 
 
 def test_every_temporary_file_is_a_new_one(host: Callable[..., Any], folder: Path) -> None:
-    assert perform(Tempfile(path=str(folder)), host(check=True))["unknown"] and not list(folder.iterdir())
+    assert perform(Tempfile(path=str(folder)), host(check=True))["unknown"] and not list(
+        folder.iterdir()
+    )
     first, second = (perform(Tempfile(path=str(folder), suffix=".x"), host()) for _ in range(2))
     assert first["path"] != second["path"] and first["path"].endswith(".x")
     assert first["mode"] == "0600" and first["changed"]

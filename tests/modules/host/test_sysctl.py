@@ -21,7 +21,9 @@ def file(tmp_path: Path) -> Path:
 
 
 def step(file: Path, **more: Any) -> Sysctl:
-    return Sysctl(**{"name": SETTING, "value": "10", "sysctl_file": str(file), "reload": False, **more})
+    return Sysctl(
+        **{"name": SETTING, "value": "10", "sysctl_file": str(file), "reload": False, **more}
+    )
 
 
 def test_a_setting_is_kept_once(file: Path) -> None:
@@ -37,7 +39,14 @@ def test_blanks_between_values_do_not_matter(file: Path) -> None:
 
 
 def test_words_for_yes_and_no_become_numbers(file: Path) -> None:
-    for word, number in (("yes", "1"), ("True", "1"), ("on", "1"), ("off", "0"), ("F", "0"), ("10", "10")):
+    for word, number in (
+        ("yes", "1"),
+        ("True", "1"),
+        ("on", "1"),
+        ("off", "0"),
+        ("F", "0"),
+        ("10", "10"),
+    ):
         done(step(file, value=word))
         assert file.read_text() == f"vm.swappiness={number}\n"
         assert not done(step(file, value=word))["changed"]
@@ -72,8 +81,10 @@ def test_a_value_is_needed(file: Path) -> None:
     assert str(failure(step(file, value=" "))) == "value cannot be blank"
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("sysctl") or not Path("/proc/sys/vm/swappiness").exists(),
-                    reason="needs root, sysctl and /proc/sys")
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("sysctl") or not Path("/proc/sys/vm/swappiness").exists(),
+    reason="needs root, sysctl and /proc/sys",
+)
 def test_the_kernel_is_told(file: Path) -> None:
     now = Path("/proc/sys/vm/swappiness").read_text().strip()
     result = done(step(file, value=now, sysctl_set=True, reload=True))

@@ -77,7 +77,9 @@ def test_reading_unit_files_again_is_no_change(unit: Path) -> None:
 
 def test_a_unit_may_appear_only_after_reading_unit_files(unit: Path) -> None:
     (unit / "load").write_text("not-found\n")
-    assert "Could not find the requested service tiny" in str(failure(Systemd(name="tiny", state="started")))
+    assert "Could not find the requested service tiny" in str(
+        failure(Systemd(name="tiny", state="started"))
+    )
     assert done(Systemd(name="tiny", state="started", daemon_reload=True))["changed"]
     assert asked(unit) == ["daemon-reload", "start tiny"]
 
@@ -88,5 +90,9 @@ def test_a_users_own_units(unit: Path) -> None:
 
 
 def test_a_systemctl_that_cannot_look_is_a_failure(unit: Path) -> None:
-    (unit / "systemctl").write_text("#!/bin/sh\necho 'System has not been booted with systemd' >&2\nexit 1\n")
-    assert "not been booted with systemd" in str(failure(Systemd(name="tiny", state="started"), check=True))
+    (unit / "systemctl").write_text(
+        "#!/bin/sh\necho 'System has not been booted with systemd' >&2\nexit 1\n"
+    )
+    assert "not been booted with systemd" in str(
+        failure(Systemd(name="tiny", state="started"), check=True)
+    )

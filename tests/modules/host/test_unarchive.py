@@ -37,29 +37,49 @@ def packed(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("ending", ["tar", "tar.gz", "tar.bz2", "tar.xz", "zip"])
-def test_an_archive_is_unpacked_once_and_taken_back(host: Callable[..., Any], folder: Path, packed: Path,
-                                                    ending: str) -> None:
+def test_an_archive_is_unpacked_once_and_taken_back(
+    host: Callable[..., Any], folder: Path, packed: Path, ending: str
+) -> None:
     result = keeps_its_promise(
-        host, lambda: Unarchive(src=str(packed / f"t.{ending}"), dest=str(folder), remote_src=True, list_files=True),
-        lambda: tree_of(folder), disturb=lambda: (folder / "a").write_text("else") and None)
+        host,
+        lambda: Unarchive(
+            src=str(packed / f"t.{ending}"), dest=str(folder), remote_src=True, list_files=True
+        ),
+        lambda: tree_of(folder),
+        disturb=lambda: (folder / "a").write_text("else") and None,
+    )
     assert result["dest"] == str(folder) and "d/run" in result["files"]
     perform(Unarchive(src=str(packed / f"t.{ending}"), dest=str(folder), remote_src=True), host())
-    assert (folder / "d/run").read_text() == "two\n" and (folder / "d/run").stat().st_mode & 0o777 == 0o750
+    assert (folder / "d/run").read_text() == "two\n" and (
+        folder / "d/run"
+    ).stat().st_mode & 0o777 == 0o750
 
 
 def test_a_shipped_archive_is_unpacked(ctx: Any, folder: Path, packed: Path) -> None:
     data = (packed / "t.tar.gz").read_bytes()
-    shipment = {"name": "t.tar.gz", "sha1": "", "size": len(data), "mode": "0644", "text": data.decode("latin-1")}
+    shipment = {
+        "name": "t.tar.gz",
+        "sha1": "",
+        "size": len(data),
+        "mode": "0644",
+        "text": data.decode("latin-1"),
+    }
     assert perform(Unarchive(src=shipment, dest=str(folder)), ctx)["handler"] == "TgzArchive"
     assert os.readlink(folder / "l") == "a"
 
 
-@pytest.mark.parametrize("arguments, names", [
-    ({"exclude": ["d/run"]}, {"a", "d", "l"}), ({"exclude": ["d"]}, {"a", "l"}), ({"include": ["a"]}, {"a"}),
-    ({"extra_opts": ["--strip-components=1"]}, {"run"}),
-])
-def test_members_can_be_chosen(ctx: Any, folder: Path, packed: Path, arguments: dict[str, Any],
-                               names: set[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments, names",
+    [
+        ({"exclude": ["d/run"]}, {"a", "d", "l"}),
+        ({"exclude": ["d"]}, {"a", "l"}),
+        ({"include": ["a"]}, {"a"}),
+        ({"extra_opts": ["--strip-components=1"]}, {"run"}),
+    ],
+)
+def test_members_can_be_chosen(
+    ctx: Any, folder: Path, packed: Path, arguments: dict[str, Any], names: set[str]
+) -> None:
     step = {"src": str(packed / "t.tar"), "dest": str(folder), "remote_src": True, **arguments}
     assert perform(Unarchive(**step), ctx)["changed"]
     assert tree_of(folder).keys() == names
@@ -67,7 +87,12 @@ def test_members_can_be_chosen(ctx: Any, folder: Path, packed: Path, arguments: 
 
 
 def test_modes_can_be_given(ctx: Any, folder: Path, packed: Path) -> None:
-    step = {"src": str(packed / "t.tar"), "dest": str(folder), "remote_src": True, "mode": "u=rwX,go="}
+    step = {
+        "src": str(packed / "t.tar"),
+        "dest": str(folder),
+        "remote_src": True,
+        "mode": "u=rwX,go=",
+    }
     perform(Unarchive(**step), ctx)
     tree = tree_of(folder)
     assert tree["a"][1] == 0o600 and tree["d"][1] == 0o700 and tree["d/run"][1] == 0o700
@@ -75,7 +100,12 @@ def test_modes_can_be_given(ctx: Any, folder: Path, packed: Path) -> None:
 
 
 def test_newer_files_stay_when_asked(ctx: Any, folder: Path, packed: Path) -> None:
-    step = {"src": str(packed / "t.tar"), "dest": str(folder), "remote_src": True, "keep_newer": True}
+    step = {
+        "src": str(packed / "t.tar"),
+        "dest": str(folder),
+        "remote_src": True,
+        "keep_newer": True,
+    }
     perform(Unarchive(**step), ctx)
     (folder / "a").write_text("newer")
     os.utime(folder / "a", (2e9, 2e9))
@@ -83,11 +113,15 @@ def test_newer_files_stay_when_asked(ctx: Any, folder: Path, packed: Path) -> No
 
 
 def test_creates_is_heeded(ctx: Any, folder: Path) -> None:
-    assert not perform(Unarchive(src="/gone", dest=str(folder), remote_src=True, creates=str(folder)), ctx)["changed"]
+    assert not perform(
+        Unarchive(src="/gone", dest=str(folder), remote_src=True, creates=str(folder)), ctx
+    )["changed"]
 
 
 @pytest.mark.parametrize("name", ["../out", "/etc/out"])
-def test_a_member_that_would_leave_the_folder_is_refused(ctx: Any, folder: Path, packed: Path, name: str) -> None:
+def test_a_member_that_would_leave_the_folder_is_refused(
+    ctx: Any, folder: Path, packed: Path, name: str
+) -> None:
     with tarfile.open(packed / "evil.tar", "w") as archive:
         archive.addfile(tarfile.TarInfo(name), io.BytesIO())
     with pytest.raises(Failed, match="outside the folder"):
@@ -107,13 +141,23 @@ def test_a_link_in_the_archive_is_no_way_out(ctx: Any, folder: Path, packed: Pat
     assert not list(outside.iterdir())
 
 
-@pytest.mark.parametrize("arguments, words", [
-    ({"src": "gone.tar"}, "gone.tar' does not exist"), ({"src": "source/a"}, "neither a tar nor a zip"),
-    ({"src": "t.tar", "dest": "nowhere"}, "must be an existing dir"),
-    ({"src": "t.tar", "extra_opts": ["-v"]}, "-v is not supported"),
-])
-def test_what_cannot_be_unpacked_is_said(ctx: Any, folder: Path, packed: Path, arguments: dict[str, Any],
-                                         words: str) -> None:
-    arguments = {"dest": str(folder), "remote_src": True, **arguments, "src": str(packed / arguments["src"])}
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ({"src": "gone.tar"}, "gone.tar' does not exist"),
+        ({"src": "source/a"}, "neither a tar nor a zip"),
+        ({"src": "t.tar", "dest": "nowhere"}, "must be an existing dir"),
+        ({"src": "t.tar", "extra_opts": ["-v"]}, "-v is not supported"),
+    ],
+)
+def test_what_cannot_be_unpacked_is_said(
+    ctx: Any, folder: Path, packed: Path, arguments: dict[str, Any], words: str
+) -> None:
+    arguments = {
+        "dest": str(folder),
+        "remote_src": True,
+        **arguments,
+        "src": str(packed / arguments["src"]),
+    }
     with pytest.raises(Failed, match=words):
         perform(Unarchive(**arguments), ctx)

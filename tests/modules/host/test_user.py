@@ -16,8 +16,10 @@ from playrunner.modules.host._accounts import shadow_hash
 from playrunner.modules.host.user import User
 from tests.support.host.performing import context, done, failure
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin"),
-                                reason="making accounts needs root and the shadow tools")
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin"),
+    reason="making accounts needs root and the shadow tools",
+)
 HASH = "$6$saltsalt$" + "a" * 86
 OTHER_HASH = "$6$saltsalt$" + "b" * 86
 
@@ -31,20 +33,32 @@ def name(tmp_path: Path) -> Iterator[str]:
 
 
 def test_an_account_comes_and_stays_as_it_is(name: str, tmp_path: Path) -> None:
-    step = User(name=name, home=str(tmp_path / "home"), shell="/bin/sh", comment="A B", groups=["games", "mail"])
+    step = User(
+        name=name,
+        home=str(tmp_path / "home"),
+        shell="/bin/sh",
+        comment="A B",
+        groups=["games", "mail"],
+    )
     assert done(step, check=True)["changed"]
     with pytest.raises(KeyError):
         pwd.getpwnam(name)
     result = done(step)
     assert (result["changed"], result["home"], result["shell"], result["groups"]) == (
-        True, str(tmp_path / "home"), "/bin/sh", "games,mail")
+        True,
+        str(tmp_path / "home"),
+        "/bin/sh",
+        "games,mail",
+    )
     assert (tmp_path / "home").is_dir() and pwd.getpwnam(name).pw_gecos == "A B"
     assert not done(step)["changed"]
 
 
 def test_what_differs_is_mended(name: str, tmp_path: Path) -> None:
     done(User(name=name, create_home=False, groups=["games"]))
-    assert done(User(name=name, groups=["mail"], append=True))["diff"]["after"] == {"groups": ["games", "mail"]}
+    assert done(User(name=name, groups=["mail"], append=True))["diff"]["after"] == {
+        "groups": ["games", "mail"]
+    }
     assert not done(User(name=name, groups=["mail"], append=True))["changed"]
     assert done(User(name=name, groups=[]))["changed"]
     assert done(User(name=name, shell="/bin/sh", uid=48766))["uid"] == 48766

@@ -19,6 +19,7 @@ from playrunner.modules.host.wait_for import WaitFor
 def greeter() -> Any:
     """A port that says hello to whoever connects."""
     with socket.create_server(("127.0.0.1", 0)) as server:
+
         def greet() -> None:
             while True:
                 try:
@@ -38,12 +39,16 @@ def test_an_open_port_ends_the_wait(ctx: Any, greeter: int) -> None:
 
 
 def test_what_the_port_says_is_matched(ctx: Any, greeter: int) -> None:
-    assert perform(WaitFor(port=greeter, search_regex=r"ready (\d+)"), ctx)["match_groups"] == ["42"]
+    assert perform(WaitFor(port=greeter, search_regex=r"ready (\d+)"), ctx)["match_groups"] == [
+        "42"
+    ]
 
 
 def test_a_file_that_comes_later_ends_the_wait(ctx: Any, folder: Path) -> None:
     threading.Timer(0.05, (folder / "f").write_text, ["done 7\n"]).start()
-    result = perform(WaitFor(path=str(folder / "f"), search_regex=r"done (?P<number>\d)", sleep=0.01), ctx)
+    result = perform(
+        WaitFor(path=str(folder / "f"), search_regex=r"done (?P<number>\d)", sleep=0.01), ctx
+    )
     assert result["match_groupdict"] == {"number": "7"}
 
 
@@ -52,12 +57,18 @@ def test_what_is_gone_is_gone(ctx: Any, folder: Path) -> None:
     assert perform(WaitFor(port=1, state="stopped"), ctx)["state"] == "stopped"
 
 
-@pytest.mark.parametrize("arguments, words", [
-    ({"port": 1}, "Timeout when waiting for 127.0.0.1:1$"), ({"path": "/nowhere"}, "waiting for file /nowhere"),
-    ({"path": "/", "state": "absent"}, "to be absent"),
-    ({"port": 1, "msg": "the database is late"}, "the database is late"),
-])
-def test_waiting_ends_with_what_was_awaited(ctx: Any, arguments: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ({"port": 1}, "Timeout when waiting for 127.0.0.1:1$"),
+        ({"path": "/nowhere"}, "waiting for file /nowhere"),
+        ({"path": "/", "state": "absent"}, "to be absent"),
+        ({"port": 1, "msg": "the database is late"}, "the database is late"),
+    ],
+)
+def test_waiting_ends_with_what_was_awaited(
+    ctx: Any, arguments: dict[str, Any], words: str
+) -> None:
     with pytest.raises(Failed, match=words):
         perform(WaitFor(timeout=0.05, **arguments), ctx)
 

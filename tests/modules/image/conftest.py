@@ -1,4 +1,5 @@
-"""What tests of image modules share: one registry and one storage of images per process, a repository for each test."""
+"""What tests of image modules share: one registry and one storage of images per process, a
+repository for each test."""
 
 from __future__ import annotations
 
@@ -26,7 +27,12 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 
 
 @pytest.fixture
-def stage(kept: Registry, storage_environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+def stage(
+    kept: Registry,
+    storage_environment: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Stage:
     monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path / "state"))
     for name, value in storage_environment.items():
         monkeypatch.setenv(name, value)

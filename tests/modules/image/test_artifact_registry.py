@@ -1,4 +1,5 @@
-"""Artifact Registry: whoever works in the project comes with an access token, unless docker's own file knows better."""
+"""Artifact Registry: whoever works in the project comes with an access token, unless docker's own
+file knows better."""
 
 from __future__ import annotations
 
@@ -7,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("google.auth", reason="Google Cloud needs google-auth: pip install playrunner[gcp]")
+pytest.importorskip(
+    "google.auth", reason="Google Cloud needs google-auth: pip install playrunner[gcp]"
+)
 
 from playrunner.gcp.client import Gcp
 from playrunner.gcp.project import Project
@@ -25,12 +28,16 @@ REGISTRY = "us-central1-docker.pkg.dev"
 def gcp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gcp]:
     root = tmp_path_factory.mktemp("gcp")
     up = process.up(root)
-    yield Gcp(Project(GcpSettings(up.project, up.zone, "", up.credentials_file, "", up.endpoint_url)))
+    yield Gcp(
+        Project(GcpSettings(up.project, up.zone, "", up.credentials_file, "", up.endpoint_url))
+    )
     process.down(root)
 
 
 def found(gcp: Gcp, file: Path) -> Credentials:
-    return Credentials(settings_of({"image_auth_file": str(file)}.get), REGISTRY, lambda: None, lambda: gcp)
+    return Credentials(
+        settings_of({"image_auth_file": str(file)}.get), REGISTRY, lambda: None, lambda: gcp
+    )
 
 
 def test_a_token_is_used_handed_to_the_builder_and_renewed(gcp: Gcp, tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Building in the cluster: the Job is what the API server takes, its image is waited for, and nothing of it stays."""
+"""Building in the cluster: the Job is what the API server takes, its image is waited for, and
+nothing of it stays."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 
 
 class Cluster(threading.Thread):
-    """Does what a cluster does with the Job: builds what its ConfigMap holds, pushes it, and says how it ended."""
+    """Does what a cluster does with the Job: builds what its ConfigMap holds, pushes it, and says
+    how it ended."""
 
     def __init__(self, api: Api, stage: Stage, ending: str) -> None:
         super().__init__(daemon=True)
@@ -50,29 +52,60 @@ class Cluster(threading.Thread):
         name = self.job["metadata"]["name"]
         if self.ending == "Complete":
             self._build(name)
-        self.api.status(f"{JOBS}/{name}", conditions=[
-            {"type": self.ending, "status": "True", "reason": "Ended", "message": "it has ended",
-             "lastTransitionTime": "2026-01-01T00:00:00Z", "lastProbeTime": "2026-01-01T00:00:00Z"}])
+        self.api.status(
+            f"{JOBS}/{name}",
+            conditions=[
+                {
+                    "type": self.ending,
+                    "status": "True",
+                    "reason": "Ended",
+                    "message": "it has ended",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                    "lastProbeTime": "2026-01-01T00:00:00Z",
+                }
+            ],
+        )
 
     def _build(self, name: str) -> None:
-        held = self.api.call("GET", f"/api/v1/namespaces/default/configmaps/{name}")["binaryData"]["context.tar.gz"]
+        held = self.api.call("GET", f"/api/v1/namespaces/default/configmaps/{name}")["binaryData"][
+            "context.tar.gz"
+        ]
         place = self.stage.folder / "in-cluster"
         with tarfile.open(fileobj=io.BytesIO(base64.b64decode(held))) as archive:
             archive.extractall(place, filter="data")
         words = self.job["spec"]["template"]["spec"]["containers"][0]["args"]
         labels = [word.removeprefix("label:") for word in words if word.startswith("label:")]
-        reference = next(word for word in words if word.startswith("type=image")).partition("name=")[2].partition(",")[0]
-        self.stage.buildah("build", "-q", *(f"--label={label}" for label in labels), "-t", reference, str(place))
-        self.stage.buildah("push", "-q", "--tls-verify=false", "--authfile", self.stage.registry.auth_file, reference)
+        reference = (
+            next(word for word in words if word.startswith("type=image"))
+            .partition("name=")[2]
+            .partition(",")[0]
+        )
+        self.stage.buildah(
+            "build", "-q", *(f"--label={label}" for label in labels), "-t", reference, str(place)
+        )
+        self.stage.buildah(
+            "push",
+            "-q",
+            "--tls-verify=false",
+            "--authfile",
+            self.stage.registry.auth_file,
+            reference,
+        )
         self.stage.buildah("rmi", reference)
 
 
 @pytest.fixture
 def in_cluster(stage: Stage, api: Api) -> dict[str, Any]:
-    return {"image_builder": "cluster", "image_cluster_image": "example.org/buildkit:v1", "kubeconfig": str(api.kubeconfig)}
+    return {
+        "image_builder": "cluster",
+        "image_cluster_image": "example.org/buildkit:v1",
+        "kubeconfig": str(api.kubeconfig),
+    }
 
 
-def test_an_image_is_built_in_the_cluster_once_and_leaves_nothing(stage: Stage, api: Api, in_cluster: dict[str, Any]) -> None:
+def test_an_image_is_built_in_the_cluster_once_and_leaves_nothing(
+    stage: Stage, api: Api, in_cluster: dict[str, Any]
+) -> None:
     cluster = Cluster(api, stage, "Complete")
     cluster.start()
 
@@ -82,13 +115,22 @@ def test_an_image_is_built_in_the_cluster_once_and_leaves_nothing(stage: Stage, 
 
     assert (first.code, first.changed) == (0, ["built"]), first.text
     assert (again.code, again.changed) == (0, []), again.text
-    assert stage.skopeo(first.values["pushed"]["reference"])["Digest"] == first.values["pushed"]["digest"]
-    for path in (JOBS, "/api/v1/namespaces/default/secrets", "/api/v1/namespaces/default/configmaps"):
+    assert (
+        stage.skopeo(first.values["pushed"]["reference"])["Digest"]
+        == first.values["pushed"]["digest"]
+    )
+    for path in (
+        JOBS,
+        "/api/v1/namespaces/default/secrets",
+        "/api/v1/namespaces/default/configmaps",
+    ):
         names = [one["metadata"]["name"] for one in api.call("GET", path)["items"]]
         assert not [name for name in names if name.startswith("build-")], path
 
 
-def test_a_job_that_fails_says_so_and_goes(stage: Stage, api: Api, in_cluster: dict[str, Any]) -> None:
+def test_a_job_that_fails_says_so_and_goes(
+    stage: Stage, api: Api, in_cluster: dict[str, Any]
+) -> None:
     cluster = Cluster(api, stage, "Failed")
     cluster.start()
 
@@ -101,10 +143,18 @@ def test_a_job_that_fails_says_so_and_goes(stage: Stage, api: Api, in_cluster: d
 
 def _objects(tmp_path: Path, **settings: str) -> list[dict[str, Any]]:
     (tmp_path / "main.py").write_text("print(1)\n")
-    made = recipe.make("cpu", "r.example.org/x", "ARG A\nFROM scratch\nCOPY code /code\n", sources_of({"code": str(tmp_path)}),
-                       {"A": "x y"}, "demo")
+    made = recipe.make(
+        "cpu",
+        "r.example.org/x",
+        "ARG A\nFROM scratch\nCOPY code /code\n",
+        sources_of({"code": str(tmp_path)}),
+        {"A": "x y"},
+        "demo",
+    )
     given = {"image_cluster_image": "example.org/builder:v1", **settings}
-    return objects(made, settings_of(given.get), {"r.example.org": Login("me", "hidden")}, "default")
+    return objects(
+        made, settings_of(given.get), {"r.example.org": Login("me", "hidden")}, "default"
+    )
 
 
 @pytest.mark.parametrize("builder", ["buildkit", "kaniko"])
@@ -113,11 +163,17 @@ def test_the_login_is_in_the_secret_alone(tmp_path: Path, builder: str) -> None:
 
     known = json.loads(base64.b64decode(secret["data"][".dockerconfigjson"]))
     assert known["auths"] == {"r.example.org": {"auth": Login("me", "hidden").coded}}
-    assert "hidden" not in json.dumps([held, job]) and Login("me", "hidden").coded not in json.dumps([held, job])
+    assert "hidden" not in json.dumps([held, job]) and Login(
+        "me", "hidden"
+    ).coded not in json.dumps([held, job])
 
 
-@pytest.mark.parametrize(("builder", "argument"), [("buildkit", "build-arg:A=x y"), ("kaniko", "--build-arg=A=x y")])
-def test_arguments_and_platform_reach_the_builder_as_they_are(tmp_path: Path, builder: str, argument: str) -> None:
+@pytest.mark.parametrize(
+    ("builder", "argument"), [("buildkit", "build-arg:A=x y"), ("kaniko", "--build-arg=A=x y")]
+)
+def test_arguments_and_platform_reach_the_builder_as_they_are(
+    tmp_path: Path, builder: str, argument: str
+) -> None:
     job = _objects(tmp_path, image_cluster_builder=builder)[2]
     container = job["spec"]["template"]["spec"]["containers"][0]
 

@@ -1,4 +1,5 @@
-"""What can go wrong on the way to a registry: each is said in plain words, and a second run ends where the first should have."""
+"""What can go wrong on the way to a registry: each is said in plain words, and a second run ends
+where the first should have."""
 
 from __future__ import annotations
 
@@ -23,8 +24,12 @@ LAYER_BYTES = 3_000_000
 @pytest.fixture
 def cut(stage: Stage, request: pytest.FixtureRequest) -> Iterator[CuttingProxy]:
     """A way to the registry that breaks in the middle of a layer; for good, or once."""
-    (stage.source / "data.bin").write_bytes(random.Random(7).randbytes(LAYER_BYTES))  # does not get smaller when it is packed
-    proxy = CuttingProxy(stage.registry.address, LAYER_BYTES // 2, getattr(request, "param", "") == "once")
+    (stage.source / "data.bin").write_bytes(
+        random.Random(7).randbytes(LAYER_BYTES)
+    )  # does not get smaller when it is packed
+    proxy = CuttingProxy(
+        stage.registry.address, LAYER_BYTES // 2, getattr(request, "param", "") == "once"
+    )
     logins = stage.folder / "config.json"
     known = json.loads(Path(stage.registry.auth_file).read_text())["auths"][stage.registry.address]
     logins.write_text(json.dumps({"auths": {proxy.address: known}}))
@@ -34,10 +39,13 @@ def cut(stage: Stage, request: pytest.FixtureRequest) -> Iterator[CuttingProxy]:
     proxy.close()
 
 
-def test_a_push_that_was_cut_off_and_repeated_ends_with_the_right_digest(stage: Stage, cut: CuttingProxy) -> None:
+def test_a_push_that_was_cut_off_and_repeated_ends_with_the_right_digest(
+    stage: Stage, cut: CuttingProxy
+) -> None:
     broken = stage.play(stage.steps())
     assert cut.cuts and broken.code, broken.text
-    # Either the builder says so in the end, or the registry does not answer when it is asked what it has by now.
+    # Either the builder says so in the end, or the registry does not answer when it is asked what
+    # it has by now.
     assert broken.statuses["pushed"] in ("failed", "unreachable")
 
     cut.mend()
@@ -58,7 +66,9 @@ def test_a_push_that_is_cut_off_once_is_repeated_by_itself(stage: Stage, cut: Cu
     assert seen["Digest"] == played.values["pushed"]["digest"]
 
 
-def test_a_base_for_another_kind_of_machine_is_refused_before_anything_is_built(stage: Stage) -> None:
+def test_a_base_for_another_kind_of_machine_is_refused_before_anything_is_built(
+    stage: Stage,
+) -> None:
     base = stage.foreign("arm", "linux/arm64")
     stage.template("ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nCOPY code /code\n")
 
@@ -89,15 +99,21 @@ def test_a_base_that_is_nowhere_is_named(stage: Stage) -> None:
     played = stage.play(stage.steps(build_args={"BASE_IMAGE": f"{stage.repository}:gone"}))
 
     assert played.code == 2
-    assert f"the base {stage.repository}:gone is neither in its registry nor with buildah" in played.messages
+    assert (
+        f"the base {stage.repository}:gone is neither in its registry nor with buildah"
+        in played.messages
+    )
 
 
 def test_wrong_credentials_are_a_clear_error_and_are_not_shown(stage: Stage) -> None:
     played = stage.play(stage.steps(), image_user="sandbox", image_password="guessed-it")
 
     assert played.code == 2
-    assert f'the registry {stage.registry.address} refuses' in played.messages
-    assert 'as "sandbox" (401)' in played.messages and f"docker login {stage.registry.address}" in played.messages
+    assert f"the registry {stage.registry.address} refuses" in played.messages
+    assert (
+        'as "sandbox" (401)' in played.messages
+        and f"docker login {stage.registry.address}" in played.messages
+    )
     assert "guessed-it" not in played.text and "guessed-it" not in stage.logs()
 
 
@@ -108,16 +124,26 @@ def test_no_credentials_are_a_clear_error(stage: Stage) -> None:
     assert "without a login (401)" in played.messages
 
 
-def test_the_inventorys_login_is_merged_into_dockers_file_for_the_builder(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = json.loads(Path(stage.registry.auth_file).read_text())["auths"][stage.registry.address]["auth"]
+def test_the_inventorys_login_is_merged_into_dockers_file_for_the_builder(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = json.loads(Path(stage.registry.auth_file).read_text())["auths"][stage.registry.address][
+        "auth"
+    ]
     user, _, password = base64.b64decode(known).decode().partition(":")
     file = stage.folder / "docker" / "config.json"
     file.parent.mkdir()
-    others = {"auths": {"example.org": {"auth": "eDp5"}}, "credHelpers": {"gcr.io": "gcloud"}, "currentContext": "mine"}
+    others = {
+        "auths": {"example.org": {"auth": "eDp5"}},
+        "credHelpers": {"gcr.io": "gcloud"},
+        "currentContext": "mine",
+    }
     file.write_text(json.dumps(others))
     words = _overheard(stage, monkeypatch)
 
-    played = stage.play(stage.steps(), image_auth_file=str(file), image_user=user, image_password=password)
+    played = stage.play(
+        stage.steps(), image_auth_file=str(file), image_user=user, image_password=password
+    )
 
     assert played.code == 0, played.text
     merged = json.loads(file.read_text())
@@ -158,11 +184,16 @@ def test_a_dockerfile_that_fails_says_its_last_words_and_leaves_no_image(stage: 
 
     assert played.code == 2
     assert "buildah build ended with" in played.messages and "nothing" in played.messages
-    assert played.values["recipe"]["reference"] not in stage.buildah("images", "--format", "{{.Name}}:{{.Tag}}")
+    assert played.values["recipe"]["reference"] not in stage.buildah(
+        "images", "--format", "{{.Name}}:{{.Tag}}"
+    )
 
 
 def test_a_builder_whose_daemon_is_away_is_passed_over(stage: Stage) -> None:
-    if shutil.which("docker") is None or subprocess.run(["docker", "info"], capture_output=True, check=False).returncode == 0:
+    if (
+        shutil.which("docker") is None
+        or subprocess.run(["docker", "info"], capture_output=True, check=False).returncode == 0
+    ):
         pytest.skip("there is no docker here, or its daemon is up")
 
     chosen = stage.play(stage.steps(), image_builder="auto")
@@ -172,7 +203,9 @@ def test_a_builder_whose_daemon_is_away_is_passed_over(stage: Stage) -> None:
     assert insisted.code == 2 and "its daemon does not answer" in insisted.messages
 
 
-def test_a_machine_that_cannot_build_says_what_can_and_still_deletes(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_cannot_build_says_what_can_and_still_deletes(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stage.play(stage.steps())
     (stage.source / "loop.py").write_text("print('other')\n")
     empty = stage.folder / "bin"
@@ -185,7 +218,10 @@ def test_a_machine_that_cannot_build_says_what_can_and_still_deletes(stage: Stag
     gone = stage.delete(stage.steps(), image_builder="auto")
 
     assert played.code == 2
-    assert "nothing on this machine can build an image: docker, podman, buildah are missing" in played.messages
+    assert (
+        "nothing on this machine can build an image: docker, podman, buildah are missing"
+        in played.messages
+    )
     assert gone.code == 0, gone.text
 
 
@@ -193,7 +229,9 @@ def _overheard(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file with every word that buildah is started with from now on, and its environment."""
     words, wrapper = stage.folder / "words", stage.folder / "bin" / "buildah"
     wrapper.parent.mkdir()
-    wrapper.write_text(f'#!/bin/sh\n{{ echo "$0 $@"; env; }} >> {words}\nexec {shutil.which("buildah")} "$@"\n')
+    wrapper.write_text(
+        f'#!/bin/sh\n{{ echo "$0 $@"; env; }} >> {words}\nexec {shutil.which("buildah")} "$@"\n'
+    )
     wrapper.chmod(0o755)
     monkeypatch.setenv("PATH", f"{wrapper.parent}:{os.environ['PATH']}")
     return words

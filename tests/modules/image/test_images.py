@@ -1,4 +1,5 @@
-"""An image from its recipe to its registry and away again: built once, pushed once, and known by what is in it."""
+"""An image from its recipe to its registry and away again: built once, pushed once, and known by
+what is in it."""
 
 from __future__ import annotations
 
@@ -70,7 +71,10 @@ def test_delete_takes_our_image_from_builder_and_registry_and_leaves_others(stag
     gone = stage.delete(stage.steps())
 
     assert gone.code == 0, gone.text
-    assert {title: one.status for title, one in gone.gone.items()} == {"built": "changed", "pushed": "changed"}
+    assert {title: one.status for title, one in gone.gone.items()} == {
+        "built": "changed",
+        "pushed": "changed",
+    }
     assert played.values["recipe"]["tag"] not in stage.skopeo(theirs)["RepoTags"]
     assert stage.delete(stage.steps()).gone == {}
 
@@ -92,7 +96,9 @@ def test_earlier_images_of_ours_go_and_the_others_stay(stage: Stage) -> None:
 def test_an_image_of_somebody_else_is_not_deleted_by_its_name(stage: Stage) -> None:
     theirs = stage.foreign("latest")
 
-    played = stage.play([{"name": "go", "image.absent": {"repository": stage.repository, "tags": ["latest"]}}])
+    played = stage.play(
+        [{"name": "go", "image.absent": {"repository": stage.repository, "tags": ["latest"]}}]
+    )
 
     assert played.code == 2
     assert 'does not carry the mark of "demo"' in played.messages
@@ -107,13 +113,22 @@ def test_what_a_builder_says_is_kept_with_the_run(stage: Stage) -> None:
 
 @pytest.mark.parametrize("builder", ["docker", "podman"])
 def test_other_builders_end_with_the_same(stage: Stage, builder: str) -> None:
-    if shutil.which(builder) is None or subprocess.run([builder, "info"], capture_output=True, check=False).returncode:
+    if (
+        shutil.which(builder) is None
+        or subprocess.run([builder, "info"], capture_output=True, check=False).returncode
+    ):
         pytest.skip(f"{builder} is not installed, or does not work here")
 
     first, again = (stage.play(stage.steps(), image_builder=builder) for _ in range(2))
 
     assert (first.code, first.changed) == (0, ["built", "pushed"]), first.text
     assert (again.code, again.changed) == (0, []), again.text
-    assert stage.skopeo(first.values["pushed"]["reference"])["Digest"] == first.values["pushed"]["digest"]
+    assert (
+        stage.skopeo(first.values["pushed"]["reference"])["Digest"]
+        == first.values["pushed"]["digest"]
+    )
     gone = stage.delete(stage.steps(), image_builder=builder)
-    assert {title: one.status for title, one in gone.gone.items()} == {"built": "changed", "pushed": "changed"}
+    assert {title: one.status for title, one in gone.gone.items()} == {
+        "built": "changed",
+        "pushed": "changed",
+    }

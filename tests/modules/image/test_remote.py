@@ -1,4 +1,5 @@
-"""Building on another machine over SSH: the image is there and in the registry, the login is not left behind."""
+"""Building on another machine over SSH: the image is there and in the registry, the login is not
+left behind."""
 
 from __future__ import annotations
 
@@ -14,19 +15,33 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def elsewhere(stage: Stage, nodes: NodeSet, storage_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Stage:
+def elsewhere(
+    stage: Stage,
+    nodes: NodeSet,
+    storage_environment: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Stage:
     """A stage whose builder is a node; this machine's own environment does not reach it."""
     for name in storage_environment:
         monkeypatch.delenv(name)
     node = nodes[0]
-    stage.hosts = {node.name: {
-        "ansible_host": node.address, "ansible_port": node.port, "ansible_user": node.user,
-        "ansible_ssh_private_key_file": str(node.key_file),
-        "ansible_ssh_common_args": f"-o UserKnownHostsFile={node.known_hosts_file} -o StrictHostKeyChecking=yes"}}
+    stage.hosts = {
+        node.name: {
+            "ansible_host": node.address,
+            "ansible_port": node.port,
+            "ansible_user": node.user,
+            "ansible_ssh_private_key_file": str(node.key_file),
+            "ansible_ssh_common_args": (
+                f"-o UserKnownHostsFile={node.known_hosts_file} -o StrictHostKeyChecking=yes"
+            ),
+        }
+    }
     scratch = node.scratch / stage.folder.name
     scratch.mkdir()
-    stage.variables |= {"image_builder_host": node.name,
-                        "image_builder_environment": {**storage_environment, "TMPDIR": str(scratch)}}
+    stage.variables |= {
+        "image_builder_host": node.name,
+        "image_builder_environment": {**storage_environment, "TMPDIR": str(scratch)},
+    }
     return stage
 
 
@@ -46,4 +61,7 @@ def test_a_host_that_is_not_in_the_inventory_is_named(elsewhere: Stage) -> None:
     played = elsewhere.play(elsewhere.steps(), image_builder_host="nobody")
 
     assert played.code != 0
-    assert 'image_builder_host names the host "nobody", which is not in the inventory' in played.messages
+    assert (
+        'image_builder_host names the host "nobody", which is not in the inventory'
+        in played.messages
+    )

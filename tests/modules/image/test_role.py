@@ -1,4 +1,5 @@
-"""The role nccl_image against a registry: it foresees, finds what is there, clears away what is old, and deletes its own."""
+"""The role nccl_image against a registry: it foresees, finds what is there, clears away what is
+old, and deletes its own."""
 
 from __future__ import annotations
 
@@ -18,9 +19,15 @@ class Operator:
 
     def __init__(self, stage: Stage, **variables: Any) -> None:
         self.stage, self.state = stage, stage.folder / "state"
-        self.given = {"nccl_image_repository": stage.repository, "nccl_image_names": ["cpu", "fsdp"], **variables}
+        self.given = {
+            "nccl_image_repository": stage.repository,
+            "nccl_image_names": ["cpu", "fsdp"],
+            **variables,
+        }
         self.inventory = stage.folder / "operator.yaml"
-        self.inventory.write_text(yaml.safe_dump({"all": {"vars": {**stage.variables, **self.given}}}))
+        self.inventory.write_text(
+            yaml.safe_dump({"all": {"vars": {**stage.variables, **self.given}}})
+        )
 
     def invoke(self, *words: str) -> Outcome:
         return invoke(*words, "--inventory", self.inventory, "--json", state=self.state)
@@ -38,7 +45,14 @@ class Operator:
         labels = {"playrunner.cluster": recipe["cluster"], "playrunner.content": recipe["content"]}
         words = [f"--label={name}={value}" for name, value in labels.items()]
         self.stage.buildah("build", "-q", *words, "-t", recipe["reference"], str(place))
-        self.stage.buildah("push", "-q", "--tls-verify=false", "--authfile", self.stage.registry.auth_file, recipe["reference"])
+        self.stage.buildah(
+            "push",
+            "-q",
+            "--tls-verify=false",
+            "--authfile",
+            self.stage.registry.auth_file,
+            recipe["reference"],
+        )
         self.stage.buildah("rmi", recipe["reference"])
 
 
@@ -52,12 +66,23 @@ def test_check_foresees_every_image_and_its_base(operator: Operator) -> None:
 
     assert foreseen.code == 0, foreseen.text
     # Two images and the base of one of them, each to be built and to be pushed.
-    steps = [result for result in foreseen.data["results"] if result["module"] in ("image.built", "image.pushed")]
-    changes = [one for result in steps for one in result["values"].get("results", [result["values"]]) if one["changed"]]
+    steps = [
+        result
+        for result in foreseen.data["results"]
+        if result["module"] in ("image.built", "image.pushed")
+    ]
+    changes = [
+        one
+        for result in steps
+        for one in result["values"].get("results", [result["values"]])
+        if one["changed"]
+    ]
     assert len(changes) == 6, foreseen.text
 
 
-def test_what_the_registry_has_is_neither_built_nor_pushed_and_delete_takes_it_away(operator: Operator) -> None:
+def test_what_the_registry_has_is_neither_built_nor_pushed_and_delete_takes_it_away(
+    operator: Operator,
+) -> None:
     theirs = operator.stage.foreign("latest")
     for recipe in operator.recipes().values():
         operator.pretend_pushed(recipe)
@@ -75,7 +100,12 @@ def test_earlier_images_go_when_the_inventory_says_so(stage: Stage) -> None:
     operator = Operator(stage, nccl_image_names=["cpu"], nccl_image_prune=True)
     theirs, recipe = stage.foreign("latest"), operator.recipes()["cpu"]
     operator.pretend_pushed(recipe)
-    old = {**recipe, "content": "0" * 64, "tag": "cpu-old", "reference": f"{stage.repository}:cpu-old"}
+    old = {
+        **recipe,
+        "content": "0" * 64,
+        "tag": "cpu-old",
+        "reference": f"{stage.repository}:cpu-old",
+    }
     operator.pretend_pushed(old)
 
     pushed = operator.invoke("nccl-image.push")

@@ -1,6 +1,8 @@
-"""What tests of Kubernetes modules share: one API server per process, and a namespace for each test.
+"""What tests of Kubernetes modules share: one API server per process, and a namespace for each
+test.
 
-The server is the sandbox's own; PLAYRUNNER_TEST_KUBE=real takes a real kube-apiserver where its programs are found.
+The server is the sandbox's own; PLAYRUNNER_TEST_KUBE=real takes a real kube-apiserver where its
+programs are found.
 """
 
 from __future__ import annotations

@@ -11,9 +11,16 @@ def test_load_balancers_and_claims_go_and_everything_else_stays(stage: Stage) ->
     assert stage.play(STEP).statuses["holdings"] == "ok", "nothing is made on the way in"
     home = f"/api/v1/namespaces/{stage.namespace}"
     for name, kind in (("web", "LoadBalancer"), ("inner", "ClusterIP")):
-        stage.api.call("POST", f"{home}/services", {
-            "apiVersion": "v1", "kind": "Service", "metadata": {"name": name},
-            "spec": {"type": kind, "ports": [{"port": 80}], "selector": {"app": name}}})
+        stage.api.call(
+            "POST",
+            f"{home}/services",
+            {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "metadata": {"name": name},
+                "spec": {"type": kind, "ports": [{"port": 80}], "selector": {"app": name}},
+            },
+        )
     assert stage.play(STEP).statuses["holdings"] == "ok"
     removed = stage.delete(STEP)
     assert removed.code == 0, removed.text

@@ -12,8 +12,17 @@ def config(name: str, **data: str) -> dict[str, Any]:
 
 
 def step(stage: Stage, *objects: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"name": "set", "k8s.manifest": {"name": "things", "namespace": stage.namespace, "record": stage.namespace,
-                                            "timeout": 10, "definition": list(objects), **more}}
+    return {
+        "name": "set",
+        "k8s.manifest": {
+            "name": "things",
+            "namespace": stage.namespace,
+            "record": stage.namespace,
+            "timeout": 10,
+            "definition": list(objects),
+            **more,
+        },
+    }
 
 
 def path(stage: Stage, name: str, plural: str = "configmaps") -> str:
@@ -29,7 +38,10 @@ def test_a_set_is_foreseen_made_and_then_left_alone(stage: Stage) -> None:
     assert made.code == 0 and made.statuses["set"] == "changed", made.messages
     found = stage.api.get(path(stage, "one"))
     assert found["data"] == {"a": "1"}
-    assert found["metadata"]["labels"] == {"playrunner.io/cluster": stage.own, "playrunner.io/set": "things"}
+    assert found["metadata"]["labels"] == {
+        "playrunner.io/cluster": stage.own,
+        "playrunner.io/set": "things",
+    }
     assert found["metadata"]["annotations"]["playrunner.io/run"]
     again, asked = stage.counted(steps)
     assert again.code == 0 and again.statuses["set"] == "ok", again.values
@@ -58,7 +70,14 @@ def test_what_is_not_declared_any_more_goes_also_when_its_kind_is_not(stage: Sta
 def test_a_set_goes_whole_and_without_its_template(stage: Stage) -> None:
     before = stage.api.get(f"/api/v1/namespaces/{stage.namespace}/configmaps")["items"]
     assert stage.play([step(stage, config("one", a="1"), config("two", b="2"))]).code == 0
-    lost = {"name": "set", "k8s.manifest": {"name": "things", "record": stage.namespace, "definition": "{{ not_there }}"}}
+    lost = {
+        "name": "set",
+        "k8s.manifest": {
+            "name": "things",
+            "record": stage.namespace,
+            "definition": "{{ not_there }}",
+        },
+    }
     removed = stage.delete([lost])
     assert removed.code == 0 and removed.gone["set"].status == "changed", removed.text
     after = stage.api.get(f"/api/v1/namespaces/{stage.namespace}/configmaps")["items"]
@@ -67,14 +86,20 @@ def test_a_set_goes_whole_and_without_its_template(stage: Stage) -> None:
 
 
 def test_what_another_made_is_refused_left_or_adopted(stage: Stage) -> None:
-    stage.api.call("POST", f"/api/v1/namespaces/{stage.namespace}/configmaps", config("one", a="theirs"))
+    stage.api.call(
+        "POST", f"/api/v1/namespaces/{stage.namespace}/configmaps", config("one", a="theirs")
+    )
     refused = stage.play([step(stage, config("one", a="1"), config("two", b="2"))])
     assert refused.code == 2 and "does not carry the mark" in refused.messages, refused.messages
     assert stage.api.get(path(stage, "two")) is None, "nothing is applied when something is refused"
     left = stage.play([step(stage, config("one", a="1"), leave=["ConfigMap"])])
-    assert left.code == 0 and stage.api.get(path(stage, "one"))["data"] == {"a": "theirs"}, left.messages
+    assert left.code == 0 and stage.api.get(path(stage, "one"))["data"] == {"a": "theirs"}, (
+        left.messages
+    )
     adopted = stage.play([step(stage, config("one", a="1"), adopt=True, force=True)])
-    assert adopted.code == 0 and stage.api.get(path(stage, "one"))["data"] == {"a": "1"}, adopted.messages
+    assert adopted.code == 0 and stage.api.get(path(stage, "one"))["data"] == {"a": "1"}, (
+        adopted.messages
+    )
     assert stage.play([step(stage, config("one", a="1"))]).statuses["set"] == "ok"
 
 
@@ -85,12 +110,18 @@ def test_a_field_that_another_took_over_is_named_with_its_owner(stage: Stage) ->
     assert refused.code == 2 and '"their-tool" owns .data.a' in refused.messages, refused.messages
     assert "force: true" in refused.messages
     forced = stage.play([step(stage, config("one", a="1"), force=True)])
-    assert forced.code == 0 and stage.api.get(path(stage, "one"))["data"] == {"a": "1"}, forced.messages
+    assert forced.code == 0 and stage.api.get(path(stage, "one"))["data"] == {"a": "1"}, (
+        forced.messages
+    )
 
 
 def test_values_in_other_words_are_no_difference(stage: Stage) -> None:
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"},
-             "spec": {"hard": {"requests.cpu": "1000m", "pods": "10"}}}
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q"},
+        "spec": {"hard": {"requests.cpu": "1000m", "pods": "10"}},
+    }
     assert stage.play([step(stage, quota)]).code == 0
     again, asked = stage.counted([step(stage, quota)])
     assert again.statuses["set"] == "ok", again.values
@@ -98,22 +129,37 @@ def test_values_in_other_words_are_no_difference(stage: Stage) -> None:
 
 
 def test_a_diff_shows_the_lines_and_never_a_secret(stage: Stage) -> None:
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"key": "hunter2"}}
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "s"},
+        "stringData": {"key": "hunter2"},
+    }
     assert stage.play([step(stage, config("one", a="1"), secret)]).code == 0
     other = {**secret, "stringData": {"key": "other3"}}
     shown = stage.play([step(stage, config("one", a="2"), other)], check=True, diff=True)
     assert "a: '1'" in shown.values["set"]["diff"]["before"][f"ConfigMap {stage.namespace}/one"]
     assert "a: '2'" in shown.values["set"]["diff"]["after"][f"ConfigMap {stage.namespace}/one"]
-    assert shown.values["set"]["diff"]["after"][f"Secret {stage.namespace}/s"] != \
-        shown.values["set"]["diff"]["before"][f"Secret {stage.namespace}/s"]
+    assert (
+        shown.values["set"]["diff"]["after"][f"Secret {stage.namespace}/s"]
+        != shown.values["set"]["diff"]["before"][f"Secret {stage.namespace}/s"]
+    )
     for word in ("hunter2", "other3", "aHVudGVyMg", "b3RoZXIz"):
         assert word not in shown.text
     assert stage.play([step(stage, config("one", a="1"), secret)]).statuses["set"] == "ok"
 
 
 def test_what_stands_on_a_cluster_that_is_gone_is_gone_too(stage: Stage) -> None:
-    base = {"name": "cluster", "k8s.manifest": {"name": "base", "record": stage.namespace, "namespace": stage.namespace,
-                                                "definition": config("base")}, "register": "base"}
+    base = {
+        "name": "cluster",
+        "k8s.manifest": {
+            "name": "base",
+            "record": stage.namespace,
+            "namespace": stage.namespace,
+            "definition": config("base"),
+        },
+        "register": "base",
+    }
     above = step(stage, config("one"), after="{{ base }}")
     assert stage.play([base, above]).code == 0
     assert sorted(stage.delete([base, above]).gone) == ["cluster", "set"]

@@ -14,19 +14,34 @@ LABELS = {"app": "web"}
 
 
 def deployment(name: str = "web", replicas: int = 2) -> dict[str, Any]:
-    pod = {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "main", "image": "web:1"}]}}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
-            "spec": {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": pod}}
+    pod = {
+        "metadata": {"labels": LABELS},
+        "spec": {"containers": [{"name": "main", "image": "web:1"}]},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": pod},
+    }
 
 
 def pods(available: int) -> dict[str, int]:
     """A Deployment's status when so many of its two pods are there."""
-    return {"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "readyReplicas": available,
-            "availableReplicas": available}
+    return {
+        "observedGeneration": 1,
+        "replicas": 2,
+        "updatedReplicas": 2,
+        "readyReplicas": available,
+        "availableReplicas": available,
+    }
 
 
 def ready(stage: Stage, **arguments: Any) -> dict[str, Any]:
-    return {"name": "ready", "k8s.ready": {"namespace": stage.namespace, "timeout": 10, **arguments}}
+    return {
+        "name": "ready",
+        "k8s.ready": {"namespace": stage.namespace, "timeout": 10, **arguments},
+    }
 
 
 def later(seconds: float, do: Callable[[], Any]) -> None:
@@ -45,19 +60,36 @@ def test_a_deployment_is_waited_for_until_its_pods_are_available(stage: Stage) -
     run, asked = stage.counted([ready(stage, kind="Deployment", name="web")])
     assert run.code == 0 and run.statuses["ready"] == "ok", run.messages
     assert run.values["ready"]["names"] == ["web"]
-    assert len([path for method, path in asked if path.endswith("/deployments")]) <= 2, "it is told, it does not ask again"
+    assert len([path for method, path in asked if path.endswith("/deployments")]) <= 2, (
+        "it is told, it does not ask again"
+    )
 
 
 def test_one_that_does_not_come_is_explained_by_its_pods(stage: Stage) -> None:
     stage.api.call("POST", apps(stage), deployment())
-    pod = {"metadata": {"name": "web-1", "labels": LABELS}, "spec": {"containers": [{"name": "main", "image": "web:1"}]}}
+    pod = {
+        "metadata": {"name": "web-1", "labels": LABELS},
+        "spec": {"containers": [{"name": "main", "image": "web:1"}]},
+    }
     stage.api.call("POST", f"/api/v1/namespaces/{stage.namespace}/pods", pod)
-    stage.api.status(f"/api/v1/namespaces/{stage.namespace}/pods/web-1", phase="Pending", conditions=[
-        {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
-         "message": "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."}])
+    stage.api.status(
+        f"/api/v1/namespaces/{stage.namespace}/pods/web-1",
+        phase="Pending",
+        conditions=[
+            {
+                "type": "PodScheduled",
+                "status": "False",
+                "reason": "Unschedulable",
+                "message": "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.",
+            }
+        ],
+    )
     run = stage.play([ready(stage, kind="Deployment", name="web", timeout=1)])
     assert run.code == 2, run.values
-    assert "not ready within 1 seconds" in run.messages and "Insufficient nvidia.com/gpu" in run.messages, run.messages
+    assert (
+        "not ready within 1 seconds" in run.messages
+        and "Insufficient nvidia.com/gpu" in run.messages
+    ), run.messages
     assert "kubectl describe nodes" in run.messages
 
 
@@ -66,25 +98,60 @@ def test_a_daemon_set_without_nodes_is_ready_once_it_was_looked_at(stage: Stage)
     one["kind"] = "DaemonSet"
     del one["spec"]["replicas"]
     stage.api.call("POST", apps(stage, "daemonsets"), one)
-    later(0.5, lambda: stage.api.status(f"{apps(stage, 'daemonsets')}/agent", observedGeneration=1, desiredNumberScheduled=0,
-                                        currentNumberScheduled=0, numberMisscheduled=0, numberReady=0))
+    later(
+        0.5,
+        lambda: stage.api.status(
+            f"{apps(stage, 'daemonsets')}/agent",
+            observedGeneration=1,
+            desiredNumberScheduled=0,
+            currentNumberScheduled=0,
+            numberMisscheduled=0,
+            numberReady=0,
+        ),
+    )
     assert stage.play([ready(stage, kind="DaemonSet", name="agent")]).code == 0
 
 
 def test_a_job_that_failed_is_not_waited_for(stage: Stage) -> None:
-    body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "init"}, "spec": {"template": {
-        "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "init:1"}]}}}}
+    body = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "init"},
+        "spec": {
+            "template": {
+                "spec": {
+                    "restartPolicy": "Never",
+                    "containers": [{"name": "main", "image": "init:1"}],
+                }
+            }
+        },
+    }
     stage.api.call("POST", f"/apis/batch/v1/namespaces/{stage.namespace}/jobs", body)
-    stage.api.status(f"/apis/batch/v1/namespaces/{stage.namespace}/jobs/init", conditions=[
-        {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "Job has reached the limit"}])
+    stage.api.status(
+        f"/apis/batch/v1/namespaces/{stage.namespace}/jobs/init",
+        conditions=[
+            {
+                "type": "Failed",
+                "status": "True",
+                "reason": "BackoffLimitExceeded",
+                "message": "Job has reached the limit",
+            }
+        ],
+    )
     run = stage.play([ready(stage, kind="Job", name="init", timeout=60)])
     assert run.code == 2 and "Job has reached the limit" in run.messages, run.messages
 
 
 def test_a_service_is_waited_for_until_pods_stand_behind_it(stage: Stage) -> None:
     def come() -> None:
-        stage.api.call("POST", f"/api/v1/namespaces/{stage.namespace}/endpoints", {
-            "metadata": {"name": "svc"}, "subsets": [{"addresses": [{"ip": "10.0.0.7"}], "ports": [{"port": 443}]}]})
+        stage.api.call(
+            "POST",
+            f"/api/v1/namespaces/{stage.namespace}/endpoints",
+            {
+                "metadata": {"name": "svc"},
+                "subsets": [{"addresses": [{"ip": "10.0.0.7"}], "ports": [{"port": 443}]}],
+            },
+        )
 
     later(0.5, come)
     run = stage.play([ready(stage, endpoints="svc")])
@@ -96,14 +163,21 @@ def test_a_service_is_waited_for_until_pods_stand_behind_it(stage: Stage) -> Non
 def test_nodes_are_counted_by_the_devices_they_offer(stage: Stage) -> None:
     for name, gpus in (("a", "8"), ("b", "0")):
         name = f"{stage.own}-{name}"
-        stage.api.call("POST", "/api/v1/nodes", {"metadata": {"name": name, "labels": {"pool": stage.own}}})
-        stage.api.status(f"/api/v1/nodes/{name}", allocatable={"nvidia.com/gpu": gpus},
-                         conditions=[{"type": "Ready", "status": "True"}])
+        stage.api.call(
+            "POST", "/api/v1/nodes", {"metadata": {"name": name, "labels": {"pool": stage.own}}}
+        )
+        stage.api.status(
+            f"/api/v1/nodes/{name}",
+            allocatable={"nvidia.com/gpu": gpus},
+            conditions=[{"type": "Ready", "status": "True"}],
+        )
     wanted = {"kind": "Node", "selector": {"pool": stage.own}, "devices": {"nvidia.com/gpu": 8}}
     run = stage.play([ready(stage, **wanted)])
     assert run.code == 0 and run.values["ready"]["names"] == [f"{stage.own}-a"], run.messages
     short = stage.play([ready(stage, **wanted, count=2, timeout=0.5)])
-    assert short.code == 2 and f"Node {stage.own}-b: offers 0 of 8 nvidia.com/gpu" in short.messages, short.messages
+    assert (
+        short.code == 2 and f"Node {stage.own}-b: offers 0 of 8 nvidia.com/gpu" in short.messages
+    ), short.messages
 
 
 def test_a_check_says_unknown_of_what_is_not_ready(stage: Stage) -> None:
@@ -112,8 +186,16 @@ def test_a_check_says_unknown_of_what_is_not_ready(stage: Stage) -> None:
 
 
 def test_a_set_is_waited_for_and_its_failure_explained(stage: Stage) -> None:
-    step = {"name": "set", "k8s.manifest": {"name": "web", "namespace": stage.namespace, "record": stage.namespace,
-                                            "definition": deployment(), "timeout": 20}}
+    step = {
+        "name": "set",
+        "k8s.manifest": {
+            "name": "web",
+            "namespace": stage.namespace,
+            "record": stage.namespace,
+            "definition": deployment(),
+            "timeout": 20,
+        },
+    }
     path = f"{apps(stage)}/web"
     later(1.5, lambda: stage.api.status(path, **pods(2)))
     assert stage.play([step]).code == 0
@@ -124,25 +206,67 @@ def test_a_set_is_waited_for_and_its_failure_explained(stage: Stage) -> None:
     assert late.code == 2 and "1 of 2 pods are available" in late.messages, late.messages
 
 
-@pytest.mark.parametrize("arguments", [{}, {"kind": "Pod", "endpoints": "x"}, {"kind": "Pod", "name": "x", "selector": "a=b"}])
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"kind": "Pod", "endpoints": "x"}, {"kind": "Pod", "name": "x", "selector": "a=b"}],
+)
 def test_what_to_wait_for_must_be_said_once(stage: Stage, arguments: dict[str, Any]) -> None:
     run = stage.play([ready(stage, **arguments)])
     assert run.code and "give" in run.messages
 
 
 def test_a_claim_whose_volume_cannot_be_made_shows_the_driver_s_message(stage: Stage) -> None:
-    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": {
-        "accessModes": ["ReadWriteMany"], "storageClassName": f"{stage.own}-efs", "resources": {"requests": {"storage": "5Gi"}}}}
-    told = stage.api.call("POST", f"/api/v1/namespaces/{stage.namespace}/events", {
-        "metadata": {"name": "data.1"}, "type": "Warning", "reason": "ProvisioningFailed", "count": 1,
-        "message": "rpc error: code = Unauthenticated desc = Access Denied", "source": {"component": "efs.csi.aws.com"},
-        "lastTimestamp": "2026-01-01T00:00:00Z",
-        "involvedObject": {"kind": "PersistentVolumeClaim", "namespace": stage.namespace, "name": "data"}})
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data"},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": f"{stage.own}-efs",
+            "resources": {"requests": {"storage": "5Gi"}},
+        },
+    }
+    told = stage.api.call(
+        "POST",
+        f"/api/v1/namespaces/{stage.namespace}/events",
+        {
+            "metadata": {"name": "data.1"},
+            "type": "Warning",
+            "reason": "ProvisioningFailed",
+            "count": 1,
+            "message": "rpc error: code = Unauthenticated desc = Access Denied",
+            "source": {"component": "efs.csi.aws.com"},
+            "lastTimestamp": "2026-01-01T00:00:00Z",
+            "involvedObject": {
+                "kind": "PersistentVolumeClaim",
+                "namespace": stage.namespace,
+                "name": "data",
+            },
+        },
+    )
     assert told["kind"] == "Event", told
-    step = {"name": "set", "k8s.manifest": {"name": "claim", "namespace": stage.namespace, "record": stage.namespace,
-                                            "definition": claim, "timeout": 1}}
+    step = {
+        "name": "set",
+        "k8s.manifest": {
+            "name": "claim",
+            "namespace": stage.namespace,
+            "record": stage.namespace,
+            "definition": claim,
+            "timeout": 1,
+        },
+    }
     late = stage.play([step])
-    assert late.code == 2 and "its volume cannot be made" in late.messages and "Access Denied" in late.messages, late.messages
-    waits = {"metadata": {"name": f"{stage.own}-efs"}, "provisioner": "x", "volumeBindingMode": "WaitForFirstConsumer"}
+    assert (
+        late.code == 2
+        and "its volume cannot be made" in late.messages
+        and "Access Denied" in late.messages
+    ), late.messages
+    waits = {
+        "metadata": {"name": f"{stage.own}-efs"},
+        "provisioner": "x",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
     stage.api.call("POST", "/apis/storage.k8s.io/v1/storageclasses", waits)
-    assert stage.play([step]).code == 0, "a claim that waits for its first pod is as ready as it can be"
+    assert stage.play([step]).code == 0, (
+        "a claim that waits for its first pod is as ready as it can be"
+    )

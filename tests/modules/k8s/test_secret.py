@@ -9,7 +9,10 @@ from tests.support.kube.module_stage import Stage
 
 
 def secret(stage: Stage, **arguments: Any) -> dict[str, Any]:
-    return {"name": "secret", "k8s.secret": {"name": "login", "namespace": stage.namespace, **arguments}}
+    return {
+        "name": "secret",
+        "k8s.secret": {"name": "login", "namespace": stage.namespace, **arguments},
+    }
 
 
 def held(stage: Stage) -> dict[str, str]:
@@ -26,9 +29,13 @@ def test_a_secret_is_made_kept_mended_and_taken_away_without_being_shown(stage: 
     assert stage.play(one).statuses["secret"] == "ok"
     other = [secret(stage, data={"password": "better3"})]
     mended = stage.play(other, diff=True)
-    assert mended.statuses["secret"] == "changed" and held(stage) == {"password": "better3"}, mended.messages
+    assert mended.statuses["secret"] == "changed" and held(stage) == {"password": "better3"}, (
+        mended.messages
+    )
     for run in (made, mended):
-        assert not any(word in run.text for word in ("hunter2", "better3", "aHVudGVyMg", "YmV0dGVyMw"))
+        assert not any(
+            word in run.text for word in ("hunter2", "better3", "aHVudGVyMg", "YmV0dGVyMw")
+        )
     assert stage.delete(other).code == 0
     assert stage.api.get(f"/api/v1/namespaces/{stage.namespace}/secrets/login") is None
 
@@ -39,12 +46,21 @@ def test_a_value_is_made_up_once(stage: Stage) -> None:
     first = held(stage)
     assert len(first["password"]) == 24
     assert stage.play(one).statuses["secret"] == "ok"
-    assert stage.play([secret(stage, generate={"password": 24}, data={"user": "you"})]).statuses["secret"] == "changed"
+    assert (
+        stage.play([secret(stage, generate={"password": 24}, data={"user": "you"})]).statuses[
+            "secret"
+        ]
+        == "changed"
+    )
     assert held(stage) == {"password": first["password"], "user": "you"}
 
 
 def test_another_s_secret_is_refused(stage: Stage) -> None:
-    stage.api.call("POST", f"/api/v1/namespaces/{stage.namespace}/secrets", {"metadata": {"name": "login"}, "data": {}})
+    stage.api.call(
+        "POST",
+        f"/api/v1/namespaces/{stage.namespace}/secrets",
+        {"metadata": {"name": "login"}, "data": {}},
+    )
     refused = stage.play([secret(stage, data={"a": "b"})])
     assert refused.code == 2 and "does not carry the mark" in refused.messages
     assert not stage.delete([secret(stage, data={"a": "b"})]).gone

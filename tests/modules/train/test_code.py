@@ -28,7 +28,9 @@ def play(source: Path, dest: str) -> str:
 """
 
 
-def test_nodes_that_share_a_folder_unpack_once_and_a_second_run_changes_nothing(stage: Stage, tmp_path: Path) -> None:
+def test_nodes_that_share_a_folder_unpack_once_and_a_second_run_changes_nothing(
+    stage: Stage, tmp_path: Path
+) -> None:
     source = archive(tmp_path / "code.tar.gz", tool__main="print('hello')")
     shared = tmp_path / "shared" / "abc"
     first = stage.play(play(source, str(shared)))
@@ -39,7 +41,9 @@ def test_nodes_that_share_a_folder_unpack_once_and_a_second_run_changes_nothing(
     assert second.counts("node1")["changed"] == second.counts("node2")["changed"] == 0
 
 
-def test_the_claim_of_a_node_that_died_is_not_waited_for_forever(stage: Stage, tmp_path: Path) -> None:
+def test_the_claim_of_a_node_that_died_is_not_waited_for_forever(
+    stage: Stage, tmp_path: Path
+) -> None:
     source = archive(tmp_path / "code.tar.gz", main="x")
     dest = tmp_path / "shared" / "abc"
     (tmp_path / "shared" / "abc.claim").mkdir(parents=True)

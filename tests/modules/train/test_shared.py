@@ -36,7 +36,9 @@ def test_a_seat_of_an_earlier_life_does_not_count(tmp_path: Path) -> None:
     assert (found["sees"], found["apart"]) == (["node1"], True)
 
 
-def test_where_one_folder_is_required_the_nodes_that_cannot_be_seen_are_named(tmp_path: Path) -> None:
+def test_where_one_folder_is_required_the_nodes_that_cannot_be_seen_are_named(
+    tmp_path: Path,
+) -> None:
     run = seated(tmp_path, node1="x-2")
     failed = failure(Shared(run=str(run), hosts=["node1", "node2"], run_id="x-2", required=True))
     assert "node2 cannot be seen from here" in str(failed)

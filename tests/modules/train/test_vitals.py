@@ -38,8 +38,12 @@ def start() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     started: list[subprocess.Popen[bytes]] = []
 
     def begin(code: str = SLEEPS, **environment: str) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   env={**os.environ, "PLAYRUNNER_RUN": MARK, **environment})
+        process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PLAYRUNNER_RUN": MARK, **environment},
+        )
         started.append(process)
         assert process.stdout and process.stdout.readline() == b"up\n"
         return process
@@ -52,19 +56,33 @@ def start() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
 
 def look(node: Path, **arguments: Any) -> dict[str, Any]:
     root = str(node.parents[3])
-    return done(Vitals(root=root, host="node1", run="micro", seconds=arguments.pop("seconds", 0.05), **arguments))
+    return done(
+        Vitals(
+            root=root,
+            host="node1",
+            run="micro",
+            seconds=arguments.pop("seconds", 0.05),
+            **arguments,
+        )
+    )
 
 
-def test_a_rank_is_told_from_its_launcher_and_from_what_it_starts(node: Path, start: Callable[..., Any]) -> None:
+def test_a_rank_is_told_from_its_launcher_and_from_what_it_starts(
+    node: Path, start: Callable[..., Any]
+) -> None:
     start()
     inner = "import subprocess, sys; subprocess.run([sys.executable, '-c', " + repr(SLEEPS) + "])"
     outer = start(inner, RANK="3")
     found = look(node)["processes"]
     assert len(found) == 3
-    assert [(each["rank"], each["pid"]) for each in found if each["rank"] is not None] == [(3, outer.pid)]
+    assert [(each["rank"], each["pid"]) for each in found if each["rank"] is not None] == [
+        (3, outer.pid)
+    ]
 
 
-def test_a_busy_process_and_a_sleeping_one_and_a_suspended_one(node: Path, start: Callable[..., Any]) -> None:
+def test_a_busy_process_and_a_sleeping_one_and_a_suspended_one(
+    node: Path, start: Callable[..., Any]
+) -> None:
     start("print('up', flush=True)\nwhile True: pass", RANK="0")
     start(RANK="1")
     os.kill(start(RANK="2").pid, signal.SIGSTOP)
@@ -92,8 +110,13 @@ def test_a_call_that_nobody_answers_is_seen() -> None:
 
 
 def test_the_log_is_that_of_this_life_alone(node: Path) -> None:
-    lines = ["[0] an error of before", "[node] 10:00:00 failed: node1: rank 0 ended with code 1", "[0] step 1", "[0] step 2",
-             "[node] 10:05:00 stopped: asked to stop"]
+    lines = [
+        "[0] an error of before",
+        "[node] 10:00:00 failed: node1: rank 0 ended with code 1",
+        "[0] step 1",
+        "[0] step 2",
+        "[node] 10:05:00 stopped: asked to stop",
+    ]
     (node / "log").write_text("\n".join(lines) + "\n")
     assert look(node)["log"] == lines[2:]
     (node / "keeper.json").write_text(json.dumps({"state": "lost", "mark": MARK}))
@@ -118,10 +141,18 @@ def test_somebody_elses_work_is_named_and_the_runs_own_is_not(start: Callable[..
     assert [(each["pid"], each["cores"]) for each in found] == [(stranger.pid, 0.9)]
 
 
-@pytest.mark.skipif(not shutil.which("py-spy", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"),
-                    reason="there is no py-spy")
+@pytest.mark.skipif(
+    not shutil.which(
+        "py-spy", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    ),
+    reason="there is no py-spy",
+)
 def test_a_stack_shows_where_the_main_thread_is(node: Path, start: Callable[..., Any]) -> None:
-    start("import sys\ndef waits_here():\n    print('up', flush=True)\n    sys.stdin.read()\nwaits_here()", RANK="0")
+    start(
+        "import sys\ndef waits_here():\n    print('up', flush=True)\n   "
+        " sys.stdin.read()\nwaits_here()",
+        RANK="0",
+    )
     (found,) = look(node, python=sys.executable)["processes"]
     if found.get("no_stack"):
         pytest.skip(found["no_stack"])  # a login that may not look into its processes

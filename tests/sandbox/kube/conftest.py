@@ -26,7 +26,10 @@ def pretend_root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def real_root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     if real.assets() is None:
-        pytest.skip("no kube-apiserver and etcd in KUBEBUILDER_ASSETS or PATH; get them with: make kube-assets")
+        pytest.skip(
+            "no kube-apiserver and etcd in KUBEBUILDER_ASSETS or PATH; get them with: make"
+            " kube-assets"
+        )
     root = tmp_path_factory.mktemp("real") / "sandbox"
     try:
         process.up(root)

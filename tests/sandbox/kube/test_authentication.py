@@ -1,4 +1,5 @@
-"""The Kubernetes API answers those alone who show who they are: tokens and certificates of its own sandbox."""
+"""The Kubernetes API answers those alone who show who they are: tokens and certificates of its own
+sandbox."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A sandbox with both clouds, an EKS cluster called demo, and an API."""
-    pytest.importorskip("moto", reason="the pretend AWS needs moto: pip install playrunner[sandbox]")
+    pytest.importorskip(
+        "moto", reason="the pretend AWS needs moto: pip install playrunner[sandbox]"
+    )
     root = tmp_path_factory.mktemp("whole") / "sandbox"
     try:
         cloud = PretendAws(root)
@@ -61,7 +64,9 @@ def api(root: Path) -> Client:
     return Client(process.kubeconfig_file(root))
 
 
-def made(root: Path, cluster: str = "demo", key: str = "", secret: str = "", session: str | None = None) -> str:
+def made(
+    root: Path, cluster: str = "demo", key: str = "", secret: str = "", session: str | None = None
+) -> str:
     """A token of EKS, as `playrunner.aws.eks_token` makes it; by default with the sandbox's keys."""
     aws = aws_process.status(root)
     assert aws is not None
@@ -74,9 +79,20 @@ def code(api: Client, token: str, path: str = NODES) -> int:
     return api.call("GET", path, token=token).code
 
 
-@pytest.mark.parametrize("path", [NODES, "/api", "/apis", "/openapi/v2", "/openapi/v3", "/", "/_sandbox/faults", "/metrics"])
+@pytest.mark.parametrize(
+    "path",
+    [NODES, "/api", "/apis", "/openapi/v2", "/openapi/v3", "/", "/_sandbox/faults", "/metrics"],
+)
 def test_without_a_token_or_with_a_wrong_one_nothing_is_shown(api: Client, path: str) -> None:
-    for token in ("", "wrong", api.token[:-1], f"{api.token}x", "a.b.c", "k8s-aws-v1.", "ya29.sandbox.x.9999999999.0"):
+    for token in (
+        "",
+        "wrong",
+        api.token[:-1],
+        f"{api.token}x",
+        "a.b.c",
+        "k8s-aws-v1.",
+        "ya29.sandbox.x.9999999999.0",
+    ):
         assert code(api, token, path) == 401
 
 
@@ -85,19 +101,25 @@ def test_only_health_and_version_are_shown_to_all(api: Client) -> None:
         assert code(api, "", path) == 200
 
 
-def test_a_token_of_eks_opens_when_the_sandboxs_key_signed_it_for_a_cluster_that_is_there(root: Path, api: Client) -> None:
+def test_a_token_of_eks_opens_when_the_sandboxs_key_signed_it_for_a_cluster_that_is_there(
+    root: Path, api: Client
+) -> None:
     assert code(api, made(root)) == 200
     assert code(api, made(root, secret="wrong")) == 401
     assert code(api, made(root, key="AKIASANDBOX000000000", secret="any")) == 401
     assert code(api, made(root, cluster="another")) == 401
 
 
-def test_a_token_of_eks_that_was_altered_or_is_old_is_refused(root: Path, api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_of_eks_that_was_altered_or_is_old_is_refused(
+    root: Path, api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = base64.urlsafe_b64decode(made(root).removeprefix("k8s-aws-v1.") + "==").decode()
 
     def altered(old: str, new: str) -> str:
         assert old in text
-        return "k8s-aws-v1." + base64.urlsafe_b64encode(text.replace(old, new, 1).encode()).decode().rstrip("=")
+        return "k8s-aws-v1." + base64.urlsafe_b64encode(
+            text.replace(old, new, 1).encode()
+        ).decode().rstrip("=")
 
     assert code(api, altered("https://", "https://")) == 200
     assert code(api, altered("Action=GetCallerIdentity", "Action=AssumeRole")) == 401
@@ -108,7 +130,9 @@ def test_a_token_of_eks_that_was_altered_or_is_old_is_refused(root: Path, api: C
     assert code(api, altered("&X-Amz-Signature=", "&Extra=1&X-Amz-Signature=")) == 401
     for minutes, expected in ((14, 200), (16, 401)):
         then = datetime.now(UTC) - timedelta(minutes=minutes)
-        monkeypatch.setattr(botocore.auth, "get_current_datetime", lambda then=then: then.replace(tzinfo=None))
+        monkeypatch.setattr(
+            botocore.auth, "get_current_datetime", lambda then=then: then.replace(tzinfo=None)
+        )
         assert code(api, made(root)) == expected
 
 
@@ -122,18 +146,26 @@ def test_a_role_makes_tokens_with_its_own_keys(root: Path, api: Client) -> None:
 
 
 def test_a_token_of_the_real_aws_command_opens(root: Path, api: Client) -> None:
-    places = [str(Path(__file__).parents[3] / ".venv-aws" / "bin"), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    places = [
+        str(Path(__file__).parents[3] / ".venv-aws" / "bin"),
+        str(Path(sys.executable).parent),
+        os.environ.get("PATH", ""),
+    ]
     program, aws = shutil.which("aws", path=os.pathsep.join(places)), aws_process.status(root)
     if program is None or aws is None:
         pytest.skip("the aws CLI is not installed: make test-cloud installs it")
     for secret, expected in ((aws.secret_access_key, 200), ("wrong", 401)):
         environment = {**os.environ, **aws.environment(), "AWS_SECRET_ACCESS_KEY": secret}
         command = [program, "eks", "get-token", "--cluster-name", "demo"]
-        ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60)
+        ran = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True, timeout=60
+        )
         assert code(api, json.loads(ran.stdout)["status"]["token"]) == expected
 
 
-def test_a_token_of_google_opens_until_it_ends_and_when_this_sandbox_gave_it(root: Path, api: Client, tmp_path: Path) -> None:
+def test_a_token_of_google_opens_until_it_ends_and_when_this_sandbox_gave_it(
+    root: Path, api: Client, tmp_path: Path
+) -> None:
     mine = Entrance(root / "gcp")
     assert code(api, mine.token("a", time.time() + 60)) == 200
     assert code(api, mine.token("a", time.time() - 1)) == 401
@@ -161,9 +193,16 @@ def test_a_service_accounts_token_is_signed_and_known_again(root: Path, api: Cli
     other = {**content, "sub": "system:serviceaccount:kube-system:default"}
     forged = base64.urlsafe_b64encode(json.dumps(other).encode()).decode().rstrip("=")
     unsigned = base64.urlsafe_b64encode(b'{"alg":"none"}').decode().rstrip("=")
-    for wrong in (f"{head}.{forged}.{signature}", f"{unsigned}.{claims}.", f"{head}.{claims}.", f"{head}.{claims}.AAAA"):
+    for wrong in (
+        f"{head}.{forged}.{signature}",
+        f"{unsigned}.{claims}.",
+        f"{head}.{claims}.",
+        f"{head}.{claims}.AAAA",
+    ):
         assert code(api, wrong) == 401
-    assert code(api, given_token(api, audiences=["sts.amazonaws.com"])) == 401, "it is meant for another"
+    assert code(api, given_token(api, audiences=["sts.amazonaws.com"])) == 401, (
+        "it is meant for another"
+    )
     key = root / "kube" / accounts.KEY
     assert code(api, jwt.signed({**content, "exp": int(time.time()) - 1}, key)) == 401
     assert code(api, jwt.signed({**content, "kubernetes.io": {"namespace": "default", "serviceaccount": {
@@ -177,8 +216,17 @@ def test_another_clusters_signature_is_none_of_ours(api: Client, tmp_path: Path)
 
 
 def test_a_token_review_tells_the_truth(api: Client) -> None:
-    for token, known in ((api.token, True), (given_token(api), True), ("wrong", False), ("", False)):
-        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+    for token, known in (
+        (api.token, True),
+        (given_token(api), True),
+        ("wrong", False),
+        ("", False),
+    ):
+        review = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenReview",
+            "spec": {"token": token},
+        }
         said = api.ok("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review)
         assert said["status"]["authenticated"] is known
 
@@ -194,11 +242,17 @@ def kubectl(root: Path, folder: Path, user: dict[str, str]) -> subprocess.Comple
                           capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)  # fmt: skip
 
 
-def test_kubectl_is_let_in_by_the_administrators_certificate_alone(root: Path, tmp_path: Path) -> None:
+def test_kubectl_is_let_in_by_the_administrators_certificate_alone(
+    root: Path, tmp_path: Path
+) -> None:
     own = root / "kube"
 
     def ran(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
-        return kubectl(root, tmp_path, {"client-certificate": f"{folder}/{name}.crt", "client-key": f"{folder}/{name}.key"})
+        return kubectl(
+            root,
+            tmp_path,
+            {"client-certificate": f"{folder}/{name}.crt", "client-key": f"{folder}/{name}.key"},
+        )
 
     assert "namespace/default" in ran(own, "admin").stdout
     assert ran(own, "server").returncode == 1, "it is the authority's, and of no group"
@@ -208,7 +262,8 @@ def test_kubectl_is_let_in_by_the_administrators_certificate_alone(root: Path, t
 
 
 def shakes_hands(address: tuple[str, int], folder: Path | None) -> bool:
-    """Whether a TLS server answers a client with this folder's certificate; without one, to a client that has none."""
+    """Whether a TLS server answers a client with this folder's certificate; without one, to a
+    client that has none."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     if folder:
@@ -233,7 +288,9 @@ def test_kubelet_and_webhooks_answer_the_api_server_alone(root: Path, tmp_path: 
         server.start()
         try:
             assert shakes_hands(server.server_address, folder)
-            assert not shakes_hands(server.server_address, None) and not shakes_hands(server.server_address, other)
+            assert not shakes_hands(server.server_address, None) and not shakes_hands(
+                server.server_address, other
+            )
         finally:
             server.shutdown()
             server.server_close()
@@ -244,5 +301,9 @@ def test_no_secret_stands_in_a_command_line_or_a_log(root: Path, api: Client) ->
 
     assert code(api, made(root)) == 200
     shown = " ".join(state.commands().values()) + (root / "kube" / "log").read_text()
-    secrets = [api.token, (root / "gcp" / "secret").read_text().strip(), (root / "gcp" / "token").read_text().strip()]
+    secrets = [
+        api.token,
+        (root / "gcp" / "secret").read_text().strip(),
+        (root / "gcp" / "token").read_text().strip(),
+    ]
     assert not [one for one in secrets if one in shown]

@@ -29,14 +29,22 @@ def api(request: pytest.FixtureRequest) -> Iterator[Client]:
 @pytest.fixture
 def stage(api: Client, behaviour: Behaviour, request: pytest.FixtureRequest) -> Iterator[Stage]:
     if behaviour.needs == "controllers" and "pretend" not in request.node.name:
-        pytest.skip("this needs the controllers of a control plane, and here is only its API server")
+        pytest.skip(
+            "this needs the controllers of a control plane, and here is only its API server"
+        )
     name = f"test-{BEHAVIOURS.index(behaviour)}-{os.getpid()}"
-    api.ok("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    api.ok(
+        "POST",
+        "/api/v1/namespaces",
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
+    )
     yield Stage(api, name)
     api.ok("DELETE", f"/api/v1/namespaces/{name}")
 
 
-@pytest.mark.parametrize("behaviour", BEHAVIOURS, ids=lambda one: re.sub(r"[^a-z0-9]+", "-", one.says.lower()))
+@pytest.mark.parametrize(
+    "behaviour", BEHAVIOURS, ids=lambda one: re.sub(r"[^a-z0-9]+", "-", one.says.lower())
+)
 def test_the_api_does_as_a_kubernetes_api_does(behaviour: Behaviour, stage: Stage) -> None:
     behaviour.check(stage)
 

@@ -1,4 +1,5 @@
-"""The nodes of the pretend AWS's clusters are the cluster's nodes, and its clusters lead to this API."""
+"""The nodes of the pretend AWS's clusters are the cluster's nodes, and its clusters lead to this
+API."""
 
 from __future__ import annotations
 
@@ -50,14 +51,23 @@ def _eks(cloud: PretendAws, **group: Any) -> Any:
     """A cluster called demo with one node group."""
     eks = cloud.client("eks")
     _, subnets = cloud.network()
-    role, worker = cloud.role("control", "eks.amazonaws.com"), cloud.role("worker", "ec2.amazonaws.com")
+    role, worker = (
+        cloud.role("control", "eks.amazonaws.com"),
+        cloud.role("worker", "ec2.amazonaws.com"),
+    )
     eks.create_cluster(name="demo", roleArn=role, resourcesVpcConfig={"subnetIds": subnets})
-    aws_until(lambda: eks.describe_cluster(name="demo")["cluster"], lambda one: one["status"] == "ACTIVE")
-    eks.create_nodegroup(clusterName="demo", nodegroupName="gpu", nodeRole=worker, subnets=subnets, **group)
+    aws_until(
+        lambda: eks.describe_cluster(name="demo")["cluster"], lambda one: one["status"] == "ACTIVE"
+    )
+    eks.create_nodegroup(
+        clusterName="demo", nodegroupName="gpu", nodeRole=worker, subnets=subnets, **group
+    )
     return eks
 
 
-def test_a_node_groups_machines_come_as_nodes_and_go_again(cluster: Cluster, cloud: PretendAws) -> None:
+def test_a_node_groups_machines_come_as_nodes_and_go_again(
+    cluster: Cluster, cloud: PretendAws
+) -> None:
     assert set(until(lambda: _nodes(cluster), lambda nodes: set(nodes) == PLAIN)) == PLAIN
     eks = _eks(cloud, instanceTypes=["g4dn.xlarge"], scalingConfig={"minSize": 0, "maxSize": 3, "desiredSize": 2},
                labels={"team": "red"}, taints=[{"key": "gpu", "value": "yes", "effect": "NO_SCHEDULE"}])  # fmt: skip
@@ -65,37 +75,61 @@ def test_a_node_groups_machines_come_as_nodes_and_go_again(cluster: Cluster, clo
     one = next(iter(nodes.values()))
     labels = one["metadata"]["labels"]
     assert labels["node.kubernetes.io/instance-type"] == "g4dn.xlarge" and labels["team"] == "red"
-    assert labels["eks.amazonaws.com/nodegroup"] == "gpu" and labels["topology.kubernetes.io/region"] == "us-west-2"
-    assert {node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes.values()} == {"us-west-2a", "us-west-2b"}
+    assert (
+        labels["eks.amazonaws.com/nodegroup"] == "gpu"
+        and labels["topology.kubernetes.io/region"] == "us-west-2"
+    )
+    assert {
+        node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes.values()
+    } == {"us-west-2a", "us-west-2b"}
     assert one["spec"]["taints"] == [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
     assert one["spec"]["providerID"].startswith("aws:///us-west-2")
-    seen = until(lambda: _nodes(cluster)[one["metadata"]["name"]].get("status") or {}, lambda status: "capacity" in status)
-    assert (seen["capacity"]["cpu"], seen["capacity"]["memory"]) == ("4", "16Gi") and "nvidia.com/gpu" not in seen["allocatable"]
+    seen = until(
+        lambda: _nodes(cluster)[one["metadata"]["name"]].get("status") or {},
+        lambda status: "capacity" in status,
+    )
+    assert (seen["capacity"]["cpu"], seen["capacity"]["memory"]) == (
+        "4",
+        "16Gi",
+    ) and "nvidia.com/gpu" not in seen["allocatable"]
     eks.update_nodegroup_config(clusterName="demo", nodegroupName="gpu", scalingConfig={"desiredSize": 1},
                                 labels={"addOrUpdateLabels": {"team": "blue"}})  # fmt: skip
-    until(lambda: [one["metadata"]["labels"]["team"] for one in _nodes(cluster).values()], lambda teams: teams == ["blue"])
+    until(
+        lambda: [one["metadata"]["labels"]["team"] for one in _nodes(cluster).values()],
+        lambda teams: teams == ["blue"],
+    )
     aws_until(lambda: eks.describe_nodegroup(clusterName="demo", nodegroupName="gpu")["nodegroup"],
               lambda group: group["status"] == "ACTIVE")  # fmt: skip
     eks.delete_nodegroup(clusterName="demo", nodegroupName="gpu")
     until(lambda: _nodes(cluster), lambda nodes: not nodes)
 
 
-def test_trainium_nodes_offer_their_devices_once_plugins_run(cluster: Cluster, cloud: PretendAws) -> None:
+def test_trainium_nodes_offer_their_devices_once_plugins_run(
+    cluster: Cluster, cloud: PretendAws
+) -> None:
     _eks(cloud, instanceTypes=["trn1.32xlarge"], scalingConfig={"minSize": 1, "maxSize": 1, "desiredSize": 1},
          amiType="AL2023_x86_64_NEURON")  # fmt: skip
     (name,) = until(lambda: _nodes(cluster), lambda nodes: len(nodes) == 1)
     image = {"image": "public.ecr.aws/neuron/neuron-device-plugin:2.19.16.0"}
     cluster.create("daemonsets", "plugin", spec=cluster.workload([], container=image))
-    offered = until(lambda: _nodes(cluster)[name]["status"]["allocatable"], lambda found: "aws.amazon.com/neuron" in found)
+    offered = until(
+        lambda: _nodes(cluster)[name]["status"]["allocatable"],
+        lambda found: "aws.amazon.com/neuron" in found,
+    )
     assert (offered["aws.amazon.com/neuron"], offered["aws.amazon.com/neuroncore"]) == ("16", "32")
     assert offered["hugepages-2Mi"] == "10256Mi"
 
 
-def test_a_cluster_of_the_cloud_leads_here_and_its_tokens_open(cluster: Cluster, cloud: PretendAws) -> None:
+def test_a_cluster_of_the_cloud_leads_here_and_its_tokens_open(
+    cluster: Cluster, cloud: PretendAws
+) -> None:
     from botocore.session import Session
 
     eks = _eks(cloud, scalingConfig={"minSize": 0, "maxSize": 1, "desiredSize": 0})
-    found = until(lambda: eks.describe_cluster(name="demo")["cluster"], lambda one: one["endpoint"] == cluster.api.server)
+    found = until(
+        lambda: eks.describe_cluster(name="demo")["cluster"],
+        lambda one: one["endpoint"] == cluster.api.server,
+    )
     authority = base64.b64decode(found["certificateAuthority"]["data"])
     assert authority == (process.folder(cluster.root) / "ca.crt").read_bytes()
     session = Session()
@@ -103,9 +137,17 @@ def test_a_cluster_of_the_cloud_leads_here_and_its_tokens_open(cluster: Cluster,
     made = token(session, "demo", "us-west-2")
     assert cluster.api.call("GET", "/api/v1/nodes", token=made).code == 200
     session.set_credentials("AKIASOMEBODYELSE", cloud.up.secret_access_key)
-    assert cluster.api.call("GET", "/api/v1/nodes", token=token(session, "demo", "us-west-2")).code == 401
+    assert (
+        cluster.api.call("GET", "/api/v1/nodes", token=token(session, "demo", "us-west-2")).code
+        == 401
+    )
 
 
-def test_without_a_cluster_in_any_cloud_there_are_two_plain_nodes(own_root: Path, cloud: PretendAws) -> None:
+def test_without_a_cluster_in_any_cloud_there_are_two_plain_nodes(
+    own_root: Path, cloud: PretendAws
+) -> None:
     api = Client(process.kubeconfig_file(own_root))
-    until(lambda: {one["metadata"]["name"] for one in api.ok("GET", "/api/v1/nodes")["items"]}, lambda names: names == PLAIN)
+    until(
+        lambda: {one["metadata"]["name"] for one in api.ok("GET", "/api/v1/nodes")["items"]},
+        lambda names: names == PLAIN,
+    )

@@ -37,7 +37,11 @@ PLAY = """
 def state(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path / "state"
     command = [sys.executable, "-m", "playrunner.sandbox", "down"]
-    environment = {"PLAYRUNNER_STATE_HOME": str(tmp_path / "state"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    environment = {
+        "PLAYRUNNER_STATE_HOME": str(tmp_path / "state"),
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(tmp_path),
+    }
     subprocess.run(command, cwd=REPOSITORY, env=environment, check=True, timeout=120)
 
 

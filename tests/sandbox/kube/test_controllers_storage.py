@@ -37,17 +37,30 @@ def test_a_claim_takes_a_volume_that_is_there_and_leaves_it_released(either: Clu
     assert _bound(either, "data")["metadata"]["name"] == own
     mount = {"volumeMounts": [{"name": "v", "mountPath": "/checkpoints"}]}
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
-    either.said("writes", "sh", "-c", "echo kept > /checkpoints/file", container=mount, volumes=volumes)
-    assert either.said("reads", "cat", "/checkpoints/file", container=mount, volumes=volumes) == "kept\n"
+    either.said(
+        "writes", "sh", "-c", "echo kept > /checkpoints/file", container=mount, volumes=volumes
+    )
+    assert (
+        either.said("reads", "cat", "/checkpoints/file", container=mount, volumes=volumes)
+        == "kept\n"
+    )
     either.delete("persistentvolumeclaims", "data")
-    until(lambda: (either.get("persistentvolumes", own) or {})["status"]["phase"], lambda phase: phase == "Released")
+    until(
+        lambda: (either.get("persistentvolumes", own) or {})["status"]["phase"],
+        lambda phase: phase == "Released",
+    )
     either.delete("persistentvolumes", own)
     until(lambda: either.get("persistentvolumes", own), lambda volume: volume is None)
 
 
 def test_a_claim_that_waits_for_its_first_pod_is_bound_when_there_is_one(cluster: Cluster) -> None:
     own = f"waits-{cluster.namespace}"
-    cluster.create("storageclasses", own, provisioner="local.sandbox.playrunner", volumeBindingMode="WaitForFirstConsumer")
+    cluster.create(
+        "storageclasses",
+        own,
+        provisioner="local.sandbox.playrunner",
+        volumeBindingMode="WaitForFirstConsumer",
+    )
     _claim(cluster, "data", own)
     _told(cluster, "data", "WaitForFirstConsumer")
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
@@ -55,7 +68,10 @@ def test_a_claim_that_waits_for_its_first_pod_is_bound_when_there_is_one(cluster
     volume = _bound(cluster, "data")
     cluster.delete("pods", "first")
     cluster.delete("persistentvolumeclaims", "data")
-    until(lambda: cluster.get("persistentvolumes", volume["metadata"]["name"]), lambda found: found is None)
+    until(
+        lambda: cluster.get("persistentvolumes", volume["metadata"]["name"]),
+        lambda found: found is None,
+    )
     cluster.delete("storageclasses", own)
 
 
@@ -63,19 +79,32 @@ def test_a_claim_waits_for_its_driver_and_hears_why_it_fails(cluster: Cluster) -
     own = f"efs-{cluster.namespace}"
     cluster.create("storageclasses", own, provisioner=DRIVER,
                    parameters={"provisioningMode": "efs-ap", "fileSystemId": "fs-1"})  # fmt: skip
-    mishap = {"kind": "volume", "match": f"{cluster.namespace}/data", "message": "AccessDenied: no such role"}
+    mishap = {
+        "kind": "volume",
+        "match": f"{cluster.namespace}/data",
+        "message": "AccessDenied: no such role",
+    }
     cluster.steer("POST", "mishaps", mishap)
     _claim(cluster, "data", own)
     assert DRIVER in _told(cluster, "data", "ExternalProvisioning")
     cluster.create("csidrivers", DRIVER, spec={"attachRequired": False})
     try:
         image = {"image": "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efs-csi-driver:v2"}
-        cluster.create("deployments", "efs-csi-controller", spec={"replicas": 1, **cluster.workload([], container=image)})
+        cluster.create(
+            "deployments",
+            "efs-csi-controller",
+            spec={"replicas": 1, **cluster.workload([], container=image)},
+        )
         said = _told(cluster, "data", "ProvisioningFailed")
-        assert said == f'failed to provision volume with StorageClass "{own}": AccessDenied: no such role'
+        assert (
+            said
+            == f'failed to provision volume with StorageClass "{own}": AccessDenied: no such role'
+        )
         cluster.steer("DELETE", "mishaps")
         volume = _bound(cluster, "data")
-        assert volume["spec"]["csi"]["driver"] == DRIVER and volume["spec"]["csi"]["volumeHandle"].startswith("fs-1::fsap-")
+        assert volume["spec"]["csi"]["driver"] == DRIVER and volume["spec"]["csi"][
+            "volumeHandle"
+        ].startswith("fs-1::fsap-")
     finally:
         cluster.delete("csidrivers", DRIVER)
         cluster.delete("storageclasses", own)
@@ -83,7 +112,12 @@ def test_a_claim_waits_for_its_driver_and_hears_why_it_fails(cluster: Cluster) -
 
 def test_a_class_that_is_not_there_is_named(cluster: Cluster) -> None:
     _claim(cluster, "data", "nobody")
-    assert _told(cluster, "data", "ProvisioningFailed") == 'storageclass.storage.k8s.io "nobody" not found'
+    assert (
+        _told(cluster, "data", "ProvisioningFailed")
+        == 'storageclass.storage.k8s.io "nobody" not found'
+    )
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
     cluster.pod("waits", "true", volumes=volumes)
-    assert "pod has unbound immediate PersistentVolumeClaims" in _told(cluster, "waits", "FailedScheduling")
+    assert "pod has unbound immediate PersistentVolumeClaims" in _told(
+        cluster, "waits", "FailedScheduling"
+    )

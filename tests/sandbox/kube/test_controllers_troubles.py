@@ -1,4 +1,5 @@
-"""Controllers go on when their API goes away, forgets, refuses or begins anew, and after they were killed themselves."""
+"""Controllers go on when their API goes away, forgets, refuses or begins anew, and after they were
+killed themselves."""
 
 from __future__ import annotations
 
@@ -29,8 +30,13 @@ def troubled(own_root: Path) -> Iterator[Cluster]:
 
 
 def _converges(cluster: Cluster, name: str) -> None:
-    cluster.create("deployments", name, spec={"replicas": 2, **cluster.workload(["sleep", "100000"])})
-    until(lambda: (cluster.get("deployments", name) or {}).get("status", {}).get("availableReplicas"), lambda count: count == 2)
+    cluster.create(
+        "deployments", name, spec={"replicas": 2, **cluster.workload(["sleep", "100000"])}
+    )
+    until(
+        lambda: (cluster.get("deployments", name) or {}).get("status", {}).get("availableReplicas"),
+        lambda count: count == 2,
+    )
     assert len(cluster.pods(app=cluster.namespace)) == 2
     cluster.delete("deployments", name)
     until(lambda: cluster.pods(app=cluster.namespace), lambda pods: pods == [])
@@ -65,7 +71,9 @@ def test_refusals_resets_and_lost_answers_do_not_make_one_pod_too_many(troubled:
     assert {one["struck"] for one in struck if one["action"] == "pods:create"} == {1}
 
 
-def test_controllers_that_were_killed_pick_up_where_they_were(troubled: Cluster, own_root: Path) -> None:
+def test_controllers_that_were_killed_pick_up_where_they_were(
+    troubled: Cluster, own_root: Path
+) -> None:
     troubled.pod("stays", "sleep", "100000", restartPolicy="Always")
     troubled.phase("stays", "Running")
     troubled.pod("ended", "true")
@@ -88,7 +96,10 @@ def test_controllers_that_were_killed_pick_up_where_they_were(troubled: Cluster,
 def test_a_cluster_that_was_emptied_gets_its_nodes_again(troubled: Cluster) -> None:
     troubled.api.ok("POST", "/_sandbox/reset", {})
     plain = {"kube-node-1", "kube-node-2"}
-    until(lambda: {node["metadata"]["name"] for node in troubled.all("nodes")}, lambda names: names == plain)
+    until(
+        lambda: {node["metadata"]["name"] for node in troubled.all("nodes")},
+        lambda names: names == plain,
+    )
     troubled.api.ok("POST", "/api/v1/namespaces", {"metadata": {"name": troubled.namespace}})
     _converges(troubled, "after")
 

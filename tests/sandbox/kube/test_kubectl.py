@@ -57,16 +57,27 @@ def kubectl(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kubectl]
 
 def test_apply_makes_changes_and_then_leaves_alone(kubectl: Kubectl) -> None:
     file = kubectl.file(deployment(replicas=2), config("conf", a="1"))
-    assert kubectl("apply", "-f", file).splitlines() == ["deployment.apps/web created", "configmap/conf created"]
-    assert kubectl("apply", "-f", file).splitlines() == ["deployment.apps/web unchanged", "configmap/conf unchanged"]
+    assert kubectl("apply", "-f", file).splitlines() == [
+        "deployment.apps/web created",
+        "configmap/conf created",
+    ]
+    assert kubectl("apply", "-f", file).splitlines() == [
+        "deployment.apps/web unchanged",
+        "configmap/conf unchanged",
+    ]
     file = kubectl.file(deployment(replicas=3), config("conf", b="2"))
-    assert kubectl("apply", "-f", file).splitlines() == ["deployment.apps/web configured", "configmap/conf configured"]
+    assert kubectl("apply", "-f", file).splitlines() == [
+        "deployment.apps/web configured",
+        "configmap/conf configured",
+    ]
     assert kubectl.json("get", "cm", "conf")["data"] == {"b": "2"}
     assert kubectl.json("get", "deploy", "web")["spec"]["replicas"] == 3
 
 
 def test_server_side_apply_and_its_conflicts(kubectl: Kubectl) -> None:
-    kubectl("apply", "--server-side", "--field-manager=one", "-f", kubectl.file(deployment(replicas=2)))
+    kubectl(
+        "apply", "--server-side", "--field-manager=one", "-f", kubectl.file(deployment(replicas=2))
+    )
     file = kubectl.file(deployment(replicas=5))
     said = kubectl("apply", "--server-side", "--field-manager=two", "-f", file, code=1)
     assert 'Apply failed with 1 conflict: conflict with "one"' in said and ".spec.replicas" in said
@@ -93,8 +104,16 @@ def test_explain_knows_the_fields(kubectl: Kubectl) -> None:
 
 def test_get_prints_columns_and_short_names_work(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", kubectl.file(deployment(replicas=2), config("conf", a="1")))
-    assert kubectl("get", "deploy").split()[:5] == ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"]
-    assert "0/2" in kubectl("get", "deploy", "web") and "configmap/conf" in kubectl("get", "cm,deploy", "-o", "name")
+    assert kubectl("get", "deploy").split()[:5] == [
+        "NAME",
+        "READY",
+        "UP-TO-DATE",
+        "AVAILABLE",
+        "AGE",
+    ]
+    assert "0/2" in kubectl("get", "deploy", "web") and "configmap/conf" in kubectl(
+        "get", "cm,deploy", "-o", "name"
+    )
     assert "deployment.apps/web" in kubectl("get", "all")
 
 
@@ -119,11 +138,23 @@ def test_the_everyday_verbs(kubectl: Kubectl) -> None:
     kubectl("patch", "deploy", "web", "-p", '{"spec": {"paused": true}}')
     kubectl("expose", "deploy", "web", "--port=80")
     found = kubectl.json("get", "deploy", "web")
-    assert found["spec"]["replicas"] == 4 and found["spec"]["paused"] and found["metadata"]["labels"]["tier"] == "front"
+    assert (
+        found["spec"]["replicas"] == 4
+        and found["spec"]["paused"]
+        and found["metadata"]["labels"]["tier"] == "front"
+    )
     assert found["spec"]["template"]["spec"]["containers"][0]["image"] == "nginx:1.26"
     assert "yes" in kubectl("auth", "can-i", "delete", "pods")
     assert "nginx:1.26" in kubectl("describe", "deploy", "web")
-    kubectl("delete", "deploy,svc,cm,secret", "web", "made", "key", "--ignore-not-found", "--timeout=20s")
+    kubectl(
+        "delete",
+        "deploy,svc,cm,secret",
+        "web",
+        "made",
+        "key",
+        "--ignore-not-found",
+        "--timeout=20s",
+    )
     assert kubectl("get", "deploy,svc", "-o", "name").strip() in (
         "",
         "No resources found in " + kubectl.namespace + " namespace.",

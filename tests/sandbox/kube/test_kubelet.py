@@ -1,4 +1,5 @@
-"""Pods as processes of this machine: what they are given, how they end, and what people ask about them."""
+"""Pods as processes of this machine: what they are given, how they end, and what people ask about
+them."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ needs_kubectl = pytest.mark.skipif(shutil.which("kubectl") is None, reason="ther
 
 def _state(cluster: Cluster, name: str) -> Object:
     """Of the pod's first container: its status."""
-    found: Object = ((cluster.get("pods", name) or {}).get("status", {}).get("containerStatuses") or [{}])[0]
+    found: Object = (
+        (cluster.get("pods", name) or {}).get("status", {}).get("containerStatuses") or [{}]
+    )[0]
     return found
 
 
@@ -46,8 +49,13 @@ def test_a_container_has_the_environment_that_it_declares(either: Cluster) -> No
     ]  # fmt: skip
     container = {"env": env, "envFrom": [{"prefix": "MAP_", "configMapRef": {"name": "settings"}}], "args": ["$(PLAIN)"],
                  "resources": {"limits": {"cpu": "1500m"}}}  # fmt: skip
-    show = 'echo "$BOTH|$NAME|$APP|$CPUS|$COLOUR|$PASSWORD|$MAP_size|$0"; echo $IP; echo $NODE; hostname'
-    said = either.said("env", "sh", "-c", show, container=container, labels={"app": "demo"}).splitlines()
+    show = (
+        'echo "$BOTH|$NAME|$APP|$CPUS|$COLOUR|$PASSWORD|$MAP_size|$0"; echo $IP; echo $NODE;'
+        " hostname"
+    )
+    said = either.said(
+        "env", "sh", "-c", show, container=container, labels={"app": "demo"}
+    ).splitlines()
     pod = either.get("pods", "env") or {}
     assert said[0] == "one and $(NOBODY) and $(PLAIN)|env|demo|2|green|hush|3|one"
     assert said[1:] == [pod["status"]["podIP"], pod["spec"]["nodeName"], "env"]
@@ -67,17 +75,48 @@ def test_volumes_are_where_the_container_expects_them(either: Cluster) -> None:
     paths = {"code": "/workspace/code", "keys": "/etc/keys", "scratch": "/scratch", "host": "/var/lib/demo", "about": "/about",
              "all": "/opt/all"}  # fmt: skip
     mounts = [{"name": name, "mountPath": path} for name, path in paths.items()]
-    read = "python /workspace/code/deep/main.py; cat /etc/keys/token; echo; cat /about/name; echo; ls /opt/all; cat /scratch/note"
-    first = {"name": "first", "image": "any", "command": ["sh", "-c", "echo before > /scratch/note"], "volumeMounts": mounts}
-    said = either.said("volumes", "sh", "-c", read, container={"volumeMounts": mounts}, volumes=volumes, initContainers=[first])
-    assert said.splitlines() == ["from a map", "hush", "volumes", "main.py", "other", "token", "before"]
+    read = (
+        "python /workspace/code/deep/main.py; cat /etc/keys/token; echo; cat /about/name; echo; ls"
+        " /opt/all; cat /scratch/note"
+    )
+    first = {
+        "name": "first",
+        "image": "any",
+        "command": ["sh", "-c", "echo before > /scratch/note"],
+        "volumeMounts": mounts,
+    }
+    said = either.said(
+        "volumes",
+        "sh",
+        "-c",
+        read,
+        container={"volumeMounts": mounts},
+        volumes=volumes,
+        initContainers=[first],
+    )
+    assert said.splitlines() == [
+        "from a map",
+        "hush",
+        "volumes",
+        "main.py",
+        "other",
+        "token",
+        "before",
+    ]
 
 
 def test_a_config_map_that_changes_is_seen_by_pods_that_mount_it(cluster: Cluster) -> None:
     cluster.create("configmaps", "hosts", data={"list": "one"})
     volumes = [{"name": "v", "configMap": {"name": "hosts"}}]
     mount = {"volumeMounts": [{"name": "v", "mountPath": "/etc/hosts.d"}]}
-    cluster.pod("looks", "sh", "-c", "until grep two /etc/hosts.d/list; do sleep 0.1; done", container=mount, volumes=volumes)
+    cluster.pod(
+        "looks",
+        "sh",
+        "-c",
+        "until grep two /etc/hosts.d/list; do sleep 0.1; done",
+        container=mount,
+        volumes=volumes,
+    )
     cluster.phase("looks", "Running")
     cluster.change("configmaps", "hosts", {"data": {"list": "two"}})
     cluster.phase("looks", "Succeeded")
@@ -91,9 +130,14 @@ def test_init_containers_come_first_and_one_that_fails_ends_the_pod(cluster: Clu
     assert "terminated" not in _state(cluster, "never")["state"]
 
 
-def test_a_container_that_fails_is_started_again_and_its_last_words_are_kept(either: Cluster) -> None:
+def test_a_container_that_fails_is_started_again_and_its_last_words_are_kept(
+    either: Cluster,
+) -> None:
     either.pod("crashes", "sh", "-c", "echo dying; exit 3", restartPolicy="OnFailure")
-    until(lambda: _waiting(either, "crashes").get("reason"), lambda reason: reason == "CrashLoopBackOff")
+    until(
+        lambda: _waiting(either, "crashes").get("reason"),
+        lambda reason: reason == "CrashLoopBackOff",
+    )
     again = until(lambda: _state(either, "crashes"), lambda one: one["restartCount"] >= 2)
     assert again["lastState"]["terminated"]["exitCode"] == 3
     assert either.log("crashes", previous="true") == "dying\n"
@@ -102,9 +146,14 @@ def test_a_container_that_fails_is_started_again_and_its_last_words_are_kept(eit
 
 def test_an_image_that_cannot_be_pulled_holds_the_pod_up_until_it_can(either: Cluster) -> None:
     image = f"registry/{either.namespace}:1"
-    either.steer("POST", "mishaps", {"kind": "image", "match": image, "message": "manifest unknown"})
+    either.steer(
+        "POST", "mishaps", {"kind": "image", "match": image, "message": "manifest unknown"}
+    )
     either.pod("pulls", "true", container={"image": image})
-    until(lambda: _waiting(either, "pulls"), lambda one: one == {"reason": "ImagePullBackOff", "message": "manifest unknown"})
+    until(
+        lambda: _waiting(either, "pulls"),
+        lambda one: one == {"reason": "ImagePullBackOff", "message": "manifest unknown"},
+    )
     either.steer("DELETE", "mishaps")
     either.phase("pulls", "Succeeded")
 
@@ -113,7 +162,10 @@ def test_a_mishap_may_strike_the_first_pods_only(cluster: Cluster) -> None:
     match = f"{cluster.namespace}/*"
     cluster.steer("POST", "mishaps", {"kind": "container", "match": match, "times": 1})
     cluster.pod("one", "true")
-    until(lambda: _waiting(cluster, "one").get("reason"), lambda reason: reason == "CreateContainerConfigError")
+    until(
+        lambda: _waiting(cluster, "one").get("reason"),
+        lambda reason: reason == "CreateContainerConfigError",
+    )
     cluster.pod("two", "true")
     cluster.phase("two", "Succeeded")
     assert _waiting(cluster, "one").get("reason") == "CreateContainerConfigError"
@@ -123,7 +175,10 @@ def test_a_mishap_may_strike_the_first_pods_only(cluster: Cluster) -> None:
 def test_a_missing_config_map_is_named_and_the_pod_goes_on_when_it_comes(cluster: Cluster) -> None:
     env = [{"name": "COLOUR", "valueFrom": {"configMapKeyRef": {"name": "late", "key": "colour"}}}]
     cluster.pod("waits", "sh", "-c", "echo $COLOUR", container={"env": env})
-    waiting = until(lambda: _waiting(cluster, "waits"), lambda one: one.get("reason") == "CreateContainerConfigError")
+    waiting = until(
+        lambda: _waiting(cluster, "waits"),
+        lambda one: one.get("reason") == "CreateContainerConfigError",
+    )
     assert waiting["message"] == 'configmap "late" not found'
     cluster.create("configmaps", "late", data={"colour": "blue"})
     cluster.phase("waits", "Succeeded")
@@ -144,7 +199,9 @@ def test_a_container_that_takes_too_much_memory_and_a_pod_that_is_evicted(cluste
 
 
 def test_a_pod_that_is_deleted_may_end_by_itself_first(either: Cluster) -> None:
-    volumes: dict[str, Any] = {"volumes": [{"name": "v", "hostPath": {"path": f"/farewell/{either.namespace}"}}]}
+    volumes: dict[str, Any] = {
+        "volumes": [{"name": "v", "hostPath": {"path": f"/farewell/{either.namespace}"}}]
+    }
     mount = {"volumeMounts": [{"name": "v", "mountPath": "/out"}]}
     either.pod("polite", "sh", "-c", "trap 'echo bye > /out/said; exit 0' TERM; echo up; sleep 100000 & wait", container=mount,
                terminationGracePeriodSeconds=30, **volumes)  # fmt: skip
@@ -158,15 +215,28 @@ def test_a_pod_that_is_deleted_may_end_by_itself_first(either: Cluster) -> None:
 
 
 def test_what_a_container_leaves_behind_ends_with_it(cluster: Cluster) -> None:
-    start = "import subprocess; print(subprocess.Popen(['sleep', '100000'], start_new_session=True).pid, flush=True)"
+    start = (
+        "import subprocess; print(subprocess.Popen(['sleep', '100000'],"
+        " start_new_session=True).pid, flush=True)"
+    )
     pid = int(cluster.said("leaves", "python", "-c", start))
     assert state.command_of(pid) == ""
 
 
-def test_probes_decide_when_a_container_is_ready_and_when_it_is_started_again(cluster: Cluster) -> None:
+def test_probes_decide_when_a_container_is_ready_and_when_it_is_started_again(
+    cluster: Cluster,
+) -> None:
     ask = {"exec": {"command": ["test", "-e", "/signs/ready"]}, "periodSeconds": 1}
-    alive = {"exec": {"command": ["test", "!", "-e", "/signs/stuck"]}, "periodSeconds": 1, "failureThreshold": 1}
-    mount = {"volumeMounts": [{"name": "v", "mountPath": "/signs"}], "readinessProbe": ask, "livenessProbe": alive}
+    alive = {
+        "exec": {"command": ["test", "!", "-e", "/signs/stuck"]},
+        "periodSeconds": 1,
+        "failureThreshold": 1,
+    }
+    mount = {
+        "volumeMounts": [{"name": "v", "mountPath": "/signs"}],
+        "readinessProbe": ask,
+        "livenessProbe": alive,
+    }
     cluster.pod("asked", "sh", "-c", "rm -f /signs/stuck; sleep 100000", container=mount, restartPolicy="Always",
                 volumes=[{"name": "v", "emptyDir": {}}])  # fmt: skip
     cluster.phase("asked", "Running")
@@ -177,15 +247,36 @@ def test_probes_decide_when_a_container_is_ready_and_when_it_is_started_again(cl
     until(lambda: _state(cluster, "asked")["restartCount"], lambda count: count >= 1)
 
 
-def test_names_of_pods_and_services_are_found_inside_pods_and_others_are_not(either: Cluster) -> None:
-    either.create("services", "ring", spec={"clusterIP": "None", "selector": {"app": "ring"}, "publishNotReadyAddresses": True})
+def test_names_of_pods_and_services_are_found_inside_pods_and_others_are_not(
+    either: Cluster,
+) -> None:
+    either.create(
+        "services",
+        "ring",
+        spec={"clusterIP": "None", "selector": {"app": "ring"}, "publishNotReadyAddresses": True},
+    )
     for number in range(2):
-        either.pod(f"ring-{number}", "sleep", "100000", labels={"app": "ring"}, hostname=f"ring-{number}", subdomain="ring")
+        either.pod(
+            f"ring-{number}",
+            "sleep",
+            "100000",
+            labels={"app": "ring"},
+            hostname=f"ring-{number}",
+            subdomain="ring",
+        )
         either.phase(f"ring-{number}", "Running")
-    addresses = [(either.get("pods", f"ring-{number}") or {})["status"]["podIP"] for number in range(2)]
+    addresses = [
+        (either.get("pods", f"ring-{number}") or {})["status"]["podIP"] for number in range(2)
+    ]
     until(lambda: sum(len(one.get("addresses") or ()) for one in (either.get("endpoints", "ring") or {}).get("subsets") or ()),
           lambda count: count == 2)  # fmt: skip
-    asked = ["ring-0.ring", f"ring-1.ring.{either.namespace}.svc.cluster.local", "friend", "nobody.ring", "nobody"]
+    asked = [
+        "ring-0.ring",
+        f"ring-1.ring.{either.namespace}.svc.cluster.local",
+        "friend",
+        "nobody.ring",
+        "nobody",
+    ]
     look = ("import socket, sys\nfor name in sys.argv[1:]:\n  try: print(socket.gethostbyname(name))\n"
             "  except socket.gaierror as e: print(e.errno == socket.EAI_NONAME)")  # fmt: skip
     aliases = [{"ip": "127.9.9.9", "hostnames": ["friend"]}]
@@ -197,11 +288,18 @@ def test_names_of_pods_and_services_are_found_inside_pods_and_others_are_not(eit
 def test_kubectl_follows_logs_runs_commands_and_forwards_ports(either: Cluster) -> None:
     serve = "echo one; python -m http.server 7001 --bind $IP & sleep 1; echo two; wait"
     either.pod("web", "sh", "-c", serve, container={"env": [_field("IP", "status.podIP")]})
-    assert either.kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=60s").returncode == 0
-    done = either.kubectl("exec", "-i", "web", "--", "sh", "-c", "cat; hostname; exit 5", input="typed\n")
+    assert (
+        either.kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=60s").returncode == 0
+    )
+    done = either.kubectl(
+        "exec", "-i", "web", "--", "sh", "-c", "cat; hostname; exit 5", input="typed\n"
+    )
     assert (done.stdout, done.returncode) == ("typed\nweb\n", 5)
     until(lambda: either.log("web"), lambda text: text.endswith("two\n"))
-    environment = {"KUBECONFIG": str(process.kubeconfig_file(either.root)), "PATH": "/usr/bin:/bin:/usr/local/bin"}
+    environment = {
+        "KUBECONFIG": str(process.kubeconfig_file(either.root)),
+        "PATH": "/usr/bin:/bin:/usr/local/bin",
+    }
     command = ["kubectl", "-n", either.namespace, "port-forward", "pod/web", ":7001"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as forward:
         try:
@@ -220,7 +318,13 @@ def test_kubectl_follows_logs_runs_commands_and_forwards_ports(either: Cluster) 
 def test_the_log_of_a_pod_that_waits_says_so(cluster: Cluster) -> None:
     cluster.steer("POST", "mishaps", {"kind": "container", "match": f"{cluster.namespace}/*"})
     cluster.pod("waits", "true")
-    until(lambda: _waiting(cluster, "waits").get("reason"), lambda reason: reason == "CreateContainerConfigError")
+    until(
+        lambda: _waiting(cluster, "waits").get("reason"),
+        lambda reason: reason == "CreateContainerConfigError",
+    )
     answer = cluster.api.call("GET", cluster.path("pods", "waits", "log"))
-    assert answer.code == 400 and 'container "main" in pod "waits" is waiting to start' in answer.message
+    assert (
+        answer.code == 400
+        and 'container "main" in pod "waits" is waiting to start' in answer.message
+    )
     cluster.steer("DELETE", "mishaps")

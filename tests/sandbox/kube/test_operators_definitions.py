@@ -1,4 +1,5 @@
-"""What the operators write is what their own definitions allow: tried with those, where they are at hand."""
+"""What the operators write is what their own definitions allow: tried with those, where they are at
+hand."""
 
 from __future__ import annotations
 
@@ -24,14 +25,31 @@ def theirs(resource: Resource) -> Object:
 
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="the operators' own definitions are not here")
-def test_every_operator_works_with_its_own_definitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PLAYRUNNER_TEST_KUBE", "pretend")  # they need a newer server than the real one may be
+def test_every_operator_works_with_its_own_definitions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(
+        "PLAYRUNNER_TEST_KUBE", "pretend"
+    )  # they need a newer server than the real one may be
     with cluster_with(theirs, tmp_path / "sandbox") as cluster:
-        cluster.create(pytorch_job("one", masters=1, workers=1, policy={"cleanPodPolicy": "Running"}))
+        cluster.create(
+            pytorch_job("one", masters=1, workers=1, policy={"cleanPodPolicy": "Running"})
+        )
         cluster.create(elastic_job("two", workers=1))
         policies = [{"event": "PodFailed", "action": "RestartJob"}]
-        cluster.create(volcano_job("three", script="exit 1", maxRetry=1, plugins={"svc": [], "env": []}, policies=policies))
-        jobs = (("kubeflow.org/v1", "pytorchjobs", "one"), ("elastic.pytorch.org/v1alpha1", "elasticjobs", "two"))
+        cluster.create(
+            volcano_job(
+                "three",
+                script="exit 1",
+                maxRetry=1,
+                plugins={"svc": [], "env": []},
+                policies=policies,
+            )
+        )
+        jobs = (
+            ("kubeflow.org/v1", "pytorchjobs", "one"),
+            ("elastic.pytorch.org/v1alpha1", "elasticjobs", "two"),
+        )
         for job in jobs:
             cluster.awaited(lambda job=job: cluster.condition(*job) == "Succeeded", job[2])  # type: ignore[misc]
         cluster.awaited(lambda: cluster.phase("three") == "Failed", "the third")

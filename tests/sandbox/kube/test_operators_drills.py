@@ -1,4 +1,5 @@
-"""Drills: a node is lost, a container takes too much memory, a spot instance is taken back; jobs of every operator go on."""
+"""Drills: a node is lost, a container takes too much memory, a spot instance is taken back; jobs of
+every operator go on."""
 
 from __future__ import annotations
 
@@ -31,7 +32,12 @@ def spare(place: Cluster) -> Iterator[str]:
 
 def add_node(place: Cluster, name: str) -> None:
     taint = {"key": "drill", "value": name, "effect": "NoSchedule"}
-    steer(place.folder, "POST", "nodes", {"name": name, "cpu": 4, "labels": {"drill": name}, "taints": [taint]})
+    steer(
+        place.folder,
+        "POST",
+        "nodes",
+        {"name": name, "cpu": 4, "labels": {"drill": name}, "taints": [taint]},
+    )
     place.awaited(lambda: place.get("v1", "nodes", name, ""), "the node")
 
 
@@ -44,7 +50,11 @@ def preferring(template: Object, node: str) -> None:
 def started_on(place: Cluster, pod: str) -> str:
     """The node on which a pod runs."""
     found = place.pods().get(pod) or {}
-    return str(found["spec"].get("nodeName", "")) if (found.get("status") or {}).get("phase") == "Running" else ""
+    return (
+        str(found["spec"].get("nodeName", ""))
+        if (found.get("status") or {}).get("phase") == "Running"
+        else ""
+    )
 
 
 def taints_when_closed(place: Cluster, node: str, since: str) -> list[str]:
@@ -63,7 +73,12 @@ def test_pods_of_a_lost_node_wait_for_another_and_go_on(place: Cluster, spare: s
     place.awaited(lambda: started_on(place, "kept-worker-0") == spare, "its start")
     uid = place.pods()["kept-worker-0"]["metadata"]["uid"]
     steer(place.folder, "DELETE", f"nodes/{spare}")
-    place.awaited(lambda: place.pods().get("kept-worker-0", {}).get("metadata", {}).get("uid") not in (None, uid), "another pod")
+    place.awaited(
+        lambda: (
+            place.pods().get("kept-worker-0", {}).get("metadata", {}).get("uid") not in (None, uid)
+        ),
+        "another pod",
+    )
     assert not started_on(place, "kept-worker-0")
     add_node(place, spare)
     place.awaited(lambda: started_on(place, "kept-worker-0") == spare, "its second start")
@@ -75,15 +90,24 @@ def test_a_container_that_took_too_much_memory_is_started_again(place: Cluster) 
     for pod in ("hungry-worker-0", "greedy-worker-0"):
         place.awaited(lambda pod=pod: started_on(place, pod), f"the start of {pod}")  # type: ignore[misc]
         steer(place.folder, "POST", f"pods/{place.namespace}/{pod}/oom")
-    # One is restarted by its node, the other one, whose exit code is for the operator to judge, by the operator.
+    # One is restarted by its node, the other one, whose exit code is for the operator to judge, by
+    # the operator.
     restarts = place.awaited(lambda: [one for one in place.pods()["greedy-worker-0"]["status"].get("containerStatuses", ())
                                       if one["restartCount"] == 1 and "running" in one["state"]], "its restart")  # fmt: skip
-    assert restarts[0]["lastState"]["terminated"].items() >= {"reason": "OOMKilled", "exitCode": 137}.items()
+    assert (
+        restarts[0]["lastState"]["terminated"].items()
+        >= {
+            "reason": "OOMKilled",
+            "exitCode": 137,
+        }.items()
+    )
     place.awaited(lambda: "ElasticJobRestarting" in place.events("hungry"), "its restart")
     place.awaited(lambda: started_on(place, "hungry-worker-0"), "its second start")
 
 
-def test_a_spot_notice_closes_and_empties_the_node_and_the_gang_starts_anew(place: Cluster, spare: str, tmp_path: Path) -> None:
+def test_a_spot_notice_closes_and_empties_the_node_and_the_gang_starts_anew(
+    place: Cluster, spare: str, tmp_path: Path
+) -> None:
     began, asked = tmp_path / "began", tmp_path / "asked-to-end"
     script = f"trap 'touch {asked}; exit 0' TERM; touch {began}; sleep 600 & wait"
     job = volcano_job("spot", script=script, policies=RESTART)
@@ -116,7 +140,10 @@ def test_an_evicted_pod_is_replaced(place: Cluster) -> None:
     assert place.pods()["pushed-worker-0"]["metadata"]["uid"] != uid
 
 
-@pytest.mark.skipif(os.environ.get("PLAYRUNNER_TEST_KUBE") == "real", reason="only the pretend API goes away when it is told to")
+@pytest.mark.skipif(
+    os.environ.get("PLAYRUNNER_TEST_KUBE") == "real",
+    reason="only the pretend API goes away when it is told to",
+)
 def test_an_api_that_was_away_finds_the_jobs_further_on(place: Cluster, tmp_path: Path) -> None:
     go = tmp_path / "go"
     script = f"while ! test -e {go}; do sleep 0.1; done"

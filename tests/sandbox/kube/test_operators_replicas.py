@@ -18,9 +18,15 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def moved(
-    job: Object, pods: Sequence[Object] = (), dialect: Dialect = kubeflow.DIALECT, now: datetime = NOW, **seen: Any
+    job: Object,
+    pods: Sequence[Object] = (),
+    dialect: Dialect = kubeflow.DIALECT,
+    now: datetime = NOW,
+    **seen: Any,
 ) -> Move:
-    return next_move(dialect, dialect.read(job), Seen(list(pods), seen.pop("services", []), **seen), now)
+    return next_move(
+        dialect, dialect.read(job), Seen(list(pods), seen.pop("services", []), **seen), now
+    )
 
 
 def made(move: Move, kind: str = "Pod") -> dict[str, Object]:
@@ -50,8 +56,14 @@ def test_a_job_with_a_master_gets_its_pods_names_and_environment() -> None:
     }  # fmt: skip
     assert worker["spec"]["initContainers"][0]["name"] == "init-pytorch"
     assert "initContainers" not in pods["bert-master-0"]["spec"]
-    assert worker["metadata"]["ownerReferences"][0] | {"kind": "PyTorchJob", "name": "bert", "controller": True} == (
+    assert (
         worker["metadata"]["ownerReferences"][0]
+        | {
+            "kind": "PyTorchJob",
+            "name": "bert",
+            "controller": True,
+        }
+        == (worker["metadata"]["ownerReferences"][0])
     )
 
 
@@ -63,7 +75,10 @@ def test_a_service_stands_for_each_pod_and_lists_its_ports() -> None:
     service = made(moved(job), "Service")["bert-worker-0"]["spec"]
     assert service["clusterIP"] == "None"
     assert service["selector"]["training.kubeflow.org/replica-index"] == "0"
-    assert service["ports"] == [{"name": "rendezvous", "port": 29500}, {"name": "pytorchjob-port", "port": 23456}]
+    assert service["ports"] == [
+        {"name": "rendezvous", "port": 29500},
+        {"name": "pytorchjob-port", "port": 23456},
+    ]
 
 
 def test_an_elastic_job_speaks_the_language_of_torchrun() -> None:
@@ -71,7 +86,11 @@ def test_an_elastic_job_speaks_the_language_of_torchrun() -> None:
         "minReplicas": 1, "maxReplicas": 4, "rdzvBackend": "etcd-v2", "rdzvHost": "etcd", "rdzvPort": 2379, "maxRestarts": 7,
         "rdzvId": "run-1", "rdzvConf": [{"key": "timeout", "value": "60"}, {"key": "close_timeout", "value": "5"}],
     }  # fmt: skip
-    told = variables(made(moved(pytorch_job("fsdp", workers=2, nprocPerNode="2", elasticPolicy=policy)))["fsdp-worker-0"])
+    told = variables(
+        made(moved(pytorch_job("fsdp", workers=2, nprocPerNode="2", elasticPolicy=policy)))[
+            "fsdp-worker-0"
+        ]
+    )
     assert told == {
         "PYTHONUNBUFFERED": "1", "PET_RDZV_ENDPOINT": "etcd:2379", "PET_RDZV_BACKEND": "etcd-v2", "PET_NNODES": "1:4",
         "PET_NPROC_PER_NODE": "2", "PET_MAX_RESTARTS": "7", "PET_RDZV_ID": "run-1", "PET_RDZV_CONF": "timeout=60,close_timeout=5",
@@ -83,7 +102,10 @@ def test_an_elastic_job_speaks_the_language_of_torchrun() -> None:
 
 def test_an_elastic_jobs_containers_are_told_where_to_meet_before_their_own_arguments() -> None:
     job = elastic_job("imagenet", workers=2)
-    job["spec"]["replicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["args"] = ["--nproc_per_node=1", "main.py"]
+    job["spec"]["replicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["args"] = [
+        "--nproc_per_node=1",
+        "main.py",
+    ]
     pod = made(moved(job, dialect=elastic.DIALECT))["imagenet-worker-1"]
     assert pod["spec"]["containers"][0]["args"] == [
         "--rdzv_backend=etcd", "--rdzv_endpoint=etcd-service:2379", "--rdzv_id=imagenet", "--nnodes=1:3",
@@ -96,11 +118,16 @@ def test_an_elastic_jobs_containers_are_told_where_to_meet_before_their_own_argu
     }  # fmt: skip
 
 
-def _pods(job: Object, *phases: str, dialect: Dialect = kubeflow.DIALECT, code: int | None = None) -> list[Object]:
+def _pods(
+    job: Object, *phases: str, dialect: Dialect = kubeflow.DIALECT, code: int | None = None
+) -> list[Object]:
     """The job's pods in these phases; `code`: how the first one ended."""
     pods = made(moved(job, dialect=dialect)).values()
     codes = (code, *[None] * len(phases))
-    return [pod_now(pod, phase, exit_code=how) for pod, phase, how in zip(pods, phases, codes, strict=False)]
+    return [
+        pod_now(pod, phase, exit_code=how)
+        for pod, phase, how in zip(pods, phases, codes, strict=False)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +140,11 @@ def _pods(job: Object, *phases: str, dialect: Dialect = kubeflow.DIALECT, code: 
         (pytorch_job("a", masters=1, workers=1), ("Pending", "Running"), "Created"),
         (pytorch_job("a", masters=1, workers=1), ("Running", "Pending"), "Running"),
         (pytorch_job("a", masters=1, workers=1), ("Succeeded", "Running"), "Succeeded"),
-        (pytorch_job("a", workers=2, elasticPolicy={"minReplicas": 1}), ("Succeeded", "Running"), "Succeeded"),
+        (
+            pytorch_job("a", workers=2, elasticPolicy={"minReplicas": 1}),
+            ("Succeeded", "Running"),
+            "Succeeded",
+        ),
         (pytorch_job("a", workers=2, restart="Never"), ("Failed", "Running"), "Failed"),
         (pytorch_job("a", workers=2, restart="OnFailure"), ("Failed", "Running"), "Restarting"),
     ],
@@ -124,13 +155,22 @@ def test_the_state_follows_the_pods(job: Object, phases: tuple[str, ...], said: 
     assert ("completionTime" in move.status) == (said in ("Succeeded", "Failed"))
 
 
-@pytest.mark.parametrize(("code", "said"), [(1, "Failed"), (127, "Failed"), (128, "Restarting"), (137, "Restarting")])
-def test_an_exit_code_of_a_signal_is_tried_again_and_a_programs_own_is_final(code: int, said: str) -> None:
-    for job, dialect in ((pytorch_job("a", restart="ExitCode"), kubeflow.DIALECT), (elastic_job("a"), elastic.DIALECT)):
+@pytest.mark.parametrize(
+    ("code", "said"), [(1, "Failed"), (127, "Failed"), (128, "Restarting"), (137, "Restarting")]
+)
+def test_an_exit_code_of_a_signal_is_tried_again_and_a_programs_own_is_final(
+    code: int, said: str
+) -> None:
+    for job, dialect in (
+        (pytorch_job("a", restart="ExitCode"), kubeflow.DIALECT),
+        (elastic_job("a"), elastic.DIALECT),
+    ):
         pods = _pods(job, "Failed", "Running", dialect=dialect, code=code)
         move = moved(job, pods, dialect)
         assert states(move)[-1][0] == said
-        assert [one["metadata"]["name"] for one in move.delete] == (["a-worker-0"] if said == "Restarting" else [])
+        assert [one["metadata"]["name"] for one in move.delete] == (
+            ["a-worker-0"] if said == "Restarting" else []
+        )
 
 
 def test_one_that_restarted_runs_again() -> None:
@@ -153,15 +193,26 @@ def test_a_job_that_is_as_it_should_be_is_left_alone() -> None:
 
 def test_scaling_adds_pods_at_the_end_and_takes_them_from_there() -> None:
     job = pytorch_job("a", workers=3)
-    pods, services = _pods(job, "Running", "Running", "Running"), list(made(moved(job), "Service").values())
+    pods, services = (
+        _pods(job, "Running", "Running", "Running"),
+        list(made(moved(job), "Service").values()),
+    )
     job["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] = 1
     move = moved(job, pods, services=services)
-    assert sorted(one["metadata"]["name"] for one in move.delete) == ["a-worker-1", "a-worker-1", "a-worker-2", "a-worker-2"]
+    assert sorted(one["metadata"]["name"] for one in move.delete) == [
+        "a-worker-1",
+        "a-worker-1",
+        "a-worker-2",
+        "a-worker-2",
+    ]
     job["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] = 4
     assert list(made(moved(job, pods, services=services))) == ["a-worker-3"]
 
 
-@pytest.mark.parametrize(("clean", "gone"), [("None", []), ("Running", ["a-worker-1"]), ("All", ["a-worker-0", "a-worker-1"])])
+@pytest.mark.parametrize(
+    ("clean", "gone"),
+    [("None", []), ("Running", ["a-worker-1"]), ("All", ["a-worker-0", "a-worker-1"])],
+)
 def test_pods_of_an_ended_job_go_as_its_policy_says(clean: str, gone: list[str]) -> None:
     job = pytorch_job("a", policy={"cleanPodPolicy": clean}, elasticPolicy={"minReplicas": 1})
     pods = _pods(job, "Succeeded", "Running")
@@ -173,7 +224,10 @@ def test_an_ended_job_goes_when_its_time_has_come() -> None:
     job = pytorch_job("a", workers=1, policy={"ttlSecondsAfterFinished": 60})
     pods = _pods(job, "Succeeded")
     job["status"] = moved(job, pods).status
-    soon, late = moved(job, pods, now=NOW + timedelta(seconds=20)), moved(job, pods, now=NOW + timedelta(seconds=60))
+    soon, late = (
+        moved(job, pods, now=NOW + timedelta(seconds=20)),
+        moved(job, pods, now=NOW + timedelta(seconds=60)),
+    )
     assert (soon.remove_job, soon.again_seconds) == (False, 40)
     assert late.remove_job
 
@@ -215,14 +269,18 @@ def test_pods_of_a_gang_wait_for_their_group() -> None:
     assert (made(waiting), len(made(waiting, "Service"))) == ({}, 2)
     pod = made(moved(job, group="a"))["a-worker-0"]
     assert pod["spec"]["schedulerName"] == "volcano"
-    assert pod["metadata"]["annotations"] == {"scheduling.k8s.io/group-name": "a", "volcano.sh/task-spec": "worker"}
+    assert pod["metadata"]["annotations"] == {
+        "scheduling.k8s.io/group-name": "a",
+        "volcano.sh/task-spec": "worker",
+    }
 
 
 def test_the_status_counts_replicas_and_says_how_to_select_them() -> None:
     job = pytorch_job("a", workers=2)
     worker = moved(job, _pods(job, "Running", "Succeeded")).status["replicaStatuses"]["Worker"]
     assert (worker["active"], worker["succeeded"]) == (1, 1)
-    assert worker["selector"] == (
-        "training.kubeflow.org/job-name=a,training.kubeflow.org/operator-name=pytorchjob-controller,"
+    assert (
+        worker["selector"]
+        == "training.kubeflow.org/job-name=a,training.kubeflow.org/operator-name=pytorchjob-controller,"
         "training.kubeflow.org/replica-type=worker"
     )

@@ -15,35 +15,59 @@ LONG = "trap 'exit 0' TERM; sleep 600 & wait"
 
 
 def test_a_master_and_its_worker_find_each_other_and_end_well(place: Cluster) -> None:
-    script = "echo rank=$RANK of=$WORLD_SIZE nodes=$PET_NNODES; getent hosts $MASTER_ADDR && echo found $MASTER_ADDR"
+    script = (
+        "echo rank=$RANK of=$WORLD_SIZE nodes=$PET_NNODES; getent hosts $MASTER_ADDR && echo found"
+        " $MASTER_ADDR"
+    )
     # The master stays until its worker has seen it: its name goes with it.
     both = pytorch_job("pair", masters=1, workers=1, script=script, nprocPerNode="2")
-    waiting = f"{script}; for i in $(seq 600); do getent hosts pair-worker-0 && exit 0; sleep 0.1; done; exit 1"
-    both["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"][0]["command"][2] = waiting
-    both["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"][2] = f"{script} && {LONG}"
+    waiting = (
+        f"{script}; for i in $(seq 600); do getent hosts pair-worker-0 && exit 0; sleep 0.1; done;"
+        " exit 1"
+    )
+    both["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["containers"][0]["command"][
+        2
+    ] = waiting
+    both["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"][
+        2
+    ] = f"{script} && {LONG}"
     both["spec"]["runPolicy"] = {"cleanPodPolicy": "Running"}
     place.create(both)
     place.awaited(lambda: place.condition(*PYTORCH, "pair") == "Succeeded", "success")
     assert "rank=0 of=4 nodes=2" in place.log("pair-master-0")
     place.awaited(lambda: set(place.pods()) == {"pair-master-0"}, "the worker's end")
     told = place.events("pair")
-    assert {"SuccessfulCreatePod", "SuccessfulCreateService", "PyTorchJobRunning", "PyTorchJobSucceeded"} <= set(told)
+    assert {
+        "SuccessfulCreatePod",
+        "SuccessfulCreateService",
+        "PyTorchJobRunning",
+        "PyTorchJobSucceeded",
+    } <= set(told)
 
 
 def test_workers_are_added_and_taken_away_by_scale(place: Cluster) -> None:
-    place.create(pytorch_job("wide", workers=2, script=LONG, elasticPolicy={"minReplicas": 1, "maxReplicas": 3}))
+    place.create(
+        pytorch_job(
+            "wide", workers=2, script=LONG, elasticPolicy={"minReplicas": 1, "maxReplicas": 3}
+        )
+    )
     place.awaited(lambda: place.condition(*PYTORCH, "wide") == "Running", "running")
     scale = f"/apis/kubeflow.org/v1/namespaces/{place.namespace}/pytorchjobs/wide/scale"
     for replicas in (1, 3):
         place.client.ok("PATCH", scale, {"spec": {"replicas": replicas}}, form=MERGE_PATCH)
         names = {f"wide-worker-{index}" for index in range(replicas)}
         place.awaited(lambda names=names: set(place.pods()) == names, f"{replicas} pods")  # type: ignore[misc]
-        place.awaited(lambda n=replicas: place.client.ok("GET", scale)["status"].get("replicas", 0) == n, "their count")  # type: ignore[misc]
+        place.awaited(
+            lambda n=replicas: place.client.ok("GET", scale)["status"].get("replicas", 0) == n,
+            "their count",
+        )  # type: ignore[misc]
 
 
 def test_a_pod_that_is_lost_comes_back_under_its_name(place: Cluster) -> None:
     place.create(pytorch_job("kept", workers=1, script=LONG))
-    before = place.awaited(lambda: place.condition(*PYTORCH, "kept") == "Running" and place.pods(), "running")["kept-worker-0"]
+    before = place.awaited(
+        lambda: place.condition(*PYTORCH, "kept") == "Running" and place.pods(), "running"
+    )["kept-worker-0"]
     place.delete("v1", "pods", "kept-worker-0", gracePeriodSeconds=0)
     after = place.awaited(lambda: place.pods().get("kept-worker-0", before)["metadata"]["uid"] != before["metadata"]["uid"]
                           and place.pods()["kept-worker-0"], "another pod")  # fmt: skip
@@ -70,17 +94,28 @@ def test_an_operator_that_is_restarted_takes_its_jobs_up_again(place: Cluster) -
     place.awaited(lambda: place.condition(*PYTORCH, "long") == "Running", "running")
     uid = place.pods()["long-worker-0"]["metadata"]["uid"]
     for old in place.operator_pods(TRAINING_OPERATOR):
-        place.delete("v1", "pods", old["metadata"]["name"], TRAINING_OPERATOR.namespace, gracePeriodSeconds=0)
+        place.delete(
+            "v1", "pods", old["metadata"]["name"], TRAINING_OPERATOR.namespace, gracePeriodSeconds=0
+        )
     place.merge(*PYTORCH, "long", {"spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 2}}}})
     place.awaited(lambda: "long-worker-1" in place.pods(), "the second pod")
     assert place.pods()["long-worker-0"]["metadata"]["uid"] == uid
 
 
-def test_an_elastic_job_tries_again_after_a_signal_and_says_so_in_the_object_itself(place: Cluster, tmp_path: Path) -> None:
+def test_an_elastic_job_tries_again_after_a_signal_and_says_so_in_the_object_itself(
+    place: Cluster, tmp_path: Path
+) -> None:
     marker = tmp_path / "been-here"
-    place.create(elastic_job("again", workers=1, script=f"test -e {marker} && exit 0; touch {marker}; exit 137"))
+    place.create(
+        elastic_job(
+            "again", workers=1, script=f"test -e {marker} && exit 0; touch {marker}; exit 137"
+        )
+    )
     place.awaited(lambda: place.condition(*ELASTIC, "again") == "Succeeded", "success")
-    assert "again is restarting because 1 Worker replica(s) failed." in place.events("again")["ElasticJobRestarting"]
+    assert (
+        "again is restarting because 1 Worker replica(s) failed."
+        in place.events("again")["ElasticJobRestarting"]
+    )
     status = (place.get(*ELASTIC, "again") or {})["status"]
     assert status["replicaStatuses"]["Worker"]["succeeded"] == 1
 
@@ -92,13 +127,21 @@ def test_an_elastic_job_whose_program_fails_ends_failed(place: Cluster) -> None:
 
 
 def test_an_ended_job_cleans_up_and_goes_as_it_says(place: Cluster) -> None:
-    place.create(pytorch_job("brief", workers=1, policy={"cleanPodPolicy": "All", "ttlSecondsAfterFinished": 1}))
+    place.create(
+        pytorch_job(
+            "brief", workers=1, policy={"cleanPodPolicy": "All", "ttlSecondsAfterFinished": 1}
+        )
+    )
     place.awaited(lambda: place.get(*PYTORCH, "brief") is None, "its end")
-    place.awaited(lambda: not place.pods() and not place.list("v1", "services"), "the end of all that was its")
+    place.awaited(
+        lambda: not place.pods() and not place.list("v1", "services"), "the end of all that was its"
+    )
 
 
 def test_a_deleted_job_takes_its_pods_and_services_along(place: Cluster) -> None:
     place.create(pytorch_job("dropped", workers=1, script=LONG))
     place.awaited(lambda: place.condition(*PYTORCH, "dropped") == "Running", "running")
     place.delete(*PYTORCH, "dropped")
-    place.awaited(lambda: not place.pods() and not place.list("v1", "services"), "the end of all that was its")
+    place.awaited(
+        lambda: not place.pods() and not place.list("v1", "services"), "the end of all that was its"
+    )

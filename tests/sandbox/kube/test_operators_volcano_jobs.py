@@ -14,7 +14,12 @@ from playrunner.sandbox.kube.operators.volcano.spec import read
 from tests.support.kube.operator_jobs import Object, pod_now, variables, volcano_job
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-RESTART = {"policies": [{"event": "PodEvicted", "action": "RestartJob"}, {"event": "PodFailed", "action": "RestartJob"}]}
+RESTART = {
+    "policies": [
+        {"event": "PodEvicted", "action": "RestartJob"},
+        {"event": "PodFailed", "action": "RestartJob"},
+    ]
+}
 
 
 def moved(job: Object, there: Sequence[Object] = (), *, lost: Sequence[Object] = (), command: str = "", admitted: bool = True,
@@ -61,7 +66,9 @@ def test_pods_are_named_by_task_and_carry_volcanos_marks() -> None:
 def test_the_group_asks_for_all_that_its_pods_need() -> None:
     job = volcano_job("bert", tasks={"a": {"replicas": 2}, "b": {}}, queue="test")
     for task in job["spec"]["tasks"]:
-        task["template"]["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 8, "cpu": "500m"}}
+        task["template"]["spec"]["containers"][0]["resources"] = {
+            "limits": {"nvidia.com/gpu": 8, "cpu": "500m"}
+        }
     group = pods.group_of(read(job))
     assert group["metadata"]["name"] == "bert-uid-of-bert"
     assert group["spec"] == {
@@ -77,18 +84,27 @@ def test_plugins_tell_each_pod_its_number_and_all_their_names() -> None:
     assert (pod["spec"]["hostname"], pod["spec"]["subdomain"]) == ("bert-ps-1", "bert")
     told = variables(pod)
     assert (told["VK_TASK_INDEX"], told["VC_TASK_INDEX"]) == ("1", "1")
-    assert told["VC_ROLE1_0_HOSTS"] == {"configMapKeyRef": {"name": "bert-svc", "key": "VC_ROLE1_0_HOSTS"}}
-    assert {"name": "bert-svc", "mountPath": "/etc/volcano"} in pod["spec"]["containers"][0]["volumeMounts"]
+    assert told["VC_ROLE1_0_HOSTS"] == {
+        "configMapKeyRef": {"name": "bert-svc", "key": "VC_ROLE1_0_HOSTS"}
+    }
+    assert {"name": "bert-svc", "mountPath": "/etc/volcano"} in pod["spec"]["containers"][0][
+        "volumeMounts"
+    ]
     service, hosts, policy = plugins.companions(read(job))
     assert service["metadata"]["name"] == "bert"
-    assert service["spec"].items() >= {"clusterIP": "None", "publishNotReadyAddresses": True}.items()
+    assert (
+        service["spec"].items() >= {"clusterIP": "None", "publishNotReadyAddresses": True}.items()
+    )
     assert hosts["metadata"]["name"] == "bert-svc"
     assert hosts["data"] == {
         "role1-0.host": "bert-role1-0-0.bert", "VC_ROLE1_0_HOSTS": "bert-role1-0-0.bert", "VC_ROLE1_0_NUM": "1",
         "ps.host": "bert-ps-0.bert\nbert-ps-1.bert", "VC_PS_HOSTS": "bert-ps-0.bert,bert-ps-1.bert", "VC_PS_NUM": "2",
     }  # fmt: skip
     same_job = {"matchLabels": {"volcano.sh/job-name": "bert", "volcano.sh/job-namespace": "ml"}}
-    assert (policy["spec"]["podSelector"], policy["spec"]["ingress"]) == (same_job, [{"from": [{"podSelector": same_job}]}])
+    assert (policy["spec"]["podSelector"], policy["spec"]["ingress"]) == (
+        same_job,
+        [{"from": [{"podSelector": same_job}]}],
+    )
 
 
 def test_the_network_policy_can_be_done_without() -> None:
@@ -127,7 +143,9 @@ def test_a_job_runs_once_enough_of_its_pods_do(phases: tuple[str, ...], then: st
         (("Failed", "Running"), {}, "Running"),
     ],
 )
-def test_a_running_job_ends_with_its_pods(phases: tuple[str, ...], spec: dict[str, Any], then: str) -> None:
+def test_a_running_job_ends_with_its_pods(
+    phases: tuple[str, ...], spec: dict[str, Any], then: str
+) -> None:
     job = volcano_job("a", **spec)
     there = in_phases(job, *phases)
     move = moved(running(job), there)
@@ -138,15 +156,26 @@ def test_a_failed_pod_restarts_the_whole_job_where_the_policy_says_so() -> None:
     job = running(volcano_job("a", **RESTART))
     there = in_phases(volcano_job("a"), "Failed", "Running", code=1)
     begun = moved(job, there)
-    assert (phase(begun), begun.action, begun.status["retryCount"]) == ("Restarting", "RestartJob", 1)
+    assert (phase(begun), begun.action, begun.status["retryCount"]) == (
+        "Restarting",
+        "RestartJob",
+        1,
+    )
     job = after(job, begun)
     killing = moved(job, there)
     assert [one["metadata"]["name"] for one in killing.delete] == ["a-role-0-0", "a-role-1-0"]
     job = after(job, moved(job, []))
     assert job["status"]["state"]["phase"] == "Pending"
     again = moved(job, [])
-    assert [one["metadata"]["annotations"]["volcano.sh/job-version"] for one in again.create] == ["1", "1"]
-    assert [one["status"] for one in again.status["conditions"]] == ["Running", "Restarting", "Pending"]
+    assert [one["metadata"]["annotations"]["volcano.sh/job-version"] for one in again.create] == [
+        "1",
+        "1",
+    ]
+    assert [one["status"] for one in again.status["conditions"]] == [
+        "Running",
+        "Restarting",
+        "Pending",
+    ]
 
 
 def test_a_job_that_was_restarted_too_often_fails() -> None:
@@ -162,7 +191,10 @@ def test_a_pod_that_somebody_removed_counts_as_evicted() -> None:
     assert phase(moved(job, [first], lost=[second])) == "Restarting"
     plain = running(volcano_job("a"))
     move = moved(plain, [first], lost=[second])
-    assert (phase(move), [one["metadata"]["name"] for one in move.create]) == ("Running", ["a-role-1-0"])
+    assert (phase(move), [one["metadata"]["name"] for one in move.create]) == (
+        "Running",
+        ["a-role-1-0"],
+    )
 
 
 def test_a_completed_task_may_complete_the_job() -> None:
@@ -187,7 +219,9 @@ def test_a_completed_task_may_complete_the_job() -> None:
         ({"event": "PodEvicted", "action": "RestartJob"}, 3, ""),
     ],
 )
-def test_policies_choose_by_event_or_by_exit_code(policy: dict[str, Any], code: int, action: str) -> None:
+def test_policies_choose_by_event_or_by_exit_code(
+    policy: dict[str, Any], code: int, action: str
+) -> None:
     job = running(volcano_job("a", policies=[policy]))
     assert moved(job, in_phases(volcano_job("a"), "Failed", "Running", code=code)).action == action
 
@@ -195,13 +229,21 @@ def test_policies_choose_by_event_or_by_exit_code(policy: dict[str, Any], code: 
 def test_a_tasks_own_policy_comes_before_the_jobs() -> None:
     own = {"policies": [{"event": "PodFailed", "action": "TerminateJob"}]}
     job = running(volcano_job("a", tasks={"x": own, "y": {}}, **RESTART))
-    assert moved(job, in_phases(volcano_job("a", tasks={"x": {}, "y": {}}), "Failed", "Running", code=1)).action == "TerminateJob"
+    assert (
+        moved(
+            job, in_phases(volcano_job("a", tasks={"x": {}, "y": {}}), "Failed", "Running", code=1)
+        ).action
+        == "TerminateJob"
+    )
 
 
 def test_only_the_pod_that_failed_is_restarted_where_the_policy_says_so() -> None:
     job = running(volcano_job("a", policies=[{"event": "PodFailed", "action": "RestartPod"}]))
     move = moved(job, in_phases(volcano_job("a"), "Failed", "Running", code=1))
-    assert (phase(move), [one["metadata"]["name"] for one in move.delete]) == ("Running", ["a-role-0-0"])
+    assert (phase(move), [one["metadata"]["name"] for one in move.delete]) == (
+        "Running",
+        ["a-role-0-0"],
+    )
 
 
 def test_a_job_is_aborted_and_resumed_by_command() -> None:
@@ -238,4 +280,11 @@ def test_a_job_that_is_as_it_should_be_is_left_alone() -> None:
     there = in_phases(volcano_job("a"), "Running", "Running")
     move = moved(job, there, now=NOW + timedelta(hours=1))
     assert (move.create, move.delete, move.action, move.status) == ((), (), "", job["status"])
-    assert move.status.items() >= {"running": 2, "minAvailable": 2, "controlledResources": {"plugin-env": "env"}}.items()
+    assert (
+        move.status.items()
+        >= {
+            "running": 2,
+            "minAvailable": 2,
+            "controlledResources": {"plugin-env": "env"},
+        }.items()
+    )

@@ -1,4 +1,5 @@
-"""Logs, exec, attach and port-forward: kubectl (which speaks SPDY) and the Python client (which speaks WebSocket) at one API."""
+"""Logs, exec, attach and port-forward: kubectl (which speaks SPDY) and the Python client (which
+speaks WebSocket) at one API."""
 
 from __future__ import annotations
 
@@ -39,12 +40,15 @@ class Stage:
 
     def kubectl(self, *words: str, typed: str | None = None) -> subprocess.CompletedProcess[str]:
         command = ["kubectl", "-n", self.namespace, *words]
-        return subprocess.run(command, env=self.environment(), input=typed, capture_output=True, text=True, timeout=60)
+        return subprocess.run(
+            command, env=self.environment(), input=typed, capture_output=True, text=True, timeout=60
+        )
 
 
 @pytest.fixture(params=["inside", "pretend", "real"])
 def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
-    """Pods run inside the API's own process, or by a kubelet that the pretend API or a real one asks."""
+    """Pods run inside the API's own process, or by a kubelet that the pretend API or a real one
+    asks."""
     runtime = LocalRuntime()
     if request.param == "inside":
         with served(runtime, tmp_path) as kubeconfig:
@@ -57,7 +61,12 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
         kubelet.start()
         body = {"apiVersion": "v1", "kind": "Node", "metadata": {"generateName": "node-"}}
         node = api.ok("POST", "/api/v1/nodes", body)["metadata"]["name"]
-        api.ok("PATCH", f"/api/v1/nodes/{node}/status", {"status": kubelet.node_status()}, form=MERGE_PATCH)
+        api.ok(
+            "PATCH",
+            f"/api/v1/nodes/{node}/status",
+            {"status": kubelet.node_status()},
+            form=MERGE_PATCH,
+        )
         yield _with_pod(runtime, process.kubeconfig_file(root), node)
         api.ok("DELETE", f"/api/v1/nodes/{node}")
         kubelet.shutdown()
@@ -66,7 +75,9 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
 def _with_pod(runtime: LocalRuntime, kubeconfig: Path, node: str) -> Stage:
     api = Client(kubeconfig)
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "streams-"}}
-    stage = Stage(runtime, kubeconfig, api, api.ok("POST", "/api/v1/namespaces", body)["metadata"]["name"])
+    stage = Stage(
+        runtime, kubeconfig, api, api.ok("POST", "/api/v1/namespaces", body)["metadata"]["name"]
+    )
     api.ok("POST", stage.pods, pod(**({"nodeName": node} if node else {})))
     api.ok("PATCH", f"{stage.pods}/one/status", {"status": {"phase": "Running"}}, form=MERGE_PATCH)
     return stage
@@ -110,8 +121,17 @@ def test_kubectl_types_into_a_command(stage: Stage) -> None:
 def test_kubectl_forwards_a_port(stage: Stage) -> None:
     with socket.create_server(("127.0.0.1", 0)) as behind:
         threading.Thread(target=_echo, args=(behind,), daemon=True).start()
-        command = ["kubectl", "-n", stage.namespace, "port-forward", "pod/one", f":{behind.getsockname()[1]}"]
-        with subprocess.Popen(command, env=stage.environment(), stdout=subprocess.PIPE, text=True) as forward:
+        command = [
+            "kubectl",
+            "-n",
+            stage.namespace,
+            "port-forward",
+            "pod/one",
+            f":{behind.getsockname()[1]}",
+        ]
+        with subprocess.Popen(
+            command, env=stage.environment(), stdout=subprocess.PIPE, text=True
+        ) as forward:
             try:
                 assert forward.stdout
                 port = int(forward.stdout.readline().split()[2].rpartition(":")[2])
@@ -136,7 +156,9 @@ def _echo(listener: socket.socket) -> None:
 @pytest.fixture
 def core(stage: Stage) -> Any:
     kubernetes = pytest.importorskip("kubernetes", reason="the Python client is not installed")
-    return kubernetes.client.CoreV1Api(kubernetes.config.new_client_from_config(str(stage.kubeconfig)))
+    return kubernetes.client.CoreV1Api(
+        kubernetes.config.new_client_from_config(str(stage.kubeconfig))
+    )
 
 
 def test_the_python_client_runs_a_command(stage: Stage, core: Any) -> None:
@@ -152,7 +174,11 @@ def test_the_python_client_runs_a_command(stage: Stage, core: Any) -> None:
         **options,
     )
     session.run_forever(timeout=20)
-    assert (session.read_stdout(), session.read_stderr(), session.returncode) == ("out\n", "err\n", 4)
+    assert (session.read_stdout(), session.read_stderr(), session.returncode) == (
+        "out\n",
+        "err\n",
+        4,
+    )
 
 
 def test_the_python_client_has_a_terminal(stage: Stage, core: Any) -> None:
@@ -160,7 +186,9 @@ def test_the_python_client_has_a_terminal(stage: Stage, core: Any) -> None:
 
     options = {"stdout": True, "stderr": False, "stdin": True, "tty": True}
     command = ["sh", "-c", "test -t 1 && echo terminal"]
-    assert "terminal" in stream(core.connect_get_namespaced_pod_exec, "one", stage.namespace, command=command, **options)
+    assert "terminal" in stream(
+        core.connect_get_namespaced_pod_exec, "one", stage.namespace, command=command, **options
+    )
 
 
 def test_without_a_runtime_everything_says_that_nothing_runs(tmp_path: Path) -> None:
@@ -171,4 +199,7 @@ def test_without_a_runtime_everything_says_that_nothing_runs(tmp_path: Path) -> 
         api.ok("POST", "/api/v1/namespaces/default/pods", pod())
         answer = api.call("GET", "/api/v1/namespaces/default/pods/one/log")
         assert answer.code == 400 and "no process runs pods" in answer.message
-        assert api.call("GET", "/api/v1/namespaces/default/pods/one/exec", command="true").message == "Upgrade request required"
+        assert (
+            api.call("GET", "/api/v1/namespaces/default/pods/one/exec", command="true").message
+            == "Upgrade request required"
+        )

@@ -22,7 +22,11 @@ def test_too_many_requests_says_when_to_come_back(kube: Client) -> None:
     fault(kube, kind="throttle", action="configmaps:create", times=2)
     for _ in range(2):
         answer = kube.call("POST", CONFIGS, config("conf"))
-        assert (answer.code, answer.reason, answer.headers["Retry-After"]) == (429, "TooManyRequests", "1")
+        assert (answer.code, answer.reason, answer.headers["Retry-After"]) == (
+            429,
+            "TooManyRequests",
+            "1",
+        )
     assert kube.call("POST", CONFIGS, config("conf")).code == 201
 
 
@@ -80,7 +84,10 @@ def test_a_denied_request_is_forbidden(kube: Client) -> None:
 
 
 def test_a_fault_that_makes_no_sense_is_refused(kube: Client) -> None:
-    assert "no kind of fault" in kube.call("POST", "/_sandbox/faults", {"kind": "earthquake"}).value["error"]
+    assert (
+        "no kind of fault"
+        in kube.call("POST", "/_sandbox/faults", {"kind": "earthquake"}).value["error"]
+    )
 
 
 def test_a_watch_from_a_forgotten_version_is_told_to_list_again(kube: Client) -> None:
@@ -88,7 +95,11 @@ def test_a_watch_from_a_forgotten_version_is_told_to_list_again(kube: Client) ->
     kube.ok("POST", CONFIGS, config("conf"))
     kube.ok("POST", "/_sandbox/forget-history", {})
     event = next(iter(kube.watch(CONFIGS, resourceVersion=version)))
-    assert event["type"] == "ERROR" and event["object"]["code"] == 410 and event["object"]["reason"] == "Expired"
+    assert (
+        event["type"] == "ERROR"
+        and event["object"]["code"] == 410
+        and event["object"]["reason"] == "Expired"
+    )
 
 
 def test_a_watch_gets_a_bookmark_before_it_ends(kube: Client) -> None:
@@ -106,7 +117,11 @@ def test_calls_are_remembered_with_what_they_were_about(kube: Client) -> None:
 
 def test_a_definition_can_be_kept_waiting(kube: Client) -> None:
     kube.ok("POST", "/_sandbox/settings", {"established": 0.6})
-    kube.ok("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition("slow.example.com"))
+    kube.ok(
+        "POST",
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        definition("slow.example.com"),
+    )
     path = "/apis/slow.example.com/v1/namespaces/default/toys"
     assert kube.call("GET", path).code == 404
     deadline = time.monotonic() + 10
@@ -124,10 +139,15 @@ def test_a_reset_leaves_a_new_cluster(kube: Client) -> None:
     kube.ok("POST", CONFIGS, config("conf"))
     kube.ok("POST", "/_sandbox/reset", {})
     assert kube.ok("GET", CONFIGS)["items"] == []
-    assert {one["metadata"]["name"] for one in kube.ok("GET", "/api/v1/namespaces")["items"]} >= {"default", "kube-system"}
+    assert {one["metadata"]["name"] for one in kube.ok("GET", "/api/v1/namespaces")["items"]} >= {
+        "default",
+        "kube-system",
+    }
 
 
-def test_unknown_fields_are_refused_where_the_client_is_strict_and_told_where_it_is_not(kube: Client) -> None:
+def test_unknown_fields_are_refused_where_the_client_is_strict_and_told_where_it_is_not(
+    kube: Client,
+) -> None:
     body = {**config("conf"), "dta": {}}
     answer = kube.call("POST", CONFIGS, body, fieldValidation="Strict")
     assert answer.code == 400 and 'strict decoding error: unknown field "dta"' in answer.message
@@ -136,9 +156,13 @@ def test_unknown_fields_are_refused_where_the_client_is_strict_and_told_where_it
 
 def test_discovery_comes_in_one_piece_where_the_client_asks_for_that(kube: Client) -> None:
     accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
-    found = {one["metadata"]["name"]: one for one in kube.ok("GET", "/apis", accept=accept)["items"]}
+    found = {
+        one["metadata"]["name"]: one for one in kube.ok("GET", "/apis", accept=accept)["items"]
+    }
     resources = {one["resource"]: one for one in found["apps"]["versions"][0]["resources"]}
-    assert resources["deployments"]["scope"] == "Namespaced" and resources["deployments"]["shortNames"] == ["deploy"]
+    assert resources["deployments"]["scope"] == "Namespaced" and resources["deployments"][
+        "shortNames"
+    ] == ["deploy"]
     third = kube.ok("GET", "/openapi/v3/apis/apps/v1")
     assert "io.k8s.api.apps.v1.Deployment" in third["components"]["schemas"]
 
@@ -154,7 +178,12 @@ def test_a_quota_keeps_out_what_is_too_much(kube: Client) -> None:
     body = pod("first")
     body["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 3}}
     kube.ok("POST", "/api/v1/namespaces/default/pods", body)
-    answer = kube.call("POST", "/api/v1/namespaces/default/pods", {**body, "metadata": {"name": "second"}})
+    answer = kube.call(
+        "POST", "/api/v1/namespaces/default/pods", {**body, "metadata": {"name": "second"}}
+    )
     assert (answer.code, answer.reason) == (403, "Forbidden")
-    asked = "requested: requests.nvidia.com/gpu=3, used: requests.nvidia.com/gpu=3, limited: requests.nvidia.com/gpu=4"
+    asked = (
+        "requested: requests.nvidia.com/gpu=3, used: requests.nvidia.com/gpu=3, limited:"
+        " requests.nvidia.com/gpu=4"
+    )
     assert f"exceeded quota: small, {asked}" in answer.message

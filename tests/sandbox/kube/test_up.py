@@ -18,9 +18,14 @@ def test_the_stage_has_a_cluster_unless_told_otherwise(tmp_path: Path) -> None:
     try:
         assert whole.code == 0 and whole.data["kube"]["alive"], whole.text
         file = Path(whole.data["kube"]["kubeconfig"])
-        assert yaml.safe_load(file.read_text())["clusters"][0]["cluster"]["server"].startswith("https://127.0.0.1:")
+        assert yaml.safe_load(file.read_text())["clusters"][0]["cluster"]["server"].startswith(
+            "https://127.0.0.1:"
+        )
         assert Api(file).get("/api/v1/namespaces/kube-system")["metadata"]["name"] == "kube-system"
-        assert invoke("sandbox.up", "--nodes", 1, "--json", state=tmp_path).data["kube"]["pid"] == whole.data["kube"]["pid"]
+        assert (
+            invoke("sandbox.up", "--nodes", 1, "--json", state=tmp_path).data["kube"]["pid"]
+            == whole.data["kube"]["pid"]
+        )
     finally:
         assert invoke("sandbox.down", state=tmp_path).code == 0
     server = whole.data["kube"]["server"]

@@ -31,16 +31,34 @@ class Said:
 class Operator:
     """Somebody at a terminal, with inventories that lead to the pretend AWS."""
 
-    def __init__(self, aws: PretendAws, home: Path, inventories: tuple[str, ...], patience: float = PATIENCE_SECONDS) -> None:
+    def __init__(
+        self,
+        aws: PretendAws,
+        home: Path,
+        inventories: tuple[str, ...],
+        patience: float = PATIENCE_SECONDS,
+    ) -> None:
         self.aws, self.home, self.patience = aws, home, patience
         self.flags = [word for name in inventories for word in ("--inventory", name)]
-        self.environment = {**os.environ, "PLAYRUNNER_STATE_HOME": str(home / "state"), "KUBECONFIG": str(home / "kubeconfig")}
+        self.environment = {
+            **os.environ,
+            "PLAYRUNNER_STATE_HOME": str(home / "state"),
+            "KUBECONFIG": str(home / "kubeconfig"),
+        }
         self.heard: list[str] = []  # everything that was printed
 
     def invoke(self, verb: str, *words: str) -> Said:
         command = [sys.executable, "-m", "invoke", verb, *self.flags, *words]
-        ran = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False,
-                             stdin=subprocess.DEVNULL, timeout=self.patience)
+        ran = subprocess.run(
+            command,
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            timeout=self.patience,
+        )
         self.heard += [ran.stdout, ran.stderr]
         return Said(ran.returncode, ran.stdout, ran.stderr)
 
@@ -52,12 +70,22 @@ class Operator:
 
     def aws_cli(self, *words: str) -> Any:
         """What the real aws CLI says, as JSON."""
-        places = [str(Path(sys.executable).parent), str(ROOT / ".venv-aws" / "bin"), os.environ.get("PATH", "")]
+        places = [
+            str(Path(sys.executable).parent),
+            str(ROOT / ".venv-aws" / "bin"),
+            os.environ.get("PATH", ""),
+        ]
         program = shutil.which("aws", path=os.pathsep.join(places))
         if program is None:
             pytest.skip("the aws CLI is not installed: make test-cloud installs it")
         environment = {**os.environ, **self.aws.up.environment(), "AWS_PAGER": ""}
-        ran = subprocess.run([program, *words, "--output", "json"], env=environment, capture_output=True, text=True,
-                             check=False, timeout=PATIENCE_SECONDS)
+        ran = subprocess.run(
+            [program, *words, "--output", "json"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_SECONDS,
+        )
         assert ran.returncode == 0, ran.stderr
         return json.loads(ran.stdout)

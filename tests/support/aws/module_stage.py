@@ -54,17 +54,27 @@ class Stage:
     def __init__(self, aws: PretendAws, folder: Path) -> None:
         self.aws, self.folder = aws, folder
         self.variables: dict[str, Any] = {
-            "cluster_name": CLUSTER, "aws_region": aws.up.region, "aws_endpoint_url": aws.up.endpoint_url,
-            "aws_profile": "sandbox", "aws_credentials_file": str(aws.root / "aws-credentials")}
+            "cluster_name": CLUSTER,
+            "aws_region": aws.up.region,
+            "aws_endpoint_url": aws.up.endpoint_url,
+            "aws_profile": "sandbox",
+            "aws_credentials_file": str(aws.root / "aws-credentials"),
+        }
 
     def play(self, steps: Sequence[dict[str, Any]], check: bool = False, **variables: Any) -> Run:
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            code = run_plays(self._plays(steps), Options((self._inventory(variables),), check=check, json=True), "test")
+            code = run_plays(
+                self._plays(steps),
+                Options((self._inventory(variables),), check=check, json=True),
+                "test",
+            )
         document = json.loads(out.getvalue())
         return Run(code, document["results"], out.getvalue())
 
-    def delete(self, steps: Sequence[dict[str, Any]], with_kept: bool = True, **variables: Any) -> Run:
+    def delete(
+        self, steps: Sequence[dict[str, Any]], with_kept: bool = True, **variables: Any
+    ) -> Run:
         survey, gone = Survey(), list[Gone]()
 
         def go(shared: Any) -> int:
@@ -73,12 +83,18 @@ class Stage:
 
         options = Options((self._inventory(variables),), quiet=True)
         code = run_plays(self._plays(steps), options, "test delete", survey=survey, then=go)
-        return Run(code, [], "\n".join(f"{one.piece.title}: {one.status} {one.reason}" for one in gone),
-                   {one.piece.title: one for one in gone})
+        return Run(
+            code,
+            [],
+            "\n".join(f"{one.piece.title}: {one.status} {one.reason}" for one in gone),
+            {one.piece.title: one for one in gone},
+        )
 
     def _plays(self, steps: Sequence[dict[str, Any]]) -> Any:
         file = self.folder / "steps.yaml"
-        file.write_text(yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "tasks": list(steps)}]))
+        file.write_text(
+            yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "tasks": list(steps)}])
+        )
         return load_playbook(file)
 
     def _inventory(self, variables: dict[str, Any]) -> str:
@@ -87,11 +103,17 @@ class Stage:
         return str(file)
 
 
-def keeps_its_promise(stage: Stage, one: dict[str, Any], other: dict[str, Any] | None = None,
-                      before: Sequence[dict[str, Any]] = (), foreign: Any = None) -> None:
+def keeps_its_promise(
+    stage: Stage,
+    one: dict[str, Any],
+    other: dict[str, Any] | None = None,
+    before: Sequence[dict[str, Any]] = (),
+    foreign: Any = None,
+) -> None:
     """Look, make, be quiet, mend, take away: what every cloud module promises.
 
-    `one` and `other` are steps (with a name) for the same thing; `foreign` makes a thing of that name without our mark.
+    `one` and `other` are steps (with a name) for the same thing; `foreign` makes a thing of that
+    name without our mark.
     """
     name = one["name"]
     if before:
@@ -99,13 +121,17 @@ def keeps_its_promise(stage: Stage, one: dict[str, Any], other: dict[str, Any] |
     mark = len(stage.aws.calls())
     foreseen = stage.play([*before, one], check=True)
     assert foreseen.statuses[name] == "changed", foreseen.messages
-    assert not [call for call in stage.aws.calls()[mark:] if call["mutating"]], "a check changes nothing"
+    assert not [call for call in stage.aws.calls()[mark:] if call["mutating"]], (
+        "a check changes nothing"
+    )
     made = stage.play([*before, one])
     assert made.code == 0 and made.statuses[name] == "changed", made.messages
     mark = len(stage.aws.calls())
     again = stage.play([*before, one])
     assert again.code == 0 and again.statuses[name] == "ok", again.values
-    assert not [call for call in stage.aws.calls()[mark:] if call["mutating"]], "a second run asks for nothing"
+    assert not [call for call in stage.aws.calls()[mark:] if call["mutating"]], (
+        "a second run asks for nothing"
+    )
     if other:
         mended = stage.play([*before, other])
         assert mended.code == 0 and mended.changed, mended.messages

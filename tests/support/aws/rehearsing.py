@@ -1,6 +1,8 @@
-"""A process that plays roles again and again, each time in a child of its own, and can have a child killed at any event.
+"""A process that plays roles again and again, each time in a child of its own, and can have a child
+killed at any event.
 
-Everything is loaded once; a child costs a fork. Commands come as JSON lines on stdin, answers go to stdout.
+Everything is loaded once; a child costs a fork. Commands come as JSON lines on stdin, answers go to
+stdout.
 """
 
 from __future__ import annotations
@@ -24,12 +26,19 @@ class Rehearsal:
 
     def __init__(self, inventories: Sequence[str], roles: Sequence[str], state: Path) -> None:
         environment = {**os.environ, "PLAYRUNNER_STATE_HOME": str(state), "PYTHONPATH": str(ROOT)}
-        self._process = subprocess.Popen([sys.executable, "-m", "tests.support.aws.rehearsing", *roles], cwd=ROOT, text=True,
-                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.aws.rehearsing", *roles],
+            cwd=ROOT,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+        )
         self._inventories = list(inventories)
 
     def create(self, kill_at: int = 0, **extra: Any) -> dict[str, Any]:
-        """`code` (minus the signal that ended it), `events` written, `changed` steps, `text` of what was said."""
+        """`code` (minus the signal that ended it), `events` written, `changed` steps, `text` of
+        what was said."""
         return self._ask(verb="create", kill_at=kill_at, extra=extra)
 
     def teardown(self, kill_at: int = 0, **extra: Any) -> dict[str, Any]:
@@ -72,7 +81,9 @@ def _in_child(command: dict[str, Any], roles: list[str]) -> dict[str, Any]:
         code = 70
         try:
             code = _play(command, roles)
-        except BaseException:  # the child ends here, whatever happens; its parent shows what it said
+        except (
+            BaseException
+        ):  # the child ends here, whatever happens; its parent shows what it said
             traceback.print_exc()
         finally:
             sys.stdout.flush()

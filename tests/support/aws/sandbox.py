@@ -1,4 +1,5 @@
-"""A pretend AWS for tests: one server per test process, made new between tests, and short words for common needs."""
+"""A pretend AWS for tests: one server per test process, made new between tests, and short words for
+common needs."""
 
 from __future__ import annotations
 
@@ -26,9 +27,14 @@ class PretendAws:
 
         self.root = root
         self.up: Aws = process.up(root)
-        keys = {"aws_access_key_id": self.up.access_key_id, "aws_secret_access_key": self.up.secret_access_key}
+        keys = {
+            "aws_access_key_id": self.up.access_key_id,
+            "aws_secret_access_key": self.up.secret_access_key,
+        }
         self._session = boto3.Session(region_name=self.up.region, **keys)
-        self._config = Config(retries={"mode": "standard", "max_attempts": 3}, read_timeout=2, proxies={})
+        self._config = Config(
+            retries={"mode": "standard", "max_attempts": 3}, read_timeout=2, proxies={}
+        )
         self._clients: dict[tuple[str, str | None, bool], Any] = {}
 
     def client(self, service: str, region: str | None = None, retry: bool = True) -> Any:
@@ -36,7 +42,9 @@ class PretendAws:
         if key not in self._clients:
             from botocore.config import Config
 
-            config = self._config if retry else self._config.merge(Config(retries={"max_attempts": 0}))
+            config = (
+                self._config if retry else self._config.merge(Config(retries={"max_attempts": 0}))
+            )
             self._clients[key] = self._session.client(
                 service, region_name=region, endpoint_url=self.up.endpoint_url, config=config
             )
@@ -45,7 +53,9 @@ class PretendAws:
     def control(self, method: str, name: str, wish: Any = None) -> Any:
         body = None if wish is None else json.dumps(wish).encode()
         secret = control_secret.header(self.root / "aws")
-        request = urllib.request.Request(f"{self.up.endpoint_url}/_sandbox/{name}", body, secret, method=method)
+        request = urllib.request.Request(
+            f"{self.up.endpoint_url}/_sandbox/{name}", body, secret, method=method
+        )
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(request, timeout=10) as answer:
             return json.load(answer)
@@ -58,7 +68,9 @@ class PretendAws:
 
     def delays(self, **seconds: float) -> None:
         self.control(
-            "POST", "settings", {"delays": {name.replace("__", "."): value for name, value in seconds.items()}}
+            "POST",
+            "settings",
+            {"delays": {name.replace("__", "."): value for name, value in seconds.items()}},
         )
 
     def network(self, zones: tuple[str, ...] = ZONES) -> tuple[str, list[str]]:
@@ -75,23 +87,37 @@ class PretendAws:
     def role(self, name: str, service: str) -> str:
         trust = {"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"}
         document = json.dumps({"Version": "2012-10-17", "Statement": [trust]})
-        return str(self.client("iam").create_role(RoleName=name, AssumeRolePolicyDocument=document)["Role"]["Arn"])
+        return str(
+            self.client("iam").create_role(RoleName=name, AssumeRolePolicyDocument=document)[
+                "Role"
+            ]["Arn"]
+        )
 
     def cluster(self, subnets: list[str], name: str = "demo", **more: Any) -> dict[str, Any]:
         """An active cluster."""
         eks = self.client("eks")
         role = self.role(f"{name}-control", "eks.amazonaws.com")
-        eks.create_cluster(name=name, roleArn=role, resourcesVpcConfig={"subnetIds": subnets}, **more)
-        return until(lambda: eks.describe_cluster(name=name)["cluster"], lambda found: found["status"] == "ACTIVE")
+        eks.create_cluster(
+            name=name, roleArn=role, resourcesVpcConfig={"subnetIds": subnets}, **more
+        )
+        return until(
+            lambda: eks.describe_cluster(name=name)["cluster"],
+            lambda found: found["status"] == "ACTIVE",
+        )
 
     def nodegroup(
-        self, cluster: str, subnets: list[str], name: str = "workers", wait: bool = True, **more: Any
+        self,
+        cluster: str,
+        subnets: list[str],
+        name: str = "workers",
+        wait: bool = True,
+        **more: Any,
     ) -> dict[str, Any]:
         eks = self.client("eks")
         role = self.role(f"{cluster}-{name}-node", "ec2.amazonaws.com")
-        made = eks.create_nodegroup(clusterName=cluster, nodegroupName=name, subnets=subnets, nodeRole=role, **more)[
-            "nodegroup"
-        ]
+        made = eks.create_nodegroup(
+            clusterName=cluster, nodegroupName=name, subnets=subnets, nodeRole=role, **more
+        )["nodegroup"]
         return self.settled(cluster, name) if wait else made
 
     def settled(self, cluster: str, name: str = "workers") -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Mutation: a valid document with some of its values replaced, removed, repeated or nested, or some of its bytes changed."""
+"""Mutation: a valid document with some of its values replaced, removed, repeated or nested, or some
+of its bytes changed."""
 
 from __future__ import annotations
 
@@ -9,31 +10,176 @@ from typing import Any
 
 import yaml
 
-_ODD_NUMBERS: list[Any] = [0, -1, 1, 65536, 2**31, 2**63, 10**30, 10**4400, 0.5, -0.0, 1e308, float("inf"), float("nan")]
+_ODD_NUMBERS: list[Any] = [
+    0,
+    -1,
+    1,
+    65536,
+    2**31,
+    2**63,
+    10**30,
+    10**4400,
+    0.5,
+    -0.0,
+    1e308,
+    float("inf"),
+    float("nan"),
+]
 _ODD_TEXTS = [
-    "", " ", "\n", "\t", "\0", "\x1b[31m", "\x7f", "\ufeff", "\u2028", "é", "😀", "²", "٣",
-    "a" * 300, "a" * 5000, "/", "..", "~", "~nobody-here/x",
-    "*", "&a", "!", "!!bool maybe", "%", "@", "`", "{{ x }}", "{{", "}}", "{% if %}",
-    "{{ x | nofilter }}", "{{ lookup('env') }}", "{#",
-    "=", "a=b", "a=b c", "'", '"', "\\", "$(true)", "; true", "-", "--", "---", "...", "<<",
-    "null", "yes", "no", "1d", "soon", "1:30", "1e999",
-    "2001-99-99", "0x", "0o9", "[", "]", "{", "}", "[1:3]", "a[1:99999999]", "x[", "[::1]:abc",
-    "user@", "@host", "all", "localhost", "|1|", "|1|a|b|c",
-    "-----BEGIN CERTIFICATE-----", "AAAA", "====", "http://", "https://[", "https://a:b",
-    "file:///etc/passwd", "\ud800"]
-_ODD_VALUES: list[Any] = [None, True, False, [], {}, [[]], [{}], {"": ""}, {None: None}, {1: 2},
-    [None], {"a": {"b": {"c": []}}}]
+    "",
+    " ",
+    "\n",
+    "\t",
+    "\0",
+    "\x1b[31m",
+    "\x7f",
+    "\ufeff",
+    "\u2028",
+    "é",
+    "😀",
+    "²",
+    "٣",
+    "a" * 300,
+    "a" * 5000,
+    "/",
+    "..",
+    "~",
+    "~nobody-here/x",
+    "*",
+    "&a",
+    "!",
+    "!!bool maybe",
+    "%",
+    "@",
+    "`",
+    "{{ x }}",
+    "{{",
+    "}}",
+    "{% if %}",
+    "{{ x | nofilter }}",
+    "{{ lookup('env') }}",
+    "{#",
+    "=",
+    "a=b",
+    "a=b c",
+    "'",
+    '"',
+    "\\",
+    "$(true)",
+    "; true",
+    "-",
+    "--",
+    "---",
+    "...",
+    "<<",
+    "null",
+    "yes",
+    "no",
+    "1d",
+    "soon",
+    "1:30",
+    "1e999",
+    "2001-99-99",
+    "0x",
+    "0o9",
+    "[",
+    "]",
+    "{",
+    "}",
+    "[1:3]",
+    "a[1:99999999]",
+    "x[",
+    "[::1]:abc",
+    "user@",
+    "@host",
+    "all",
+    "localhost",
+    "|1|",
+    "|1|a|b|c",
+    "-----BEGIN CERTIFICATE-----",
+    "AAAA",
+    "====",
+    "http://",
+    "https://[",
+    "https://a:b",
+    "file:///etc/passwd",
+    "\ud800",
+]
+_ODD_VALUES: list[Any] = [
+    None,
+    True,
+    False,
+    [],
+    {},
+    [[]],
+    [{}],
+    {"": ""},
+    {None: None},
+    {1: 2},
+    [None],
+    {"a": {"b": {"c": []}}},
+]
 _ODD_PIECES = [
-    b"\0", b"\xff", b"\xff\xfe", b"\xc3", b"\xed\xa0\x80", b"\x1b", b"\r", b"\r\n", b"\n",
-    b"\n\n", b"\t", b" ", b":", b": ", b"- ", b"-", b"#", b"{", b"}",
-    b"[", b"]", b"{{", b"}}", b"{%", b"'", b'"', b"\\", b"|", b">", b"&a ", b"*a", b"!!int ",
-    b"!!binary ", b"!x ", b"? ", b"<<: ", b"%YAML 9.9\n",
-    b"--- ", b"... ", b"=", b",", b"@", b"~", b"$", b"`", b";", b"9" * 4400, b"[" * 3000,
-    b"{a: " * 500, b"1e999", b"NaN", b"\\ud800", b"null", b"true"]
+    b"\0",
+    b"\xff",
+    b"\xff\xfe",
+    b"\xc3",
+    b"\xed\xa0\x80",
+    b"\x1b",
+    b"\r",
+    b"\r\n",
+    b"\n",
+    b"\n\n",
+    b"\t",
+    b" ",
+    b":",
+    b": ",
+    b"- ",
+    b"-",
+    b"#",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b"{{",
+    b"}}",
+    b"{%",
+    b"'",
+    b'"',
+    b"\\",
+    b"|",
+    b">",
+    b"&a ",
+    b"*a",
+    b"!!int ",
+    b"!!binary ",
+    b"!x ",
+    b"? ",
+    b"<<: ",
+    b"%YAML 9.9\n",
+    b"--- ",
+    b"... ",
+    b"=",
+    b",",
+    b"@",
+    b"~",
+    b"$",
+    b"`",
+    b";",
+    b"9" * 4400,
+    b"[" * 3000,
+    b"{a: " * 500,
+    b"1e999",
+    b"NaN",
+    b"\\ud800",
+    b"null",
+    b"true",
+]
 
 
 def mutated(random: Random, seed: str, steps: int, structured: bool) -> str:
-    """A text made from a seed by so many changes: of its values where it is YAML or JSON, or of its bytes."""
+    """A text made from a seed by so many changes: of its values where it is YAML or JSON, or of its
+    bytes."""
     if structured and random.random() < 0.6:
         value = copy.deepcopy(_parsed(seed))
         for _ in range(steps):
@@ -61,7 +207,14 @@ def _written(random: Random, value: Any) -> str:
     try:
         if random.random() < 0.15:
             return json.dumps(value, default=str, skipkeys=True)
-        return str(yaml.dump(value, Dumper=_Dumper, allow_unicode=True, default_flow_style=random.choice([None, False, True])))
+        return str(
+            yaml.dump(
+                value,
+                Dumper=_Dumper,
+                allow_unicode=True,
+                default_flow_style=random.choice([None, False, True]),
+            )
+        )
     except (ValueError, TypeError):  # an integer of more digits than Python writes
         return repr(random.choice(_ODD_TEXTS))
 
@@ -84,9 +237,13 @@ def _changed(random: Random, value: Any) -> Any:
         del container[key]
     elif change == 2:  # the value of another place
         other, at = random.choice(places)
-        container[key] = copy.deepcopy(other.get(at) if isinstance(other, dict) else other[at] if at < len(other) else None)
+        container[key] = copy.deepcopy(
+            other.get(at) if isinstance(other, dict) else other[at] if at < len(other) else None
+        )
     elif change == 3:
-        container[key] = random.choice([[container[key]], {"a": container[key]}, {"name": container[key]}])
+        container[key] = random.choice(
+            [[container[key]], {"a": container[key]}, {"name": container[key]}]
+        )
     elif change == 4 and isinstance(container, dict):  # under another name
         container[_as_key(_odd(random))] = container.pop(key)
     elif change == 4:
@@ -101,7 +258,13 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
     waiting = [value]
     while waiting and len(found) < 2000:
         each = waiting.pop()
-        keys = list(each) if isinstance(each, dict) else range(len(each)) if isinstance(each, list) else ()
+        keys = (
+            list(each)
+            if isinstance(each, dict)
+            else range(len(each))
+            if isinstance(each, list)
+            else ()
+        )
         for key in keys:
             found.append((each, key))
             waiting.append(each[key])
@@ -124,15 +287,19 @@ def _changed_bytes(random: Random, data: bytes) -> bytes:
     width = random.choice([0, 0, 1, 1, 2, 5, 20, 200])
     change = random.randrange(6)
     if change == 0 and at < len(data):
-        return data[:at] + bytes([data[at] ^ (1 << random.randrange(8))]) + data[at + 1:]
+        return data[:at] + bytes([data[at] ^ (1 << random.randrange(8))]) + data[at + 1 :]
     if change == 1:
-        return data[:at] + data[at + width:]
+        return data[:at] + data[at + width :]
     if change == 2:
-        return data[:at] + data[at:at + width] * random.choice([2, 3, 50]) + data[at + width:]
+        return data[:at] + data[at : at + width] * random.choice([2, 3, 50]) + data[at + width :]
     if change == 3:
-        return data[:at] + random.choice(_ODD_TEXTS).encode("utf-8", "surrogatepass") + data[at + width:]
+        return (
+            data[:at]
+            + random.choice(_ODD_TEXTS).encode("utf-8", "surrogatepass")
+            + data[at + width :]
+        )
     if change == 4:  # a line, moved
         lines = data.split(b"\n")
         lines.insert(random.randrange(len(lines) + 1), lines[random.randrange(len(lines))])
         return b"\n".join(lines)
-    return data[:at] + random.choice(_ODD_PIECES) + data[at + width:]
+    return data[:at] + random.choice(_ODD_PIECES) + data[at + width :]

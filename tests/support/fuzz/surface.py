@@ -1,7 +1,9 @@
-"""One surface of the program under mutated input: the call returns or refuses in one line; it never breaks, hangs or swells.
+"""One surface of the program under mutated input: the call returns or refuses in one line; it never
+breaks, hangs or swells.
 
-`make fuzz FUZZ_INPUTS=200000 FUZZ_SEED=7`: so many inputs over all surfaces, from another start. A failing input is kept in
-.fuzz/SURFACE; put it into tests/fuzz/regressions/SURFACE/ under a name that says what it is, and it is tried every time.
+`make fuzz FUZZ_INPUTS=200000 FUZZ_SEED=7`: so many inputs over all surfaces, from another start. A
+failing input is kept in .fuzz/SURFACE; put it into tests/fuzz/regressions/SURFACE/ under a name
+that says what it is, and it is tried every time.
 """
 
 from __future__ import annotations
@@ -26,9 +28,22 @@ MOST_MEMORY_MB = 500
 INPUTS = int(os.environ.get("FUZZ_INPUTS", "20000"))
 # Of a hundred inputs, how many each surface gets.
 SHARES = {
-    "playbooks": 12, "task_files": 8, "inventories_yaml": 10, "inventories_ini": 10, "extra_vars": 6, "templates": 12,
-    "profiles": 6, "overrides": 4, "kubeconfigs": 6, "ssh_configs": 6, "known_hosts": 5, "ledgers": 4, "agent_replies": 4,
-    "link_messages": 3, "api_answers": 4}
+    "playbooks": 12,
+    "task_files": 8,
+    "inventories_yaml": 10,
+    "inventories_ini": 10,
+    "extra_vars": 6,
+    "templates": 12,
+    "profiles": 6,
+    "overrides": 4,
+    "kubeconfigs": 6,
+    "ssh_configs": 6,
+    "known_hosts": 5,
+    "ledgers": 4,
+    "agent_replies": 4,
+    "link_messages": 3,
+    "api_answers": 4,
+}
 
 REGRESSIONS = Path(__file__).parents[2] / "fuzz" / "regressions"
 FAILURES = Path(__file__).parents[3] / ".fuzz"
@@ -39,23 +54,39 @@ class Hangs(BaseException):
     """Raised by the alarm; not an Exception, so that nothing on the way catches it."""
 
 
-def fuzzed(surface: str, seeds: Sequence[str], refusals: tuple[type[Exception], ...],
-           structured: bool = True) -> Callable[[Test], Test]:
+def fuzzed(
+    surface: str,
+    seeds: Sequence[str],
+    refusals: tuple[type[Exception], ...],
+    structured: bool = True,
+) -> Callable[[Test], Test]:
     """A test of one text, made a test of many: mutated seeds, and everything that once failed."""
+
     def decorate(test: Test) -> Test:
         def run(text: str) -> None:
             with _judged(surface, text, refusals):
                 test(text)
 
         run.__name__, run.__qualname__, run.__doc__, run.__module__ = (
-            test.__name__, test.__qualname__, test.__doc__, test.__module__)
+            test.__name__,
+            test.__qualname__,
+            test.__doc__,
+            test.__module__,
+        )
         found: Any = given(text=_texts(seeds, structured))(run)
         for text in [*seeds, *_kept(surface)]:
             found = example(text=text)(found)
         most = max(10, INPUTS * SHARES[surface] // 100)
-        return settings(max_examples=most, deadline=None, database=None, suppress_health_check=list(HealthCheck),
-                        derandomize=not os.environ.get("FUZZ_SEED"), print_blob=False,
-                        phases=(Phase.explicit, Phase.generate, Phase.shrink))(found)  # type: ignore[no-any-return]
+        return settings(
+            max_examples=most,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+            derandomize=not os.environ.get("FUZZ_SEED"),
+            print_blob=False,
+            phases=(Phase.explicit, Phase.generate, Phase.shrink),
+        )(found)  # type: ignore[no-any-return]
+
     return decorate
 
 
@@ -69,8 +100,11 @@ _FOLDER = tempfile.TemporaryDirectory(prefix="fuzz")
 
 def as_bytes(text: str) -> bytes:
     """The input as a file holds it; mutation leaves bytes that are no UTF-8 as surrogates."""
-    return text.encode("utf-8", "surrogateescape") if all(not 0xd800 <= ord(c) < 0xdc80 for c in text) \
+    return (
+        text.encode("utf-8", "surrogateescape")
+        if all(not 0xD800 <= ord(c) < 0xDC80 for c in text)
         else text.encode("utf-8", "surrogatepass")
+    )
 
 
 @st.composite
@@ -114,7 +148,9 @@ def _check_costs(started: float, before: int) -> None:
     took = time.monotonic() - started
     assert took < MOST_SECONDS, f"took {took:.1f} seconds"
     after = _memory_mb()
-    assert after < MOST_MEMORY_MB or after - before < 1, f"the process has grown from {before} to {after} MB"
+    assert after < MOST_MEMORY_MB or after - before < 1, (
+        f"the process has grown from {before} to {after} MB"
+    )
 
 
 def _memory_mb() -> int:

@@ -1,4 +1,5 @@
-"""A stage for tests of Google Cloud modules: steps are played by the real runner against the pretend Google Cloud."""
+"""A stage for tests of Google Cloud modules: steps are played by the real runner against the
+pretend Google Cloud."""
 
 from __future__ import annotations
 
@@ -22,5 +23,11 @@ class GcpStage(Stage):
 
 def variables_of(gcp: PretendGcp) -> dict[str, Any]:
     """What an inventory says to come there."""
-    return {"cluster_name": CLUSTER, "cloud": "gcp", "gcp_project": gcp.up.project, "gcp_zone": gcp.up.zone,
-            "gcp_endpoint_url": gcp.up.endpoint_url, "gcp_credentials_file": gcp.up.credentials_file}
+    return {
+        "cluster_name": CLUSTER,
+        "cloud": "gcp",
+        "gcp_project": gcp.up.project,
+        "gcp_zone": gcp.up.zone,
+        "gcp_endpoint_url": gcp.up.endpoint_url,
+        "gcp_credentials_file": gcp.up.credentials_file,
+    }

@@ -1,7 +1,8 @@
-"""docs/gcp-permissions.md: the exact role an operator needs, from the calls that tests of all roles and modules of Google's made.
+"""docs/gcp-permissions.md: the exact role an operator needs, from the calls that tests of all roles
+and modules of Google's made.
 
-Every such test compares its calls with the page; with PLAYRUNNER_WRITE_DOCS=1 it adds what is missing instead. Remove the page
-first to write it anew.
+Every such test compares its calls with the page; with PLAYRUNNER_WRITE_DOCS=1 it adds what is
+missing instead. Remove the page first to write it anew.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Any
 
 PAGE = Path(__file__).parents[3] / "docs" / "gcp-permissions.md"
 
-# What a service checks beside the call itself: that machines may be given their account, that labels may be written, and that
-# what a rule is part of may be changed.
+# What a service checks beside the call itself: that machines may be given their account, that
+# labels may be written, and that what a rule is part of may be changed.
 _ASKED_BESIDES = {
     r"container\.clusters\.(create|update)": "iam.serviceAccounts.actAs",
     r"compute\.disks\.create": "compute.disks.setLabels",
@@ -34,7 +35,11 @@ _WHERE_USED = {
 
 def check(calls: Iterable[Mapping[str, Any]]) -> None:
     """Fail when a call of ours needs what the page does not list."""
-    written = set(re.findall(r"^- ([\w.]+)$", PAGE.read_text(), re.MULTILINE)) if PAGE.is_file() else set()
+    written = (
+        set(re.findall(r"^- ([\w.]+)$", PAGE.read_text(), re.MULTILINE))
+        if PAGE.is_file()
+        else set()
+    )
     missing = needed(calls) - set(_WHERE_USED) - written
     if missing and os.environ.get("PLAYRUNNER_WRITE_DOCS"):
         PAGE.write_text(page(written | missing))
@@ -44,7 +49,11 @@ def check(calls: Iterable[Mapping[str, Any]]) -> None:
 
 def needed(calls: Iterable[Mapping[str, Any]]) -> set[str]:
     """The permissions behind our own calls, and those that services ask for besides."""
-    found = {str(call["permission"]) for call in calls if "playrunner" in call["agent"] and not call["error"]} - {""}
+    found = {
+        str(call["permission"])
+        for call in calls
+        if "playrunner" in call["agent"] and not call["error"]
+    } - {""}
     for because, also in _ASKED_BESIDES.items():
         found |= {also} if any(re.fullmatch(because, name) for name in found) else set()
     return found

@@ -1,4 +1,5 @@
-"""A pretend Google Cloud for tests of its roles, with or without a cluster behind it, and an inventory that leads there."""
+"""A pretend Google Cloud for tests of its roles, with or without a cluster behind it, and an
+inventory that leads there."""
 
 from __future__ import annotations
 
@@ -59,8 +60,14 @@ def moving_gcp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PretendGcp]
 
 
 def written(gcp: PretendGcp, folder: Path, **more: Any) -> Path:
-    """An inventory that leads to the pretend Google Cloud; those of `inventories/` are put before it."""
-    variables = {**variables_of(gcp), "cluster_name": CLUSTER, "gke_kubeconfig_path": str(folder / "kubeconfig"), **more}
+    """An inventory that leads to the pretend Google Cloud; those of `inventories/` are put before
+    it."""
+    variables = {
+        **variables_of(gcp),
+        "cluster_name": CLUSTER,
+        "gke_kubeconfig_path": str(folder / "kubeconfig"),
+        **more,
+    }
     file = folder / "project.yaml"
     file.write_text(yaml.safe_dump({"all": {"vars": variables}}))
     return file

@@ -1,4 +1,5 @@
-"""A pretend Google Cloud for tests: one server per test process, made new between tests, and short words for common needs."""
+"""A pretend Google Cloud for tests: one server per test process, made new between tests, and short
+words for common needs."""
 
 from __future__ import annotations
 
@@ -29,11 +30,16 @@ class PretendGcp:
         self.up: Gcp = process.up(root)
         self._token = Path(self.up.token_file).read_text().strip()
 
-    def ask(self, method: str, path: str, body: Any = None, token: str | None = None) -> tuple[int, Any]:
-        """The status and document of one request; `path` as projects/{p}/zones/{z}/disks after its service's root."""
+    def ask(
+        self, method: str, path: str, body: Any = None, token: str | None = None
+    ) -> tuple[int, Any]:
+        """The status and document of one request; `path` as projects/{p}/zones/{z}/disks after its
+        service's root."""
         filled = path.replace("{p}", self.up.project).replace("{z}", self.up.zone)
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.up.endpoint_url}/{filled}", data=data, method=method)
+        request = urllib.request.Request(
+            f"{self.up.endpoint_url}/{filled}", data=data, method=method
+        )
         request.add_header("Authorization", f"Bearer {self._token if token is None else token}")
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
@@ -81,21 +87,40 @@ class PretendGcp:
             pytest.skip("gcloud is not installed")
         home = self.root / "gcloud"
         home.mkdir(exist_ok=True)
-        environment = {**os.environ, **self.up.environment(), "HOME": str(home), "CLOUDSDK_CONFIG": str(home),
-                       "CLOUDSDK_CORE_DISABLE_USAGE_REPORTING": "true", "CLOUDSDK_COMPONENT_MANAGER_DISABLE_UPDATE_CHECK": "true",
-                       "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
-        ran = subprocess.run([program, *words, "--format", "json"], env=environment, capture_output=True, text=True, check=False,
-                             timeout=PATIENCE_SECONDS, stdin=subprocess.DEVNULL)
+        environment = {
+            **os.environ,
+            **self.up.environment(),
+            "HOME": str(home),
+            "CLOUDSDK_CONFIG": str(home),
+            "CLOUDSDK_CORE_DISABLE_USAGE_REPORTING": "true",
+            "CLOUDSDK_COMPONENT_MANAGER_DISABLE_UPDATE_CHECK": "true",
+            "NO_PROXY": "127.0.0.1",
+            "no_proxy": "127.0.0.1",
+        }
+        ran = subprocess.run(
+            [program, *words, "--format", "json"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_SECONDS,
+            stdin=subprocess.DEVNULL,
+        )
         assert ran.returncode == 0, ran.stderr
         return json.loads(ran.stdout or "null")
 
     def everything(self) -> dict[str, list[str]]:
         """The names of all there is, by kind, asked of each service's own lists."""
         compute, place = "compute/v1/projects/{p}", "v1/projects/{p}/locations/-"
-        found = {"cluster": self.get(f"{place}/clusters")["clusters"], "bucket": self.get("storage/v1/b?project={p}")["items"],
-                 "repository": self.get(f"{place}/repositories")["repositories"],
-                 "firewall rule": self.get(f"{compute}/global/firewalls")["items"]}
+        found = {
+            "cluster": self.get(f"{place}/clusters")["clusters"],
+            "bucket": self.get("storage/v1/b?project={p}")["items"],
+            "repository": self.get(f"{place}/repositories")["repositories"],
+            "firewall rule": self.get(f"{compute}/global/firewalls")["items"],
+        }
         for kind in ("disks", "instances", "forwardingRules", "targetPools", "addresses"):
             places = self.get(f"{compute}/aggregated/{kind}")["items"]
             found[kind] = [one for place in places.values() for one in place[kind]]
-        return {kind: sorted(one["name"] for one in things) for kind, things in found.items() if things}
+        return {
+            kind: sorted(one["name"] for one in things) for kind, things in found.items() if things
+        }

@@ -1,4 +1,5 @@
-"""The promise of every stateful module: looking touches nothing, a second run changes nothing, it can be taken back."""
+"""The promise of every stateful module: looking touches nothing, a second run changes nothing, it
+can be taken back."""
 
 from __future__ import annotations
 
@@ -12,9 +13,14 @@ from playrunner.hostside.module import Module
 from playrunner.hostside.perform import perform, restore
 
 
-def keeps_its_promise(host: Callable[..., Any], make_module: Callable[[], Module], world_snapshot: Callable[[], Any],
-                      disturb: Callable[[], None] | None = None) -> dict[str, Any]:
-    """Checks the promise; `disturb` makes a difference that the module has to mend. Returns the first run's result."""
+def keeps_its_promise(
+    host: Callable[..., Any],
+    make_module: Callable[[], Module],
+    world_snapshot: Callable[[], Any],
+    disturb: Callable[[], None] | None = None,
+) -> dict[str, Any]:
+    """Checks the promise; `disturb` makes a difference that the module has to mend. Returns the
+    first run's result."""
     start = world_snapshot()
     foreseen = perform(make_module(), host(check=True))
     assert world_snapshot() == start, "looking touched something"
@@ -24,7 +30,9 @@ def keeps_its_promise(host: Callable[..., Any], make_module: Callable[[], Module
     assert first["changed"] and made != start, "the first run made nothing"
     again = perform(make_module(), host())
     assert not again["changed"] and world_snapshot() == made, "the second run was not quiet"
-    assert not perform(make_module(), host(check=True))["changed"], "--check saw a change where none is needed"
+    assert not perform(make_module(), host(check=True))["changed"], (
+        "--check saw a change where none is needed"
+    )
     if disturb:
         disturb()
         assert world_snapshot() != made, "the disturbance made no difference"

@@ -11,8 +11,9 @@ from playrunner.hostside.perform import perform, restore
 Host = Callable[..., Any]
 
 
-def assert_edited_once_and_taken_back(host: Host, target: Path, module: Callable[[], Any], before: str | None,
-                                      after: str | None) -> None:
+def assert_edited_once_and_taken_back(
+    host: Host, target: Path, module: Callable[[], Any], before: str | None, after: str | None
+) -> None:
     if before is not None:
         target.write_bytes(before.encode())
 

@@ -13,7 +13,10 @@ from playrunner.hostside.perform import perform, restore
 
 
 def context(check: bool = False, diff: bool = False) -> HostContext:
-    return HostContext(Wire(io.BytesIO(), os.open(os.devnull, os.O_WRONLY)), {"id": 1, "check": check, "diff": diff})
+    return HostContext(
+        Wire(io.BytesIO(), os.open(os.devnull, os.O_WRONLY)),
+        {"id": 1, "check": check, "diff": diff},
+    )
 
 
 def done(module: Module, **how: bool) -> dict[str, Any]:

@@ -23,9 +23,16 @@ class Pages(BaseHTTPRequestHandler):
         elif page == "/changing.txt":
             self.answer(200, HELLO)
         elif page == "/sums":
-            self.answer(200, f"{'0' * 64}  other\n{hashlib.sha256(HELLO).hexdigest()} *hello.txt\n".encode())
+            self.answer(
+                200, f"{'0' * 64}  other\n{hashlib.sha256(HELLO).hexdigest()} *hello.txt\n".encode()
+            )
         elif page == "/config.json":
-            self.answer(200, b'{"ports": [80, 443]}', ("Content-Type", "application/json"), ("X-Served-By", "tests"))
+            self.answer(
+                200,
+                b'{"ports": [80, 443]}',
+                ("Content-Type", "application/json"),
+                ("X-Served-By", "tests"),
+            )
         elif page == "/moved":
             self.answer(302, b"", ("Location", "/hello.txt"))
         elif page == "/private":
@@ -38,8 +45,12 @@ class Pages(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
-        heard = {"method": self.command, "body": body, "type": self.headers.get("Content-Type"),
-                 "x": self.headers.get("X-Asked")}
+        heard = {
+            "method": self.command,
+            "body": body,
+            "type": self.headers.get("Content-Type"),
+            "x": self.headers.get("X-Asked"),
+        }
         self.answer(201, json.dumps(heard).encode(), ("Content-Type", "application/json"))
 
     def answer(self, status: int, body: bytes, *headers: tuple[str, str]) -> None:

@@ -1,4 +1,5 @@
-"""A registry that gives tokens, as Docker Hub and Artifact Registry do: real HTTP, and only as much of it as is asked here."""
+"""A registry that gives tokens, as Docker Hub and Artifact Registry do: real HTTP, and only as much
+of it as is asked here."""
 
 from __future__ import annotations
 
@@ -15,12 +16,19 @@ INDEX = "application/vnd.oci.image.index.v1+json"
 
 
 class BearerRegistry:
-    """Images by tag in one repository, for whoever has the login; everything that was asked is noted."""
+    """Images by tag in one repository, for whoever has the login; everything that was asked is
+    noted."""
 
-    def __init__(self, user: str = "me", password: str = "hidden", deletes_tags: bool = True) -> None:
+    def __init__(
+        self, user: str = "me", password: str = "hidden", deletes_tags: bool = True
+    ) -> None:
         self.login = base64.b64encode(f"{user}:{password}".encode()).decode()
         self.deletes_tags, self.anonymous, self.troubles = deletes_tags, False, list[int]()
-        self.manifests, self.tags, self.blobs = dict[str, tuple[str, bytes]](), dict[str, str](), dict[str, bytes]()
+        self.manifests, self.tags, self.blobs = (
+            dict[str, tuple[str, bytes]](),
+            dict[str, str](),
+            dict[str, bytes](),
+        )
         self.asked = list[str]()
         self.lie = ""  # what it calls every manifest, instead of its digest
         registry = self
@@ -38,15 +46,24 @@ class BearerRegistry:
 
     def image(self, tag: str, architecture: str = "amd64", **labels: str) -> str:
         """Put an image there; its digest."""
-        config = json.dumps({"architecture": architecture, "os": "linux", "config": {"Labels": labels}}).encode()
+        config = json.dumps(
+            {"architecture": architecture, "os": "linux", "config": {"Labels": labels}}
+        ).encode()
         held = _digest(config)
         self.blobs[held] = config
         layers = [{"mediaType": "x", "digest": held, "size": 7}]
-        return self._put(tag, MANIFEST, {"schemaVersion": 2, "config": {"digest": held, "size": len(config)}, "layers": layers})
+        return self._put(
+            tag,
+            MANIFEST,
+            {"schemaVersion": 2, "config": {"digest": held, "size": len(config)}, "layers": layers},
+        )
 
     def index(self, tag: str, **images: str) -> str:
         """Put an image for several architectures there."""
-        inner = [{"digest": digest, "platform": {"architecture": name, "os": "linux"}} for name, digest in images.items()]
+        inner = [
+            {"digest": digest, "platform": {"architecture": name, "os": "linux"}}
+            for name, digest in images.items()
+        ]
         return self._put(tag, INDEX, {"schemaVersion": 2, "manifests": inner})
 
     def _put(self, tag: str, kind: str, manifest: dict[str, Any]) -> str:
@@ -66,8 +83,13 @@ class _Handler(BaseHTTPRequestHandler):
         world.asked.append(f"{self.command} {self.path}")
         if path == "/token":
             known = self.headers.get("Authorization") == f"Basic {world.login}"
-            self._answer(200 if known or world.anonymous else 401, json.dumps({"token": "for " + query["scope"][0]}).encode())
-        elif not self.headers.get("Authorization", "").startswith("Bearer for repository:team/images"):
+            self._answer(
+                200 if known or world.anonymous else 401,
+                json.dumps({"token": "for " + query["scope"][0]}).encode(),
+            )
+        elif not self.headers.get("Authorization", "").startswith(
+            "Bearer for repository:team/images"
+        ):
             realm = f'Bearer realm="http://{world.address}/token",service="here",scope="repository:team/images:pull"'
             self._answer(401, b"{}", {"Www-Authenticate": realm})
         elif world.troubles:
@@ -84,12 +106,18 @@ class _Handler(BaseHTTPRequestHandler):
             self._delete(which, digest)
         elif kind == "manifests" and digest in world.manifests:
             media, data = world.manifests[digest]
-            self._answer(200, data, {"Content-Type": media, "Docker-Content-Digest": world.lie or digest})
+            self._answer(
+                200, data, {"Content-Type": media, "Docker-Content-Digest": world.lie or digest}
+            )
         elif kind == "blobs" and which in world.blobs:
             self._answer(200, world.blobs[which])
         elif kind == "tags":
             names = sorted(tag for tag in world.tags if tag > query.get("last", [""])[0])
-            more = {"Link": f'</v2/team/images/tags/list?n=2&last={names[1]}>; rel="next"'} if len(names) > 2 else {}
+            more = (
+                {"Link": f'</v2/team/images/tags/list?n=2&last={names[1]}>; rel="next"'}
+                if len(names) > 2
+                else {}
+            )
             self._answer(200, json.dumps({"tags": names[:2]}).encode(), more)
         else:
             self._answer(404, b'{"errors": [{"code": "MANIFEST_UNKNOWN"}]}')

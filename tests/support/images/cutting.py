@@ -1,4 +1,5 @@
-"""A way to a registry that breaks: after so many bytes from the client, every connection is cut, until it is mended."""
+"""A way to a registry that breaks: after so many bytes from the client, every connection is cut,
+until it is mended."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from contextlib import suppress
 
 
 class CuttingProxy:
-    """Listens on loopback and passes bytes on; `left` is how many more may come from clients before it cuts."""
+    """Listens on loopback and passes bytes on; `left` is how many more may come from clients before
+    it cuts."""
 
     def __init__(self, target: str, left: int, mends_itself: bool = False) -> None:
         host, _, port = target.partition(":")
@@ -30,7 +32,9 @@ class CuttingProxy:
                 client, _ = self._listener.accept()
                 server = socket.create_connection(self._target)
                 for source, sink, counted in ((client, server, True), (server, client, False)):
-                    threading.Thread(target=self._pass_on, args=(source, sink, counted), daemon=True).start()
+                    threading.Thread(
+                        target=self._pass_on, args=(source, sink, counted), daemon=True
+                    ).start()
 
     def _pass_on(self, source: socket.socket, sink: socket.socket, counted: bool) -> None:
         with suppress(OSError):

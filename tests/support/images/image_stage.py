@@ -1,4 +1,5 @@
-"""A stage for tests of images: steps are played by the real runner, with the real buildah and a real registry on loopback."""
+"""A stage for tests of images: steps are played by the real runner, with the real buildah and a
+real registry on loopback."""
 
 from __future__ import annotations
 
@@ -28,9 +29,12 @@ CLUSTER = "demo"
 
 
 def storage(folder: Path) -> Iterator[dict[str, str]]:
-    """An environment in which buildah keeps its images in a folder of the tests' own; skips where it cannot work."""
+    """An environment in which buildah keeps its images in a folder of the tests' own; skips where
+    it cannot work."""
     yield _environment(folder)
-    for line in reversed(Path("/proc/self/mounts").read_text().splitlines()):  # what it mounts there outlives it
+    for line in reversed(
+        Path("/proc/self/mounts").read_text().splitlines()
+    ):  # what it mounts there outlives it
         if line.split()[1].startswith(f"{folder}/"):
             subprocess.run(["umount", "--lazy", line.split()[1]], check=False, capture_output=True)
     shutil.rmtree(folder, ignore_errors=True)
@@ -51,8 +55,12 @@ def _works(folder: Path, environment: dict[str, str]) -> bool:
     trial = folder / "trial"
     trial.mkdir(exist_ok=True)
     (trial / "Dockerfile").write_text("FROM scratch\nCOPY Dockerfile /\n")
-    ran = subprocess.run(["buildah", "build", "-q", "-t", "localhost/trial", str(trial)], env={**os.environ, **environment},
-                         capture_output=True, check=False)
+    ran = subprocess.run(
+        ["buildah", "build", "-q", "-t", "localhost/trial", str(trial)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        check=False,
+    )
     return ran.returncode == 0
 
 
@@ -75,7 +83,11 @@ class Stage:
     def __init__(self, kept: Registry, folder: Path, own: str) -> None:
         self.registry, self.folder = kept, folder
         self.repository = f"{kept.address}/{own}"
-        self.variables: dict[str, Any] = {"cluster_name": CLUSTER, "image_auth_file": kept.auth_file, "image_builder": "buildah"}
+        self.variables: dict[str, Any] = {
+            "cluster_name": CLUSTER,
+            "image_auth_file": kept.auth_file,
+            "image_builder": "buildah",
+        }
         self.hosts: dict[str, Any] = {}
         self.source = folder / "code"
         self.source.mkdir()
@@ -88,16 +100,36 @@ class Stage:
 
     def steps(self, name: str = "cpu", push: bool = True, **recipe: Any) -> list[dict[str, Any]]:
         """An image from its recipe to its registry."""
-        given = {"name": name, "repository": self.repository, "dockerfile": str(self.folder / "Dockerfile.j2"),
-                 "context": {"code": str(self.source)}, **recipe}
-        return [{"name": "recipe", "image.recipe": given, "register": "made"},
-                {"name": "built", "image.built": {"recipe": "{{ made }}"}, "register": "built"},
-                *([{"name": "pushed", "image.pushed": {"recipe": "{{ made }}", "after": "{{ built }}"}}] if push else [])]
+        given = {
+            "name": name,
+            "repository": self.repository,
+            "dockerfile": str(self.folder / "Dockerfile.j2"),
+            "context": {"code": str(self.source)},
+            **recipe,
+        }
+        return [
+            {"name": "recipe", "image.recipe": given, "register": "made"},
+            {"name": "built", "image.built": {"recipe": "{{ made }}"}, "register": "built"},
+            *(
+                [
+                    {
+                        "name": "pushed",
+                        "image.pushed": {"recipe": "{{ made }}", "after": "{{ built }}"},
+                    }
+                ]
+                if push
+                else []
+            ),
+        ]
 
     def play(self, steps: Sequence[dict[str, Any]], check: bool = False, **variables: Any) -> Run:
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            code = run_plays(self._plays(steps), Options((self._inventory(variables),), check=check, json=True), "test")
+            code = run_plays(
+                self._plays(steps),
+                Options((self._inventory(variables),), check=check, json=True),
+                "test",
+            )
         return Run(code, json.loads(out.getvalue())["results"], out.getvalue())
 
     def delete(self, steps: Sequence[dict[str, Any]], **variables: Any) -> Run:
@@ -107,20 +139,43 @@ class Stage:
             gone.extend(remove(survey, removable(survey, with_kept=True), lambda one: None))
             return 2 if any(one.status == "failed" for one in gone) else 0
 
-        code = run_plays(self._plays(steps), Options((self._inventory(variables),), quiet=True), "test delete", survey=survey,
-                         then=go)
-        return Run(code, [], "\n".join(f"{one.piece.title}: {one.status} {one.reason}" for one in gone),
-                   {one.piece.title: one for one in gone})
+        code = run_plays(
+            self._plays(steps),
+            Options((self._inventory(variables),), quiet=True),
+            "test delete",
+            survey=survey,
+            then=go,
+        )
+        return Run(
+            code,
+            [],
+            "\n".join(f"{one.piece.title}: {one.status} {one.reason}" for one in gone),
+            {one.piece.title: one for one in gone},
+        )
 
     def skopeo(self, reference: str, auth_file: str = "") -> dict[str, Any]:
         """What another program says of an image in the registry."""
-        said = subprocess.run(["skopeo", "inspect", "--tls-verify=false", "--authfile", auth_file or self.registry.auth_file,
-                               f"docker://{reference}"], capture_output=True, text=True, check=True, timeout=120).stdout
+        said = subprocess.run(
+            [
+                "skopeo",
+                "inspect",
+                "--tls-verify=false",
+                "--authfile",
+                auth_file or self.registry.auth_file,
+                f"docker://{reference}",
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        ).stdout
         found: dict[str, Any] = json.loads(said)
         return found
 
     def buildah(self, *words: str) -> str:
-        return subprocess.run(["buildah", *words], capture_output=True, text=True, check=True, timeout=300).stdout
+        return subprocess.run(
+            ["buildah", *words], capture_output=True, text=True, check=True, timeout=300
+        ).stdout
 
     def foreign(self, tag: str, platform: str = "linux/amd64") -> str:
         """An image that somebody else pushed, for some platform."""
@@ -129,7 +184,9 @@ class Stage:
         (place / "Dockerfile").write_text("FROM scratch\nCOPY Dockerfile /\n")
         reference = f"{self.repository}:{tag}"
         self.buildah("build", "-q", "--platform", platform, "-t", reference, str(place))
-        self.buildah("push", "-q", "--tls-verify=false", "--authfile", self.registry.auth_file, reference)
+        self.buildah(
+            "push", "-q", "--tls-verify=false", "--authfile", self.registry.auth_file, reference
+        )
         self.buildah("rmi", reference)
         return reference
 
@@ -140,10 +197,14 @@ class Stage:
 
     def _plays(self, steps: Sequence[dict[str, Any]]) -> Any:
         file = self.folder / "steps.yaml"
-        file.write_text(yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "tasks": list(steps)}]))
+        file.write_text(
+            yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "tasks": list(steps)}])
+        )
         return load_playbook(file)
 
     def _inventory(self, variables: dict[str, Any]) -> str:
         file = self.folder / "inventory.yaml"
-        file.write_text(yaml.safe_dump({"all": {"vars": {**self.variables, **variables}, "hosts": self.hosts}}))
+        file.write_text(
+            yaml.safe_dump({"all": {"vars": {**self.variables, **variables}, "hosts": self.hosts}})
+        )
         return str(file)

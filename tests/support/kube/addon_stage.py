@@ -1,17 +1,20 @@
-"""A stage for tests of roles in a cluster: roles are played by the real runner, through an inventory that leads to a sandbox.
+"""A stage for tests of roles in a cluster: roles are played by the real runner, through an
+inventory that leads to a sandbox.
 
-One cluster (API and controllers) is shared by the tests of a process, so objects with fixed names are everybody's: what a test
-created through `stage.create` is deleted when it ends. Each test has a `cluster_name` of its own, which is its owner mark.
+One cluster (API and controllers) is shared by the tests of a process, so objects with fixed names
+are everybody's: what a test created through `stage.create` is deleted when it ends. Each test has a
+`cluster_name` of its own, which is its owner mark.
 
     def test_it_comes_and_goes(stage):
-        made = stage.create("nvidia", nvidia_timeout=60)      # made.code, made.statuses, made.values, made.messages
-        assert stage.object("apps/v1", "daemonsets", "nvidia-device-plugin-daemonset", "kube-system")
-        assert stage.create("nvidia").changed == []           # the second time
-        assert stage.delete("nvidia").code == 0
+        made = stage.create("nvidia", nvidia_timeout=60)      # made.code, made.statuses,
+        made.values, made.messages assert stage.object("apps/v1", "daemonsets",
+        "nvidia-device-plugin-daemonset", "kube-system") assert stage.create("nvidia").changed == []
+        # the second time assert stage.delete("nvidia").code == 0
 
-`stage.api` is the API server as somebody else sees it (call, get, merge, status); `stage.invoke` is the command line.
-`stage.machine` gives the cluster a node that runs pods, `stage.node` one that does not, `stage.mishap` makes something go wrong;
-all of them, and namespaces of `stage.namespace()`, go when the test ends.
+`stage.api` is the API server as somebody else sees it (call, get, merge, status); `stage.invoke` is
+the command line. `stage.machine` gives the cluster a node that runs pods, `stage.node` one that
+does not, `stage.mishap` makes something go wrong; all of them, and namespaces of
+`stage.namespace()`, go when the test ends.
 """
 
 from __future__ import annotations
@@ -56,8 +59,12 @@ class Stage:
         """`inventories` are put before the one that leads to the sandbox."""
         self.api, self.folder, self.own, self.inventories = api, folder, own, inventories
         self.sandbox = api.kubeconfig.parent / "kube"  # where the sandbox keeps its things
-        self.variables: dict[str, Any] = {"cluster_name": own, "kubeconfig": str(api.kubeconfig), "kube_context": "",
-                                          "aws_region": "us-west-2"}
+        self.variables: dict[str, Any] = {
+            "cluster_name": own,
+            "kubeconfig": str(api.kubeconfig),
+            "kube_context": "",
+            "aws_region": "us-west-2",
+        }
         self._created: list[tuple[str, dict[str, Any]]] = []
         self._ends: list[Callable[[], Any]] = []  # what else is to be undone
 
@@ -88,31 +95,69 @@ class Stage:
         """An object of the cluster, or None."""
         return self.api.get(f"{_home(version, plural, namespace)}/{name}")
 
-    def objects(self, version: str, plural: str, selector: str = "", namespace: str = "") -> list[Any]:
-        found = self.api.call("GET", f"{_home(version, plural, namespace)}?labelSelector={selector}")
+    def objects(
+        self, version: str, plural: str, selector: str = "", namespace: str = ""
+    ) -> list[Any]:
+        found = self.api.call(
+            "GET", f"{_home(version, plural, namespace)}?labelSelector={selector}"
+        )
         return list(found.get("items") or ())
 
-    def node(self, name: str, instance_type: str, offers: dict[str, Any], labels: dict[str, str] | None = None) -> str:
+    def node(
+        self,
+        name: str,
+        instance_type: str,
+        offers: dict[str, Any],
+        labels: dict[str, str] | None = None,
+    ) -> str:
         """A node that nobody runs pods on, with what it offers; it goes with the test."""
-        labels = {"node.kubernetes.io/instance-type": instance_type, "own": self.own, **(labels or {})}
-        made = self.api.call("POST", "/api/v1/nodes", {"metadata": {"name": f"{self.own}-{name}", "labels": labels}})
+        labels = {
+            "node.kubernetes.io/instance-type": instance_type,
+            "own": self.own,
+            **(labels or {}),
+        }
+        made = self.api.call(
+            "POST", "/api/v1/nodes", {"metadata": {"name": f"{self.own}-{name}", "labels": labels}}
+        )
         assert made["kind"] == "Node", made
-        self._ends.append(lambda: self.api.call("DELETE", f"/api/v1/nodes/{made['metadata']['name']}"))
+        self._ends.append(
+            lambda: self.api.call("DELETE", f"/api/v1/nodes/{made['metadata']['name']}")
+        )
         self.offer(made["metadata"]["name"], offers)
         return str(made["metadata"]["name"])
 
     def offer(self, node: str, offers: dict[str, Any]) -> None:
         """Have a node say that it is ready, and what it has for pods."""
         there = {name: str(value) for name, value in offers.items()}
-        self.api.status(f"/api/v1/nodes/{node}", allocatable=there, capacity=there, conditions=[
-            {"type": "Ready", "status": "True", "reason": "KubeletReady"}])
+        self.api.status(
+            f"/api/v1/nodes/{node}",
+            allocatable=there,
+            capacity=there,
+            conditions=[{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+        )
 
-    def machine(self, name: str, instance_type: str, devices: dict[str, int], labels: dict[str, str] | None = None,
-                taints: Sequence[dict[str, str]] = ()) -> str:
+    def machine(
+        self,
+        name: str,
+        instance_type: str,
+        devices: dict[str, int],
+        labels: dict[str, str] | None = None,
+        taints: Sequence[dict[str, str]] = (),
+    ) -> str:
         """A node that runs pods; its devices are offered while their plugin runs there."""
         own = f"{self.own}-{name}"
-        steer(self.sandbox, "POST", "nodes", {"name": own, "instance_type": instance_type, "devices": devices,
-                                              "labels": {"own": self.own, **(labels or {})}, "taints": list(taints)})
+        steer(
+            self.sandbox,
+            "POST",
+            "nodes",
+            {
+                "name": own,
+                "instance_type": instance_type,
+                "devices": devices,
+                "labels": {"own": self.own, **(labels or {})},
+                "taints": list(taints),
+            },
+        )
         self._ends.append(lambda: self._lose(own))
         self.awaited(lambda: self.allocatable(own, "cpu") != "0")
         return own
@@ -145,12 +190,30 @@ class Stage:
     def claim(self, namespace: str, name: str) -> None:
         """A claim that every pod may write to, bound to a volume of its own."""
         volume = f"{namespace}-{name}"
-        size = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany"], "storageClassName": ""}
-        self.api.call("POST", "/api/v1/persistentvolumes", {"metadata": {"name": volume}, "spec": {
-            **size, "hostPath": {"path": f"/claims/{volume}"}, "claimRef": {"namespace": namespace, "name": name}}})
+        size = {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "",
+        }
+        self.api.call(
+            "POST",
+            "/api/v1/persistentvolumes",
+            {
+                "metadata": {"name": volume},
+                "spec": {
+                    **size,
+                    "hostPath": {"path": f"/claims/{volume}"},
+                    "claimRef": {"namespace": namespace, "name": name},
+                },
+            },
+        )
         self._ends.append(lambda: self.api.call("DELETE", f"/api/v1/persistentvolumes/{volume}"))
-        wish = {"accessModes": ["ReadWriteMany"], "storageClassName": "", "volumeName": volume,
-                "resources": {"requests": {"storage": "1Gi"}}}
+        wish = {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "",
+            "volumeName": volume,
+            "resources": {"requests": {"storage": "1Gi"}},
+        }
         home = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"
         made = self.api.call("POST", home, {"metadata": {"name": name}, "spec": wish})
         assert made["kind"] == "PersistentVolumeClaim", made

@@ -1,4 +1,5 @@
-"""A plain HTTP client of any Kubernetes API that a kubeconfig names: nothing between the test and the wire."""
+"""A plain HTTP client of any Kubernetes API that a kubeconfig names: nothing between the test and
+the wire."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ class Answer:
 
     @property
     def message(self) -> str:
-        return str(self.value.get("message", "")) if isinstance(self.value, dict) else str(self.value)
+        return (
+            str(self.value.get("message", "")) if isinstance(self.value, dict) else str(self.value)
+        )
 
 
 class Client:
@@ -45,7 +48,9 @@ class Client:
         cluster = config["clusters"][0]["cluster"]
         self.server = cluster["server"]
         self.token = config["users"][0]["user"]["token"]
-        self.tls = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+        self.tls = ssl.create_default_context(
+            cadata=base64.b64decode(cluster["certificate-authority-data"]).decode()
+        )
 
     def call(
         self,
@@ -62,7 +67,11 @@ class Client:
         try:
             reply = self._ask(connection, method, path, body, form, accept, token, query)
             text = reply.read()
-            value = json.loads(text) if "json" in reply.headers.get("Content-Type", "") else text.decode(errors="replace")
+            value = (
+                json.loads(text)
+                if "json" in reply.headers.get("Content-Type", "")
+                else text.decode(errors="replace")
+            )
             return Answer(reply.status, value, dict(reply.headers))
         finally:
             connection.close()
@@ -78,7 +87,9 @@ class Client:
         connection = self._connect(seconds + 20)
         try:
             query = {"watch": "true", "timeoutSeconds": seconds, **query}
-            reply = self._ask(connection, "GET", path, None, "application/json", "application/json", None, query)
+            reply = self._ask(
+                connection, "GET", path, None, "application/json", "application/json", None, query
+            )
             assert reply.status == 200, reply.read()
             rest = b""
             while piece := reply.read1():  # unlike a line, a piece that breaks off is an error
@@ -90,7 +101,9 @@ class Client:
     def _connect(self, seconds: float) -> http.client.HTTPSConnection:
         parts = urlsplit(self.server)
         assert parts.hostname
-        return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=seconds, context=self.tls)
+        return http.client.HTTPSConnection(
+            parts.hostname, parts.port, timeout=seconds, context=self.tls
+        )
 
     def _ask(
         self,
@@ -111,5 +124,7 @@ class Client:
         if body is not None:
             data = body if isinstance(body, bytes) else json.dumps(body).encode()
             headers["Content-Type"] = form
-        connection.request(method, f"{path}?{urlencode(query, doseq=True)}" if query else path, data, headers)
+        connection.request(
+            method, f"{path}?{urlencode(query, doseq=True)}" if query else path, data, headers
+        )
         return connection.getresponse()

@@ -1,4 +1,5 @@
-"""Definitions of the operators' kinds of jobs: the operators' own, where they are at hand, and ours; in a cluster for a while."""
+"""Definitions of the operators' kinds of jobs: the operators' own, where they are at hand, and
+ours; in a cluster for a while."""
 
 from __future__ import annotations
 
@@ -14,14 +15,24 @@ from tests.support.kube.rendering import ROOT, rendered
 FOLDER = ROOT.parent / "shared" / "data" / "crds"
 PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 FILES = {"volcano": "volcano-jobs", "kubeflow": "pytorchjobs", "elastic": "elasticjobs-v1"}
-KINDS = {"volcano": "jobs.batch.volcano.sh", "kubeflow": "pytorchjobs.kubeflow.org", "elastic": "elasticjobs.elastic.pytorch.org"}
-NODES = {"volcano_nodes": {"nodes": [], "allocatable": {}}}  # what another step of the role would register
+KINDS = {
+    "volcano": "jobs.batch.volcano.sh",
+    "kubeflow": "pytorchjobs.kubeflow.org",
+    "elastic": "elasticjobs.elastic.pytorch.org",
+}
+NODES = {
+    "volcano_nodes": {"nodes": [], "allocatable": {}}
+}  # what another step of the role would register
 
 
 def theirs(stage: Stage, role: str) -> dict[str, Any]:
     """The operator's own definition; for API servers of long ago, without what they refuse."""
     reduced = FOLDER / f"{FILES[role]}-for-1.20.yaml"
-    file = reduced if minor_version(stage) < 25 and reduced.is_file() else FOLDER / f"{FILES[role]}.yaml"
+    file = (
+        reduced
+        if minor_version(stage) < 25 and reduced.is_file()
+        else FOLDER / f"{FILES[role]}.yaml"
+    )
     return dict(yaml.safe_load(file.read_text()))
 
 
@@ -56,8 +67,15 @@ def defined(stage: Stage, bodies: Sequence[dict[str, Any]]) -> Iterator[None]:
 def _served(stage: Stage, name: str) -> bool:
     """Established, and answered for: the one comes a moment before the other."""
     found = stage.api.get(f"{PATH}/{name}") or {}
-    told = {one["type"]: one["status"] for one in (found.get("status") or {}).get("conditions") or ()}
+    told = {
+        one["type"]: one["status"] for one in (found.get("status") or {}).get("conditions") or ()
+    }
     if told.get("Established") != "True":
         return False
     version = next(one["name"] for one in found["spec"]["versions"] if one["served"])
-    return stage.api.get(f"/apis/{found['spec']['group']}/{version}/{found['spec']['names']['plural']}") is not None
+    return (
+        stage.api.get(
+            f"/apis/{found['spec']['group']}/{version}/{found['spec']['names']['plural']}"
+        )
+        is not None
+    )

@@ -19,7 +19,8 @@ from playrunner.sandbox.state import write_file
 
 
 class LocalRuntime:
-    """Every container's log is a list of lines, every exec a process, every port one of this machine."""
+    """Every container's log is a list of lines, every exec a process, every port one of this
+    machine."""
 
     def __init__(self) -> None:
         self.lines: list[bytes] = []
@@ -44,7 +45,9 @@ class LocalRuntime:
                 fresh, at = self.lines[at:], len(self.lines)
             yield b"".join(fresh)
 
-    def exec(self, pod: Pod, container: str, command: list[str], *, stdin: bool, tty: bool) -> Session:
+    def exec(
+        self, pod: Pod, container: str, command: list[str], *, stdin: bool, tty: bool
+    ) -> Session:
         return ProcessSession(command, stdin=stdin, tty=tty)
 
     def attach(self, pod: Pod, container: str, *, stdin: bool, tty: bool) -> Session:
@@ -61,7 +64,9 @@ def served(runtime: Any, folder: Path) -> Iterator[Path]:
     token = secrets.token_urlsafe(8)
     write_file(folder / "token", token)
     server = serve(Cluster(runtime=runtime), folder, 0)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+    ).start()
     config = folder / "kubeconfig.yaml"
     kubeconfig.write(config, f"https://127.0.0.1:{server.server_port}", folder / "ca.crt", token)
     try:

@@ -1,4 +1,5 @@
-"""A stage for tests of Kubernetes modules: steps are played by the real runner against the sandbox's API server."""
+"""A stage for tests of Kubernetes modules: steps are played by the real runner against the
+sandbox's API server."""
 
 from __future__ import annotations
 
@@ -28,15 +29,23 @@ class Api:
     def __init__(self, kubeconfig: Path, flavour: str = "pretend") -> None:
         content = yaml.safe_load(kubeconfig.read_text())
         cluster, user = content["clusters"][0]["cluster"], content["users"][0]["user"]
-        context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+        context = ssl.create_default_context(
+            cadata=base64.b64decode(cluster["certificate-authority-data"]).decode()
+        )
         self.kubeconfig, self.flavour, self.server = kubeconfig, flavour, cluster["server"]
         self._pool = urllib3.PoolManager(ssl_context=context)
         self._headers = {"Authorization": f"Bearer {user['token']}"}
 
     def call(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:
-        answer = self._pool.request(method, self.server + path, headers={**self._headers, "Content-Type": kind},
-                                    body=None if body is None else json.dumps(body))
-        if answer.headers.get("Content-Type", "").startswith("text/plain"):  # a path that nobody serves yet
+        answer = self._pool.request(
+            method,
+            self.server + path,
+            headers={**self._headers, "Content-Type": kind},
+            body=None if body is None else json.dumps(body),
+        )
+        if answer.headers.get("Content-Type", "").startswith(
+            "text/plain"
+        ):  # a path that nobody serves yet
             return {"kind": "Status", "code": answer.status, "message": answer.data.decode()}
         return json.loads(answer.data) if answer.data else {}
 
@@ -46,11 +55,15 @@ class Api:
         return None if isinstance(found, dict) and found.get("kind") == "Status" else found
 
     def merge(self, path: str, body: Any, manager: str = "somebody") -> Any:
-        return self.call("PATCH", f"{path}?fieldManager={manager}", body, "application/merge-patch+json")
+        return self.call(
+            "PATCH", f"{path}?fieldManager={manager}", body, "application/merge-patch+json"
+        )
 
     def status(self, path: str, **status: Any) -> Any:
         """Do what a controller does: say how an object is."""
-        said = self.call("PATCH", f"{path}/status", {"status": status}, "application/merge-patch+json")
+        said = self.call(
+            "PATCH", f"{path}/status", {"status": status}, "application/merge-patch+json"
+        )
         assert said["kind"] != "Status", said
         return said
 
@@ -62,7 +75,13 @@ class Stage:
         self.api, self.folder, self.own, self.namespace = api, folder, own, own
         self.variables: dict[str, Any] = {"cluster_name": own, "kubeconfig": str(api.kubeconfig)}
 
-    def play(self, steps: Sequence[dict[str, Any]], check: bool = False, diff: bool = False, **variables: Any) -> Run:
+    def play(
+        self,
+        steps: Sequence[dict[str, Any]],
+        check: bool = False,
+        diff: bool = False,
+        **variables: Any,
+    ) -> Run:
         out = io.StringIO()
         options = Options((self._inventory(variables),), check=check, diff=diff, json=True)
         with contextlib.redirect_stdout(out):
@@ -76,12 +95,23 @@ class Stage:
             gone.extend(remove(survey, removable(survey, with_kept=True), lambda one: None))
             return 2 if any(one.status == "failed" for one in gone) else 0
 
-        code = run_plays(self._plays(steps), Options((self._inventory(variables),), quiet=True), "test delete", survey=survey,
-                         then=go)
-        return Run(code, [], "\n".join(f"{one.piece.title}: {one.status} {one.reason}" for one in gone),
-                   {one.piece.title: one for one in gone})
+        code = run_plays(
+            self._plays(steps),
+            Options((self._inventory(variables),), quiet=True),
+            "test delete",
+            survey=survey,
+            then=go,
+        )
+        return Run(
+            code,
+            [],
+            "\n".join(f"{one.piece.title}: {one.status} {one.reason}" for one in gone),
+            {one.piece.title: one for one in gone},
+        )
 
-    def counted(self, steps: Sequence[dict[str, Any]], **options: Any) -> tuple[Run, list[tuple[str, str]]]:
+    def counted(
+        self, steps: Sequence[dict[str, Any]], **options: Any
+    ) -> tuple[Run, list[tuple[str, str]]]:
         """A play, and the requests it made."""
         from playrunner.kube.client.transport import Transport
 
@@ -100,7 +130,9 @@ class Stage:
 
     def _plays(self, steps: Sequence[dict[str, Any]]) -> Any:
         file = self.folder / "steps.yaml"
-        file.write_text(yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "tasks": list(steps)}]))
+        file.write_text(
+            yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "tasks": list(steps)}])
+        )
         return load_playbook(file)
 
     def _inventory(self, variables: dict[str, Any]) -> str:

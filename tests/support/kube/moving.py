@@ -1,4 +1,5 @@
-"""A cluster that moves, for tests: an API with its controllers, one for each flavour, and a namespace for each test."""
+"""A cluster that moves, for tests: an API with its controllers, one for each flavour, and a
+namespace for each test."""
 
 from __future__ import annotations
 
@@ -47,7 +48,9 @@ class Cluster:
 
     def create(self, plural: str, name: str, **parts: Any) -> Object:
         labels = parts.pop("labels", {})
-        made: Object = self.api.ok("POST", self.path(plural), {"metadata": {"name": name, "labels": labels}, **parts})
+        made: Object = self.api.ok(
+            "POST", self.path(plural), {"metadata": {"name": name, "labels": labels}, **parts}
+        )
         return made
 
     def change(self, plural: str, name: str, patch: Object) -> Object:
@@ -70,15 +73,32 @@ class Cluster:
         return self.all("pods", **({"labelSelector": chosen} if chosen else {}))
 
     def pod(self, name: str, *command: str, **spec: Any) -> Object:
-        """A pod with one container that runs this command; parts of the container are given in `container`."""
-        container = {"name": "main", "image": "any", "command": list(command), **spec.pop("container", {})}
+        """A pod with one container that runs this command; parts of the container are given in
+        `container`."""
+        container = {
+            "name": "main",
+            "image": "any",
+            "command": list(command),
+            **spec.pop("container", {}),
+        }
         labels = spec.pop("labels", {})
-        spec = {"terminationGracePeriodSeconds": 2, "restartPolicy": "Never", "containers": [container], **spec}
+        spec = {
+            "terminationGracePeriodSeconds": 2,
+            "restartPolicy": "Never",
+            "containers": [container],
+            **spec,
+        }
         return self.create("pods", name, labels=labels, spec=spec)
 
     def phase(self, name: str, *wanted: str) -> Object:
         """The pod, once it is in one of these phases."""
-        return until(lambda: self.get("pods", name), lambda pod: (pod or {}).get("status", {}).get("phase") in wanted) or {}
+        return (
+            until(
+                lambda: self.get("pods", name),
+                lambda pod: (pod or {}).get("status", {}).get("phase") in wanted,
+            )
+            or {}
+        )
 
     def log(self, name: str, **query: Any) -> str:
         return str(self.api.ok("GET", self.path("pods", name, "log"), **query))
@@ -104,14 +124,22 @@ class Cluster:
             pytest.skip("there is no kubectl")
         environment = {**os.environ, "KUBECONFIG": str(process.kubeconfig_file(self.root))}
         command = ["kubectl", "-n", self.namespace, *words]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, **options)
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=120, **options
+        )
 
     def node(self, **machine: Any) -> str:
         """One more node, of this test alone: it has a label and a taint by which others stay away."""
         name = f"node-{uuid.uuid4().hex[:8]}"
-        own = {"labels": {"only": self.namespace}, "taints": [{"key": "only", "value": self.namespace, "effect": "NoSchedule"}]}
+        own = {
+            "labels": {"only": self.namespace},
+            "taints": [{"key": "only", "value": self.namespace, "effect": "NoSchedule"}],
+        }
         self.steer("POST", "nodes", {"name": name, **own, **machine})
-        until(lambda: self.get("nodes", name), lambda node: bool((node or {}).get("status", {}).get("allocatable")))
+        until(
+            lambda: self.get("nodes", name),
+            lambda node: bool((node or {}).get("status", {}).get("allocatable")),
+        )
         return name
 
     def here(self) -> Object:
@@ -120,14 +148,25 @@ class Cluster:
         return {"nodeSelector": {"only": self.namespace}, "tolerations": [toleration]}
 
     def workload(self, command: list[str], **more: Any) -> Object:
-        """The selector and template of a Deployment, DaemonSet or StatefulSet of pods with the label app=NAMESPACE."""
+        """The selector and template of a Deployment, DaemonSet or StatefulSet of pods with the
+        label app=NAMESPACE."""
         labels = {"app": self.namespace}
-        container = {"name": "main", "image": "any", "command": command, **more.pop("container", {})}
+        container = {
+            "name": "main",
+            "image": "any",
+            "command": command,
+            **more.pop("container", {}),
+        }
         spec = {"terminationGracePeriodSeconds": 2, "containers": [container], **more}
-        return {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": spec}}
+        return {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        }
 
 
-def until(look: Callable[[], T], holds: Callable[[T], bool], seconds: float = PATIENCE_SECONDS) -> T:
+def until(
+    look: Callable[[], T], holds: Callable[[T], bool], seconds: float = PATIENCE_SECONDS
+) -> T:
     """What is seen once it holds."""
     deadline = time.monotonic() + seconds
     seen = look()
@@ -140,7 +179,10 @@ def until(look: Callable[[], T], holds: Callable[[T], bool], seconds: float = PA
 
 def raised(root: Path, *, pretend: bool) -> Iterator[Path]:
     if not mount_namespace.namespaces_allowed() and mount_namespace.name_wrapper() is None:
-        pytest.skip("no mount namespaces are allowed here and libnss-wrapper is not installed: pods would find no names")
+        pytest.skip(
+            "no mount namespaces are allowed here and libnss-wrapper is not installed: pods would"
+            " find no names"
+        )
     try:
         process.up(root, pretend=pretend, moving=True)
         yield root
@@ -151,11 +193,17 @@ def raised(root: Path, *, pretend: bool) -> Iterator[Path]:
 def placed(root: Path, flavour: str) -> Iterator[Cluster]:
     """A namespace in it, for as long as a test lasts."""
     api = Client(process.kubeconfig_file(root))
-    name = api.ok("POST", "/api/v1/namespaces", {"metadata": {"generateName": "t-"}})["metadata"]["name"]
+    name = api.ok("POST", "/api/v1/namespaces", {"metadata": {"generateName": "t-"}})["metadata"][
+        "name"
+    ]
     try:
         yield Cluster(root, api, name, flavour)
     finally:
-        for node in [one["name"] for one in steer(process.folder(root), "GET", "nodes") if one["labels"].get("only") == name]:
+        for node in [
+            one["name"]
+            for one in steer(process.folder(root), "GET", "nodes")
+            if one["labels"].get("only") == name
+        ]:
             steer(process.folder(root), "DELETE", f"nodes/{node}")
         api.call("DELETE", f"/api/v1/namespaces/{name}")
 
@@ -168,7 +216,10 @@ def pretend_moving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def real_moving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     if real.assets() is None:
-        pytest.skip("no kube-apiserver and etcd in KUBEBUILDER_ASSETS or PATH; get them with: make kube-assets")
+        pytest.skip(
+            "no kube-apiserver and etcd in KUBEBUILDER_ASSETS or PATH; get them with: make"
+            " kube-assets"
+        )
     yield from raised(tmp_path_factory.mktemp("moving") / "sandbox", pretend=False)
 
 

@@ -15,19 +15,39 @@ def template(script: str = "exit 0", container: str = "pytorch", **spec: Any) ->
 
 def pytorch_job(name: str, namespace: str = "default", *, masters: int = 0, workers: int = 2, script: str = "exit 0",
                 restart: str = "OnFailure", policy: Object | None = None, **spec: Any) -> Object:  # fmt: skip
+
     def replicas(count: int) -> Object:
         return {"replicas": count, "restartPolicy": restart, "template": template(script)}
 
     kinds = {"Master": masters, "Worker": workers}
     specs = {kind: replicas(count) for kind, count in kinds.items() if count}
-    return _named("kubeflow.org/v1", "PyTorchJob", name, namespace, pytorchReplicaSpecs=specs, runPolicy=policy or {}, **spec)
+    return _named(
+        "kubeflow.org/v1",
+        "PyTorchJob",
+        name,
+        namespace,
+        pytorchReplicaSpecs=specs,
+        runPolicy=policy or {},
+        **spec,
+    )
 
 
 def elastic_job(name: str, namespace: str = "default", *, workers: int = 2, script: str = "exit 0",
                 restart: str = "ExitCode", **spec: Any) -> Object:  # fmt: skip
-    worker = {"replicas": workers, "restartPolicy": restart, "template": template(script, "elasticjob-worker")}
-    defaults = {"rdzvEndpoint": "etcd-service:2379", "minReplicas": 1, "maxReplicas": 3, "replicaSpecs": {"Worker": worker}}
-    return _named("elastic.pytorch.org/v1alpha1", "ElasticJob", name, namespace, **{**defaults, **spec})
+    worker = {
+        "replicas": workers,
+        "restartPolicy": restart,
+        "template": template(script, "elasticjob-worker"),
+    }
+    defaults = {
+        "rdzvEndpoint": "etcd-service:2379",
+        "minReplicas": 1,
+        "maxReplicas": 3,
+        "replicaSpecs": {"Worker": worker},
+    }
+    return _named(
+        "elastic.pytorch.org/v1alpha1", "ElasticJob", name, namespace, **{**defaults, **spec}
+    )
 
 
 def volcano_job(name: str, namespace: str = "default", *, tasks: dict[str, Object] | None = None, script: str = "exit 0",
@@ -40,18 +60,34 @@ def volcano_job(name: str, namespace: str = "default", *, tasks: dict[str, Objec
     return _named("batch.volcano.sh/v1alpha1", "Job", name, namespace, tasks=written, **spec)
 
 
-def pod_now(pod: Object, phase: str = "Running", *, exit_code: int | None = None, uid: str = "", restarts: int = 0) -> Object:
+def pod_now(
+    pod: Object,
+    phase: str = "Running",
+    *,
+    exit_code: int | None = None,
+    uid: str = "",
+    restarts: int = 0,
+) -> Object:
     """The same pod, further on."""
     state: Object = {} if exit_code is None else {"terminated": {"exitCode": exit_code}}
     main = {"name": pod["spec"]["containers"][0]["name"], "state": state, "restartCount": restarts}
     metadata = {**pod["metadata"], "uid": uid or f"uid-of-{pod['metadata']['name']}"}
     spec = {**pod["spec"], "nodeName": "node-1"}
-    return {**pod, "metadata": metadata, "spec": spec, "status": {"phase": phase, "containerStatuses": [main]}}
+    return {
+        **pod,
+        "metadata": metadata,
+        "spec": spec,
+        "status": {"phase": phase, "containerStatuses": [main]},
+    }
 
 
 def variables(pod: Object) -> dict[str, Any]:
-    """What a pod's first container is told, by name; where it is to be found, for what is kept elsewhere."""
-    return {one["name"]: one.get("value", one.get("valueFrom")) for one in pod["spec"]["containers"][0].get("env", ())}
+    """What a pod's first container is told, by name; where it is to be found, for what is kept
+    elsewhere."""
+    return {
+        one["name"]: one.get("value", one.get("valueFrom"))
+        for one in pod["spec"]["containers"][0].get("env", ())
+    }
 
 
 def _named(version: str, kind: str, name: str, namespace: str, **spec: Any) -> Object:

@@ -1,4 +1,5 @@
-"""A cluster with the three operators installed, for tests: the API, the controllers, and what roles would have applied."""
+"""A cluster with the three operators installed, for tests: the API, the controllers, and what roles
+would have applied."""
 
 from __future__ import annotations
 
@@ -42,33 +43,71 @@ class Cluster:
     def create(self, one: Object) -> Object:
         """In this namespace, where its kind has one."""
         metadata = {name: value for name, value in one["metadata"].items() if name != "uid"}
-        if one["kind"] not in ("Namespace", "Queue", "Node") and not one["kind"].endswith(("Definition", "Configuration")):
-            metadata["namespace"] = self.namespace if metadata.get("namespace", "default") == "default" else metadata["namespace"]
+        if one["kind"] not in ("Namespace", "Queue", "Node") and not one["kind"].endswith(
+            ("Definition", "Configuration")
+        ):
+            metadata["namespace"] = (
+                self.namespace
+                if metadata.get("namespace", "default") == "default"
+                else metadata["namespace"]
+            )
         within = metadata.get("namespace", "")
-        return dict(self.client.ok("POST", _path(one["apiVersion"], _plural(one["kind"]), within), {**one, "metadata": metadata}))
+        return dict(
+            self.client.ok(
+                "POST",
+                _path(one["apiVersion"], _plural(one["kind"]), within),
+                {**one, "metadata": metadata},
+            )
+        )
 
-    def get(self, version: str, plural: str, name: str, namespace: str | None = None) -> Object | None:
-        answer = self.client.call("GET", f"{_path(version, plural, self._within(namespace))}/{name}")
+    def get(
+        self, version: str, plural: str, name: str, namespace: str | None = None
+    ) -> Object | None:
+        answer = self.client.call(
+            "GET", f"{_path(version, plural, self._within(namespace))}/{name}"
+        )
         return answer.value if answer.code == 200 else None
 
-    def list(self, version: str, plural: str, namespace: str | None = None, **query: Any) -> list[Object]:
-        return list(self.client.ok("GET", _path(version, plural, self._within(namespace)), **query)["items"])
+    def list(
+        self, version: str, plural: str, namespace: str | None = None, **query: Any
+    ) -> list[Object]:
+        return list(
+            self.client.ok("GET", _path(version, plural, self._within(namespace)), **query)["items"]
+        )
 
     def pods(self) -> dict[str, Object]:
         return {one["metadata"]["name"]: one for one in self.list("v1", "pods")}
 
-    def merge(self, version: str, plural: str, name: str, patch: Object, namespace: str | None = None) -> None:
-        self.client.ok("PATCH", f"{_path(version, plural, self._within(namespace))}/{name}", patch, form=MERGE_PATCH)
+    def merge(
+        self, version: str, plural: str, name: str, patch: Object, namespace: str | None = None
+    ) -> None:
+        self.client.ok(
+            "PATCH",
+            f"{_path(version, plural, self._within(namespace))}/{name}",
+            patch,
+            form=MERGE_PATCH,
+        )
 
-    def delete(self, version: str, plural: str, name: str, namespace: str | None = None, **options: Any) -> None:
-        body = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background", **options}
-        self.client.call("DELETE", f"{_path(version, plural, self._within(namespace))}/{name}", body)
+    def delete(
+        self, version: str, plural: str, name: str, namespace: str | None = None, **options: Any
+    ) -> None:
+        body = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": "Background",
+            **options,
+        }
+        self.client.call(
+            "DELETE", f"{_path(version, plural, self._within(namespace))}/{name}", body
+        )
 
     def evict(self, pod: str) -> None:
         eviction = {"kind": "Eviction", "metadata": {"name": pod, "namespace": self.namespace}}
         path = f"{_path('v1', 'pods', self.namespace)}/{pod}/eviction"
         if self.client.call("POST", path, {"apiVersion": "policy/v1", **eviction}).code == 400:
-            self.client.ok("POST", path, {"apiVersion": "policy/v1beta1", **eviction})  # before 1.22
+            self.client.ok(
+                "POST", path, {"apiVersion": "policy/v1beta1", **eviction}
+            )  # before 1.22
 
     def log(self, pod: str) -> str:
         return str(self.client.ok("GET", f"{_path('v1', 'pods', self.namespace)}/{pod}/log"))
@@ -76,7 +115,9 @@ class Cluster:
     def events(self, name: str) -> dict[str, str]:
         """What was said of an object: the message by its reason."""
         told = self.list("v1", "events")
-        return {one["reason"]: one["message"] for one in told if one["involvedObject"]["name"] == name}
+        return {
+            one["reason"]: one["message"] for one in told if one["involvedObject"]["name"] == name
+        }
 
     def awaited(self, look: Callable[[], T], what: str = "it") -> T:
         """What a look gives once it gives anything."""
@@ -88,7 +129,9 @@ class Cluster:
 
     def condition(self, version: str, plural: str, name: str) -> str:
         """The state that people read: the type of the last condition."""
-        conditions = ((self.get(version, plural, name) or {}).get("status") or {}).get("conditions") or [{}]
+        conditions = ((self.get(version, plural, name) or {}).get("status") or {}).get(
+            "conditions"
+        ) or [{}]
         return str(conditions[-1].get("type", ""))
 
     def phase(self, name: str) -> str:
@@ -106,7 +149,11 @@ class Cluster:
 
     def install(self, operator: Operator, image: str, arguments: tuple[str, ...] = ()) -> None:
         """Its Deployment, as a role would make it."""
-        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": operator.namespace}}
+        namespace = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": operator.namespace},
+        }
         self.client.call("POST", "/api/v1/namespaces", namespace)
         labels = {"app": operator.deployment}
         container = {"name": "manager", "image": image, "args": list(arguments)}
@@ -124,7 +171,10 @@ class Cluster:
     def _scene(self) -> str:
         """Enough to understand a failure."""
         pods = {name: (one.get("status") or {}).get("phase") for name, one in self.pods().items()}
-        events = [f"{one['involvedObject']['name']} {one['reason']}: {one['message']}" for one in self.list("v1", "events")]
+        events = [
+            f"{one['involvedObject']['name']} {one['reason']}: {one['message']}"
+            for one in self.list("v1", "events")
+        ]
         return f"pods {pods}; events {events}"
 
 
@@ -139,15 +189,22 @@ def operated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def cluster_with(definition_of: Callable[[Resource], Object], root: Path) -> Iterator[Cluster]:
     """A cluster of its own with these definitions of the operators' kinds, every operator ready."""
     try:
-        kube = process.up(root, pretend=os.environ.get("PLAYRUNNER_TEST_KUBE") != "real", moving=True)
+        kube = process.up(
+            root, pretend=os.environ.get("PLAYRUNNER_TEST_KUBE") != "real", moving=True
+        )
         cluster = Cluster(Client(Path(kube.kubeconfig)), process.folder(root))
         for resource in (*_WITH_STATUS, *_WITHOUT_STATUS):
             cluster.create(definition_of(resource))
         for operator, image in IMAGES.items():
             cluster.install(operator, image)
         for operator in IMAGES:
-            cluster.awaited(lambda operator=operator: cluster.operator_is_ready(operator), operator.deployment)  # type: ignore[misc]
-        cluster.awaited(lambda: cluster.get("scheduling.volcano.sh/v1beta1", "queues", "default", ""), "the default queue")
+            cluster.awaited(
+                lambda operator=operator: cluster.operator_is_ready(operator), operator.deployment
+            )  # type: ignore[misc]
+        cluster.awaited(
+            lambda: cluster.get("scheduling.volcano.sh/v1beta1", "queues", "default", ""),
+            "the default queue",
+        )
         yield cluster
     finally:
         process.down(root)
@@ -165,7 +222,12 @@ def place(operated: Cluster) -> Iterator[Cluster]:
 def definition(resource: Resource) -> Object:
     """The shortest that will do."""
     kind = resource.kind
-    names = {"kind": kind, "plural": resource.plural, "singular": kind.lower(), "listKind": f"{kind}List"}
+    names = {
+        "kind": kind,
+        "plural": resource.plural,
+        "singular": kind.lower(),
+        "listKind": f"{kind}List",
+    }
     scale = {"specReplicasPath": ".spec.pytorchReplicaSpecs.Worker.replicas",
              "statusReplicasPath": ".status.replicaStatuses.Worker.active",
              "labelSelectorPath": ".status.replicaStatuses.Worker.selector"}  # fmt: skip

@@ -1,4 +1,5 @@
-"""What a role would apply with an inventory: its templates rendered as the runner renders them, with no cluster at hand."""
+"""What a role would apply with an inventory: its templates rendered as the runner renders them,
+with no cluster at hand."""
 
 from __future__ import annotations
 
@@ -17,17 +18,30 @@ ROOT = Path(__file__).parents[3]
 
 
 def rendered(role: str, inventories: Sequence[str], **known: Any) -> str:
-    """Every template of the role's k8s.manifest steps, one after the other; `known` stands for what other steps register."""
+    """Every template of the role's k8s.manifest steps, one after the other; `known` stands for what
+    other steps register."""
     play = roles_play([role])
-    world = World(read_inventory([str(ROOT / "inventories" / f"{name}.yaml") for name in inventories]), templar, known, {})
+    world = World(
+        read_inventory([str(ROOT / "inventories" / f"{name}.yaml") for name in inventories]),
+        templar,
+        known,
+        {},
+    )
     variables = PlayVariables(play, {"ansible_play_role_names": [one.name for one in play.roles]})
     for one in play.roles:
         variables.add_role(one)
     texts = []
-    for step in (step for section in play.sections for step in steps_of(section) if step.module == "k8s.manifest"):
+    for step in (
+        step
+        for section in play.sections
+        for step in steps_of(section)
+        if step.module == "k8s.manifest"
+    ):
         name = step.arguments.get("template")
         if step.role and step.role.name == role and name:
-            texts.append(_text(ROOT / "manifests" / str(name), Scope(world, "localhost", variables, step)))
+            texts.append(
+                _text(ROOT / "manifests" / str(name), Scope(world, "localhost", variables, step))
+            )
     return "---\n".join(text if text.endswith("\n") else f"{text}\n" for text in texts)
 
 

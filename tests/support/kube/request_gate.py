@@ -1,4 +1,5 @@
-"""A gate before an API server: it can be shut, and can cut what goes through, without the server knowing."""
+"""A gate before an API server: it can be shut, and can cut what goes through, without the server
+knowing."""
 
 from __future__ import annotations
 

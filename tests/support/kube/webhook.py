@@ -17,13 +17,18 @@ from playrunner.sandbox.kube.wire import certificates
 class Webhook:
     """Listens while it is open; keeps what it was asked."""
 
-    def __init__(self, *, allowed: bool = True, message: str = "", patch: list[dict[str, Any]] | None = None) -> None:
+    def __init__(
+        self, *, allowed: bool = True, message: str = "", patch: list[dict[str, Any]] | None = None
+    ) -> None:
         self.asked: list[dict[str, Any]] = []
         self._response: dict[str, Any] = {"allowed": allowed}
         if message:
             self._response["status"] = {"message": message}
         if patch:
-            self._response |= {"patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(patch).encode()).decode()}
+            self._response |= {
+                "patchType": "JSONPatch",
+                "patch": base64.b64encode(json.dumps(patch).encode()).decode(),
+            }
 
     def __enter__(self) -> Webhook:
         webhook = self
@@ -33,7 +38,13 @@ class Webhook:
                 review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 webhook.asked.append(review)
                 response = {**webhook._response, "uid": review["request"]["uid"]}
-                body = json.dumps({"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}).encode()
+                body = json.dumps(
+                    {
+                        "apiVersion": review["apiVersion"],
+                        "kind": "AdmissionReview",
+                        "response": response,
+                    }
+                ).encode()
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
@@ -52,7 +63,9 @@ class Webhook:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self.url = f"https://127.0.0.1:{self._server.server_port}/review"
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        ).start()
         return self
 
     def __exit__(self, *error: object) -> None:

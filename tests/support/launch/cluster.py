@@ -1,4 +1,5 @@
-"""A place to launch runs on a cluster from: a sandbox with nodes that run pods, a claim that all see, and the operators."""
+"""A place to launch runs on a cluster from: a sandbox with nodes that run pods, a claim that all
+see, and the operators."""
 
 from __future__ import annotations
 
@@ -20,27 +21,42 @@ from tests.support.kube.module_stage import Api
 from tests.support.launch.site import PATIENCE_SECONDS, Site
 
 CLAIM = "shared"
-KINDS = {"/api/v1": ("pods", "configmaps", "secrets", "services"), "/apis/batch/v1": ("jobs",),
-         "/apis/kubeflow.org/v1": ("pytorchjobs",), "/apis/elastic.pytorch.org/v1alpha1": ("elasticjobs",),
-         "/apis/batch.volcano.sh/v1alpha1": ("jobs",), "/apis/networking.k8s.io/v1": ("networkpolicies",)}
+KINDS = {
+    "/api/v1": ("pods", "configmaps", "secrets", "services"),
+    "/apis/batch/v1": ("jobs",),
+    "/apis/kubeflow.org/v1": ("pytorchjobs",),
+    "/apis/elastic.pytorch.org/v1alpha1": ("elasticjobs",),
+    "/apis/batch.volcano.sh/v1alpha1": ("jobs",),
+    "/apis/networking.k8s.io/v1": ("networkpolicies",),
+}
 ROLES = {"pytorchjob": "kubeflow", "elasticjob": "elastic", "vcjob": "volcano"}
 
 
 class ClusterSite(Site):
-    """Launches on a cluster; what it makes there is looked at through the API, as somebody else would."""
+    """Launches on a cluster; what it makes there is looked at through the API, as somebody else
+    would."""
 
     def __init__(self, state: Path, api: Api) -> None:
         self.api, self.port = api, _free_port()
         super().__init__(state, state / "inventory.yaml")
         self._installed: set[str] = set()
-        self.indexed = int("".join(filter(str.isdigit, api.get("/version")["minor"]))) >= 24  # whether it has Indexed Jobs
+        self.indexed = (
+            int("".join(filter(str.isdigit, api.get("/version")["minor"]))) >= 24
+        )  # whether it has Indexed Jobs
         self.launcher = "job" if self.indexed else "pytorchjob"
         self.say()
 
     def say(self, **more: Any) -> None:
         """What the inventory says, beside how the cluster is reached."""
-        said = {"cluster_name": "rehearsal", "kubeconfig": str(self.api.kubeconfig), "train_launcher": self.launcher,
-                "train_image": "registry.test/trainer:1", "train_claim": CLAIM, "train_port": self.port, **more}
+        said = {
+            "cluster_name": "rehearsal",
+            "kubeconfig": str(self.api.kubeconfig),
+            "train_launcher": self.launcher,
+            "train_image": "registry.test/trainer:1",
+            "train_claim": CLAIM,
+            "train_port": self.port,
+            **more,
+        }
         assert self.inventory
         self.inventory.write_text(yaml.safe_dump({"all": {"vars": said}}))
 
@@ -52,18 +68,23 @@ class ClusterSite(Site):
         return found
 
     def await_met(self, name: str, nodes: int) -> dict[str, Any]:
-        """Until so many pods have met, one of them rank 0, and have trained on since; how it stands then."""
+        """Until so many pods have met, one of them rank 0, and have trained on since; how it stands
+        then."""
         seen: dict[str, Any] = {}
 
         def met(step: int = 0) -> bool:
             seen.update(self.status(name))
             assert seen["state"] in ("pending", "running"), seen
-            return bool(len(seen["pods"]) == seen["met"] == nodes and seen["rank0"] and seen["step"] >= step)
+            return bool(
+                len(seen["pods"]) == seen["met"] == nodes and seen["rank0"] and seen["step"] >= step
+            )
 
         self.await_that(met, f"{nodes} pods of {name} that have met")
         further = max(self.losses(name), default=0) + 2
         self.await_step(name, further)
-        self.await_that(lambda: met(further), f"step {further} of {name} in the words of {nodes} pods")
+        self.await_that(
+            lambda: met(further), f"step {further} of {name} in the words of {nodes} pods"
+        )
         return seen
 
     def record(self, name: str) -> Path:
@@ -108,7 +129,10 @@ def cluster_site(state: Path) -> Iterator[ClusterSite]:
     try:
         api = Api(Path(up.kubeconfig), up.flavour)
         made = ClusterSite(state, api)
-        for path, thing in (*storage(CLAIM, root / "data"), *storage("single", root / "data", "ReadWriteOnce")):
+        for path, thing in (
+            *storage(CLAIM, root / "data"),
+            *storage("single", root / "data", "ReadWriteOnce"),
+        ):
             said = api.call("POST", path, thing)
             assert said["kind"] != "Status", said
         made.install(made.launcher)
@@ -117,16 +141,32 @@ def cluster_site(state: Path) -> Iterator[ClusterSite]:
         process.down(root)
 
 
-def storage(name: str, folder: Path, mode: str = "ReadWriteMany") -> Iterator[tuple[str, dict[str, Any]]]:
+def storage(
+    name: str, folder: Path, mode: str = "ReadWriteMany"
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """A volume, by default one that all nodes see and may write to, and the claim on it.
 
     Paths of nodes are folders of the sandbox, unless they lie there anyway.
     """
     spec: dict[str, Any] = {"accessModes": [mode], "storageClassName": ""}
-    yield "/api/v1/persistentvolumes", {"metadata": {"name": name}, "spec": {
-        **spec, "capacity": {"storage": "1Gi"}, "hostPath": {"path": str(folder / name)}}}
-    yield "/api/v1/namespaces/default/persistentvolumeclaims", {"metadata": {"name": name}, "spec": {
-        **spec, "volumeName": name, "resources": {"requests": {"storage": "1Gi"}}}}
+    yield (
+        "/api/v1/persistentvolumes",
+        {
+            "metadata": {"name": name},
+            "spec": {
+                **spec,
+                "capacity": {"storage": "1Gi"},
+                "hostPath": {"path": str(folder / name)},
+            },
+        },
+    )
+    yield (
+        "/api/v1/namespaces/default/persistentvolumeclaims",
+        {
+            "metadata": {"name": name},
+            "spec": {**spec, "volumeName": name, "resources": {"requests": {"storage": "1Gi"}}},
+        },
+    )
 
 
 def _free_port() -> int:

@@ -1,7 +1,9 @@
-"""Machines that lose their power and their network: each with namespaces of its own for the network, processes, mounts and name.
+"""Machines that lose their power and their network: each with namespaces of its own for the
+network, processes, mounts and name.
 
-A machine's first process is a real sshd on port 22 of its address. What is lost with a machine is lost without a word: nobody
-gets a last packet. Needs root and iproute2; `machines` skips where that is missing.
+A machine's first process is a real sshd on port 22 of its address. What is lost with a machine is
+lost without a word: nobody gets a last packet. Needs root and iproute2; `machines` skips where that
+is missing.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from tests.support.launch.site import Site
 
 START_SECONDS = 20.0
 CONTROLLER = 1  # the last number of this machine's address on a lane
-# The first process waits for its network cards, then becomes sshd; with it everything in the machine ends.
+# The first process waits for its network cards, then becomes sshd; with it everything in the
+# machine ends.
 _BOOT = """set -e
 echo "$1" > /proc/sys/kernel/hostname
 mount -t tmpfs tmpfs /run && mkdir -p /run/sshd
@@ -76,7 +79,11 @@ class Machines:
     def __init__(self, folder: Path) -> None:
         self.folder, self.program = folder, sshd.find()
         self.shared, self.state = folder / "shared", folder / "state"
-        self.key, self.known_hosts, self.hosts = folder / "client_key", folder / "known_hosts", folder / "hosts"
+        self.key, self.known_hosts, self.hosts = (
+            folder / "client_key",
+            folder / "known_hosts",
+            folder / "hosts",
+        )
         self.lanes: list[Lane] = []
         self.disks: list[Path] = []
         self.all: dict[str, Machine] = {}
@@ -112,9 +119,16 @@ class Machines:
         links = tuple(f"pr{self._token}n{number}l{each}" for each in range(len(lanes)))
         made = self.all[name] = Machine(name, 10 + number, lanes, daemon, links)
         names = "".join(f"{each.address} {each.name}\n" for each in self.all.values())
-        self.hosts.write_text(f"127.0.0.1 localhost\n{names}")  # in place: machines that run see it too
-        self.known_hosts.write_text("".join(f"{lane.address(each.number)} {each.daemon.public_host_key}\n"
-                                            for each in self.all.values() for lane in each.lanes))
+        self.hosts.write_text(
+            f"127.0.0.1 localhost\n{names}"
+        )  # in place: machines that run see it too
+        self.known_hosts.write_text(
+            "".join(
+                f"{lane.address(each.number)} {each.daemon.public_host_key}\n"
+                for each in self.all.values()
+                for lane in each.lanes
+            )
+        )
         self.power_on(name)
         return made
 
@@ -122,24 +136,76 @@ class Machines:
 
     def power_on(self, name: str) -> None:
         machine = self.all[name]
-        sshd.write_settings(machine.daemon, "0.0.0.0", 22, {"HOME": str(self.folder / "homes" / name)},
-                            sshd.common_settings(self.program, self.key.with_suffix(".pub")))
-        cards = {f"eth{number}": lane.address(machine.number) for number, lane in enumerate(machine.lanes)}
-        words = [name, machine.daemon.folder, self.hosts, " ".join(f"{card}={it}" for card, it in cards.items()), self.program]
+        sshd.write_settings(
+            machine.daemon,
+            "0.0.0.0",
+            22,
+            {"HOME": str(self.folder / "homes" / name)},
+            sshd.common_settings(self.program, self.key.with_suffix(".pub")),
+        )
+        cards = {
+            f"eth{number}": lane.address(machine.number)
+            for number, lane in enumerate(machine.lanes)
+        }
+        words = [
+            name,
+            machine.daemon.folder,
+            self.hosts,
+            " ".join(f"{card}={it}" for card, it in cards.items()),
+            self.program,
+        ]
         machine.launcher = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", "unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--net",
-             "--uts", "--ipc", "sh", "-c", _BOOT, "boot", *map(str, words)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            [
+                "setpriv",
+                "--pdeathsig",
+                "KILL",
+                "unshare",
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "--mount",
+                "--mount-proc",
+                "--net",
+                "--uts",
+                "--ipc",
+                "sh",
+                "-c",
+                _BOOT,
+                "boot",
+                *map(str, words),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         assert machine.launcher.stdin and machine.launcher.stdout
         said = machine.launcher.stdout.readline()
         if said.strip() != "up":
             raise SandboxError(f"{name} does not start: {said}{machine.launcher.stdout.read()}")
         pid = machine.launcher.pid
         machine.init = int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
-        for number, (card, link, lane) in enumerate(zip(cards, machine.links, machine.lanes, strict=True)):
+        for number, (card, link, lane) in enumerate(
+            zip(cards, machine.links, machine.lanes, strict=True)
+        ):
             # The same card as before: the others remember where they found it.
-            card_address = f"02:77:{self._token[:2]}:{self._token[2:]}:{number:02x}:{machine.number:02x}"
-            _ip("link", "add", link, "type", "veth", "peer", "name", card, "address", card_address, "netns", str(machine.init))
+            card_address = (
+                f"02:77:{self._token[:2]}:{self._token[2:]}:{number:02x}:{machine.number:02x}"
+            )
+            _ip(
+                "link",
+                "add",
+                link,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                card,
+                "address",
+                card_address,
+                "netns",
+                str(machine.init),
+            )
             _ip("link", "set", link, "master", lane.bridge, "up")
         machine.launcher.stdin.write("wired\n")
         machine.launcher.stdin.flush()
@@ -156,7 +222,9 @@ class Machines:
         machine.launcher.stdout.close()
         machine.launcher = None
         for link in machine.links:
-            subprocess.run(["ip", "link", "del", link], check=False, capture_output=True)  # gone with the machine's own end, soon
+            subprocess.run(
+                ["ip", "link", "del", link], check=False, capture_output=True
+            )  # gone with the machine's own end, soon
 
     def cut(self, name: str) -> None:
         """Its cables lead nowhere; what is sent is lost in silence."""
@@ -187,12 +255,36 @@ class Machines:
         """What these two send each other is lost in silence; all others reach both."""
         ends = [(self.all[one], self.all[other].address), (self.all[other], self.all[one].address)]
         for machine, there in ends:
-            _run(["nsenter", "-t", str(machine.init), "-n", "ip", "route", "add", "blackhole", f"{there}/32"])
+            _run(
+                [
+                    "nsenter",
+                    "-t",
+                    str(machine.init),
+                    "-n",
+                    "ip",
+                    "route",
+                    "add",
+                    "blackhole",
+                    f"{there}/32",
+                ]
+            )
         try:
             yield
         finally:
             for machine, there in ends:
-                _run(["nsenter", "-t", str(machine.init), "-n", "ip", "route", "del", "blackhole", f"{there}/32"])
+                _run(
+                    [
+                        "nsenter",
+                        "-t",
+                        str(machine.init),
+                        "-n",
+                        "ip",
+                        "route",
+                        "del",
+                        "blackhole",
+                        f"{there}/32",
+                    ]
+                )
 
     @contextmanager
     def small_disk(self, name: str, folder: Path, size: str) -> Iterator[Path]:
@@ -208,16 +300,38 @@ class Machines:
 
     # --- for the controller
 
-    def inventory(self, *names: str, hosts: Mapping[str, Any] | None = None, file: str = "inventory.yaml",
-                  **variables: Any) -> Path:
-        """These machines as the group `nodes`; `hosts` are further ones, with their variables. JSON is also YAML."""
-        common = {"ansible_user": sshd.login_name(), "ansible_ssh_private_key_file": str(self.key), "ansible_ssh_timeout": 4,
-                  "ansible_ssh_common_args": f"-F none -o UserKnownHostsFile={self.known_hosts} -o StrictHostKeyChecking=yes"}
+    def inventory(
+        self,
+        *names: str,
+        hosts: Mapping[str, Any] | None = None,
+        file: str = "inventory.yaml",
+        **variables: Any,
+    ) -> Path:
+        """These machines as the group `nodes`; `hosts` are further ones, with their variables. JSON
+        is also YAML."""
+        common = {
+            "ansible_user": sshd.login_name(),
+            "ansible_ssh_private_key_file": str(self.key),
+            "ansible_ssh_timeout": 4,
+            "ansible_ssh_common_args": (
+                f"-F none -o UserKnownHostsFile={self.known_hosts} -o StrictHostKeyChecking=yes"
+            ),
+        }
         training = {"train_root": str(self.shared), "train_python": sys.executable, **variables}
         nodes = {name: {"ansible_host": self.all[name].address} for name in names}
         path = self.folder / file
-        path.write_text(json.dumps({"all": {"vars": common, "hosts": dict(hosts or {}),
-                                            "children": {"nodes": {"hosts": nodes, "vars": training}}}}, indent=1))
+        path.write_text(
+            json.dumps(
+                {
+                    "all": {
+                        "vars": common,
+                        "hosts": dict(hosts or {}),
+                        "children": {"nodes": {"hosts": nodes, "vars": training}},
+                    }
+                },
+                indent=1,
+            )
+        )
         return path
 
     @contextmanager
@@ -232,7 +346,9 @@ class Machines:
         cards = json.loads(_run(["ip", "-j", "-4", "addr"]))
         taken = {each["local"].rpartition(".")[0] for card in cards for each in card["addr_info"]}
         taken |= {lane.prefix for lane in self.lanes}
-        return next(prefix for prefix in (f"10.77.{number}" for number in range(256)) if prefix not in taken)
+        return next(
+            prefix for prefix in (f"10.77.{number}" for number in range(256)) if prefix not in taken
+        )
 
     def close(self) -> None:
         for machine in self.all.values():
@@ -274,12 +390,36 @@ def machines(folder: Path) -> Iterator[Machines]:
     """None to begin with; all that were added are taken down again."""
     if os.geteuid() != 0:
         pytest.skip("only root can make network namespaces")
-    missing = [program for program in ("ip", "tc", "unshare", "nsenter", "setpriv") if not shutil.which(program)]
+    missing = [
+        program
+        for program in ("ip", "tc", "unshare", "nsenter", "setpriv")
+        if not shutil.which(program)
+    ]
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed: apt-get install iproute2 util-linux")
-    tried = subprocess.run(["unshare", "--pid", "--fork", "--mount", "--mount-proc", "--net", "--uts",
-                            "ip", "link", "add", "tried0", "type", "veth", "peer", "name", "tried1"],
-                           check=False, capture_output=True, text=True)
+    tried = subprocess.run(
+        [
+            "unshare",
+            "--pid",
+            "--fork",
+            "--mount",
+            "--mount-proc",
+            "--net",
+            "--uts",
+            "ip",
+            "link",
+            "add",
+            "tried0",
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "tried1",
+        ],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
     if tried.returncode:
         pytest.skip(f"network namespaces are not permitted here: {tried.stderr.strip()}")
     made = Machines(folder)

@@ -25,26 +25,48 @@ GIB = 2.0**30
 
 def node(name: str, kind: str = "", held: dict[str, float] | None = None, **has: float) -> Offer:
     """A node that has so much of everything; devices are named with _ for . and __ for /."""
-    offered = {"cpu": 4.0, "memory": 16 * GIB, **{key.replace("__", "/").replace("_", "."): value for key, value in has.items()}}
+    offered = {
+        "cpu": 4.0,
+        "memory": 16 * GIB,
+        **{key.replace("__", "/").replace("_", "."): value for key, value in has.items()},
+    }
     free = {key: value - (held or {}).get(key, 0.0) for key, value in offered.items()}
     return Offer(name, kind, offered, free, holders=tuple(["another-run-worker-0"] if held else []))
 
 
-def planned(launcher: str, profile: str, offered: list[Offer], nodes: int, ground: Ground | None = None,
-            settings: tuple[str, ...] = ()) -> ClusterJob:
+def planned(
+    launcher: str,
+    profile: str,
+    offered: list[Offer],
+    nodes: int,
+    ground: Ground | None = None,
+    settings: tuple[str, ...] = (),
+) -> ClusterJob:
     """A job as a launch plans it on these nodes, under a known id."""
     ground = ground or Ground(image="registry.test/trainer:1", claim="fsx-claim")
     read = read_profile(profile, settings)
     bounds = elastic_bounds(read, launcher, nodes)
     share: Share = share_of(read, offered, ground, Wish(nodes, bounds[1] if bounds else nodes))
     job = ClusterJob("bert", "bert-hpzwjhg4", profile, read, launcher, nodes, ground, share)
-    return ClusterJob("bert", "bert-hpzwjhg4", profile, read, launcher, nodes, ground, share,
-                      tuple(environment_of(job, {})), created=1.0)
+    return ClusterJob(
+        "bert",
+        "bert-hpzwjhg4",
+        profile,
+        read,
+        launcher,
+        nodes,
+        ground,
+        share,
+        tuple(environment_of(job, {})),
+        created=1.0,
+    )
 
 
 def rendered(job: ClusterJob) -> dict[str, dict[str, Any]]:
     """Its objects by kind."""
-    scope = Scope(World(read_inventory(["localhost,"]), templar, {"run": variables(job)}, {}), "localhost")
+    scope = Scope(
+        World(read_inventory(["localhost,"]), templar, {"run": variables(job)}, {}), "localhost"
+    )
     files = [TEMPLATES / f"{name}.yaml.j2" for name in ("files", job.launcher)]
     texts = [templar.render_file(file.read_text(), scope, name=str(file)) for file in files]
     return {thing["kind"]: thing for text in texts for thing in yaml.safe_load_all(text) if thing}

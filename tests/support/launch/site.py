@@ -14,7 +14,12 @@ from typing import Any
 from tests.support import runner
 
 PATIENCE_SECONDS = 240  # a busy two-core machine imports for half a minute
-QUICK = ("train.steps=12", "train.log.every=1", "train.checkpoint.every=4", "train.evaluate.batches=1")
+QUICK = (
+    "train.steps=12",
+    "train.log.every=1",
+    "train.checkpoint.every=4",
+    "train.evaluate.batches=1",
+)
 
 
 class Site:
@@ -28,15 +33,29 @@ class Site:
         """In a session of its own, so that killing it is like closing its terminal."""
         return runner.start(*words, state=self.state, **environment)
 
-    def launch(self, name: str, *words: object, profile: str = "gpt2-micro-smoke",
-               settings: tuple[str, ...] = QUICK) -> runner.Outcome:
-        return runner.finish(self.begin(name, *words, profile=profile, settings=settings), PATIENCE_SECONDS)
+    def launch(
+        self,
+        name: str,
+        *words: object,
+        profile: str = "gpt2-micro-smoke",
+        settings: tuple[str, ...] = QUICK,
+    ) -> runner.Outcome:
+        return runner.finish(
+            self.begin(name, *words, profile=profile, settings=settings), PATIENCE_SECONDS
+        )
 
-    def begin(self, name: str, *words: object, profile: str = "gpt2-micro-smoke",
-              settings: tuple[str, ...] = QUICK) -> subprocess.Popen[str]:
+    def begin(
+        self,
+        name: str,
+        *words: object,
+        profile: str = "gpt2-micro-smoke",
+        settings: tuple[str, ...] = QUICK,
+    ) -> subprocess.Popen[str]:
         chosen = [part for setting in settings for part in ("--set", setting)]
         where = ["--inventory", self.inventory] if self.inventory else []
-        return self.start("train.launch", "--profile", profile, "--name", name, *where, *chosen, *words)
+        return self.start(
+            "train.launch", "--profile", profile, "--name", name, *where, *chosen, *words
+        )
 
     @property
     def shared(self) -> Path:
@@ -46,7 +65,9 @@ class Site:
         return self.shared / "runs" / name
 
     def losses(self, name: str) -> dict[int, float]:
-        records = map(json.loads, (self.folder(name) / "output" / "metrics.jsonl").read_text().splitlines())
+        records = map(
+            json.loads, (self.folder(name) / "output" / "metrics.jsonl").read_text().splitlines()
+        )
         return {each["step"]: each["loss"] for each in records if "loss" in each}
 
     def keeper(self, name: str, host: str) -> dict[str, Any]:
@@ -57,19 +78,33 @@ class Site:
     def processes(self, name: str) -> list[int]:
         """Every living process of a run, on whichever node."""
         run_id = json.loads((self.folder(name) / "run.json").read_text())["run_id"]
-        return [pid for pid, environment in environments() if any(
-            entry.startswith(f"PLAYRUNNER_RUN={run_id}/".encode()) for entry in environment)]
+        return [
+            pid
+            for pid, environment in environments()
+            if any(entry.startswith(f"PLAYRUNNER_RUN={run_id}/".encode()) for entry in environment)
+        ]
 
     def rank(self, name: str, rank: int) -> int:
         """The process that trains as this rank."""
         ours = set(self.processes(name))
-        return next(pid for pid, environment in environments() if pid in ours and f"RANK={rank}".encode() in environment)
+        return next(
+            pid
+            for pid, environment in environments()
+            if pid in ours and f"RANK={rank}".encode() in environment
+        )
 
-    def await_step(self, name: str, step: int, process: subprocess.Popen[str] | None = None) -> None:
+    def await_step(
+        self, name: str, step: int, process: subprocess.Popen[str] | None = None
+    ) -> None:
         self.await_that(lambda: step in self._steps(name), f"step {step} of {name}", process)
 
-    def await_that(self, holds: Callable[[], bool], what: str, process: subprocess.Popen[str] | None = None,
-                   seconds: float = PATIENCE_SECONDS) -> None:
+    def await_that(
+        self,
+        holds: Callable[[], bool],
+        what: str,
+        process: subprocess.Popen[str] | None = None,
+        seconds: float = PATIENCE_SECONDS,
+    ) -> None:
         deadline = time.monotonic() + seconds
         while not holds():
             if process and process.poll() is not None and not holds():

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Stands in for a host's Python, speaks the agent's protocol, and lies in the way that its own name says."""
+"""Stands in for a host's Python, speaks the agent's protocol, and lies in the way that its own name
+says."""
 
 import json
 import os
@@ -25,7 +26,7 @@ def requests():
 
 def write(data):
     while data:
-        data = data[os.write(1, data):]
+        data = data[os.write(1, data) :]
 
 
 def frame(**words):
@@ -54,6 +55,7 @@ def forever(text):
         data = text.replace(b"ID", str(request["id"]).encode())
         while True:
             write(data)
+
     return flood
 
 
@@ -69,7 +71,9 @@ def at_the_file(do):
 def at(module, do):
     """Honest until a certain module is asked for; a file to fetch is there."""
     there = values(stat={"exists": True, "checksum": "0" * 40})
-    return lambda request: (do if request["class"] == module else there if request["class"] == "Stat" else honest)(request)
+    return lambda request: (
+        do if request["class"] == module else there if request["class"] == "Stat" else honest
+    )(request)
 
 
 def need_twice(request):
@@ -140,8 +144,12 @@ LIES = {
     "body-of-an-output": sent(b'{"id": ID, "out": "x", "body": 10}'),
     "parts-is-number": sent(b'{"id": ID, "result": {}, "parts": 5}'),
     "parts-past-the-body": sent(b'{"id": ID, "result": {}, "parts": [["stdout", 9, false]]}'),
-    "parts-not-utf8": sent(b'{"id": ID, "result": {}, "parts": [["stdout", 1, true]], "body": 1}\n\xff'),
-    "parts-over-a-flag": sent(b'{"id": ID, "result": {}, "parts": [["changed", 1, true]], "body": 1}\nx'),
+    "parts-not-utf8": sent(
+        b'{"id": ID, "result": {}, "parts": [["stdout", 1, true]], "body": 1}\n\xff'
+    ),
+    "parts-over-a-flag": sent(
+        b'{"id": ID, "result": {}, "parts": [["changed", 1, true]], "body": 1}\nx'
+    ),
     "deep": sent(b'{"id": ID, "result": ' + b'{"a":' * 5000 + b"1" + b"}" * 5000 + b"}"),
     "very-deep": sent(b"[" * 200_000),
     "deep-in-a-value": sent(b'{"id": ID, "result": {"x": ' + b"[" * 150 + b"]" * 150 + b"}}"),
@@ -167,7 +175,10 @@ LIES = {
     "goes-on-after-its-timeout": goes_on,
     "silence": silence,
     "half-a-line": lambda request: (write(b'{"id": '), silence(request)),
-    "half-a-body": lambda request: (write(b'{"id": 1, "result": {}, "body": 100}\nabc'), silence(request)),
+    "half-a-body": lambda request: (
+        write(b'{"id": 1, "result": {}, "body": 100}\nabc'),
+        silence(request),
+    ),
 }
 
 

@@ -30,7 +30,8 @@ exec(compile(sys.argv[-1], "agent", "exec"), {{"__name__": "__main__"}})
 def interpreter(
     folder: Path, facts: dict[str, Any], values: dict[str, Any] | None = None, always: bool = False
 ) -> Path:
-    """A python3 for `ansible_python_interpreter` that adds these facts, and these values, to results."""
+    """A python3 for `ansible_python_interpreter` that adds these facts, and these values, to
+    results."""
     path = folder / "python3"
     lies = json.dumps({"facts": facts, "values": values or {}, "always": always})
     path.write_text(_INTERPRETER.format(python=sys.executable, lies=lies))

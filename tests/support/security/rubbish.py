@@ -37,13 +37,19 @@ RUBBISH: dict[str, Said] = {
     "a text": Said(b'"hello"'),
     "an empty mapping": Said(b"{}"),
     "no UTF-8": Said(b'{"kind": "\xff\xfe"}'),
-    "half a character": Said(b'{"kind": "\\ud800", "items": [], "metadata": {}, "message": "\\ud800"}'),
+    "half a character": Said(
+        b'{"kind": "\\ud800", "items": [], "metadata": {}, "message": "\\ud800"}'
+    ),
     "not a number": Said(b'{"items": NaN}'),
     "a number without end": Said(b'{"items": ' + b"9" * 100_000 + b"}"),
     "what is called gzip and is not": Said(b"plain", headers={"Content-Encoding": "gzip"}),
-    "half of a gzip": Said(gzip.compress(b'{"kind": "PodList", "metadata": {}, "items": []}')[:-12],
-                           headers={"Content-Encoding": "gzip"}),
-    "a mapping of lists": Said(b'{"kind": [], "apiVersion": [], "metadata": [], "items": {}, "spec": [], "status": []}'),
+    "half of a gzip": Said(
+        gzip.compress(b'{"kind": "PodList", "metadata": {}, "items": []}')[:-12],
+        headers={"Content-Encoding": "gzip"},
+    ),
+    "a mapping of lists": Said(
+        b'{"kind": [], "apiVersion": [], "metadata": [], "items": {}, "spec": [], "status": []}'
+    ),
     "a redirect to itself": Said(b"", status=302, headers={"Location": "/"}),
 }
 
@@ -60,7 +66,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", said.kind)
         for name, value in said.headers.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(said.body) if said.length is None else said.length))
+        self.send_header(
+            "Content-Length", str(len(said.body) if said.length is None else said.length)
+        )
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(said.body)

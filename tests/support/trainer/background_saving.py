@@ -1,7 +1,9 @@
-"""A checkpoint begun, training gone on, the checkpoint written, and training taken up from it again.
+"""A checkpoint begun, training gone on, the checkpoint written, and training taken up from it
+again.
 
-`python -m tests.support.trainer.background_saving FOLDER '{"name": ["train.strategy.name=fsdp"], ...}'` prints as JSON, for each: the files
-with tensors there were before and after writing, and the losses of the two steps after the checkpoint, both times.
+`python -m tests.support.trainer.background_saving FOLDER '{"name": ["train.strategy.name=fsdp"],
+...}'` prints as JSON, for each: the files with tensors there were before and after writing, and the
+losses of the two steps after the checkpoint, both times.
 """
 
 from __future__ import annotations
@@ -13,9 +15,17 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-TINY = ("train.model.layers=2", "train.model.heads=2", "train.model.width=16", "train.model.context=8",
-        "train.model.vocab_size=64", "train.batch_size=4", "train.device_batch_size=2",
-        "train.schedule.warmup_steps=0", "train.optimizer.lr=1e-2")
+TINY = (
+    "train.model.layers=2",
+    "train.model.heads=2",
+    "train.model.width=16",
+    "train.model.context=8",
+    "train.model.vocab_size=64",
+    "train.batch_size=4",
+    "train.device_batch_size=2",
+    "train.schedule.warmup_steps=0",
+    "train.optimizer.lr=1e-2",
+)
 
 
 def main(folder: str, runs: str) -> None:
@@ -48,7 +58,12 @@ def one(train: Any, place: Any, folder: Path) -> dict[str, Any]:
     strategy.load(second, folder)
     second.taken = 2
     after_load = [step(strategy, second, number) for number in (3, 4)]
-    return {"before": before, "after": files(folder), "after_save": after_save, "after_load": after_load}
+    return {
+        "before": before,
+        "after": files(folder),
+        "after_save": after_save,
+        "after_load": after_load,
+    }
 
 
 def step(strategy: Any, session: Any, number: int) -> float:
@@ -60,7 +75,11 @@ def step(strategy: Any, session: Any, number: int) -> float:
 
 
 def files(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.rglob("*") if path.suffix in (".pt", ".distcp") and path.stat().st_size)
+    return sorted(
+        path.name
+        for path in folder.rglob("*")
+        if path.suffix in (".pt", ".distcp") and path.stat().st_size
+    )
 
 
 if __name__ == "__main__":

@@ -27,14 +27,25 @@ class Ended:
         return max(map(abs, self.codes))
 
 
-def launch(profile: str, output: Path, *settings: str, processes: int = 1, environment: dict[str, str] | None = None) -> Ended:
+def launch(
+    profile: str,
+    output: Path,
+    *settings: str,
+    processes: int = 1,
+    environment: dict[str, str] | None = None,
+) -> Ended:
     """Run to the end."""
     return _ended(start(profile, output, *settings, processes=processes, environment=environment))
 
 
-def launch_several(output: Path, runs: list[tuple[str, str, tuple[str, ...]]], processes: int,
-                   environment: dict[str, str] | None = None) -> Ended:
-    """Run all (name, profile, settings) to the end one after another in the same processes, in folders of the output."""
+def launch_several(
+    output: Path,
+    runs: list[tuple[str, str, tuple[str, ...]]],
+    processes: int,
+    environment: dict[str, str] | None = None,
+) -> Ended:
+    """Run all (name, profile, settings) to the end one after another in the same processes, in
+    folders of the output."""
     arguments = ["-m", "tests.support.trainer.several", str(output), json.dumps(runs)]
     return _ended(_started(arguments, processes, environment))
 
@@ -44,24 +55,47 @@ def launch_module(module: str, *arguments: str) -> Ended:
     return _ended(_started(["-m", module, *arguments], 1, None))
 
 
-def start(profile: str, output: Path, *settings: str, processes: int = 1,
-          environment: dict[str, str] | None = None) -> list[subprocess.Popen[str]]:
+def start(
+    profile: str,
+    output: Path,
+    *settings: str,
+    processes: int = 1,
+    environment: dict[str, str] | None = None,
+) -> list[subprocess.Popen[str]]:
     arguments = ["-m", "trainer", "--profile", profile, "--output", str(output)]
     for setting in settings:
         arguments += ["--set", setting]
     return _started(arguments, processes, environment)
 
 
-def _started(arguments: list[str], processes: int, environment: dict[str, str] | None) -> list[subprocess.Popen[str]]:
+def _started(
+    arguments: list[str], processes: int, environment: dict[str, str] | None
+) -> list[subprocess.Popen[str]]:
     shared = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     if processes > 1:
-        shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "GLOO_SOCKET_IFNAME": "lo",
-                   "WORLD_SIZE": str(processes), "LOCAL_WORLD_SIZE": str(processes)}
+        shared |= {
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(_free_port()),
+            "GLOO_SOCKET_IFNAME": "lo",
+            "WORLD_SIZE": str(processes),
+            "LOCAL_WORLD_SIZE": str(processes),
+        }
     shared |= environment or {}
     return [
-        subprocess.Popen([sys.executable, *arguments], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                         env={**shared, "RANK": str(rank), "LOCAL_RANK": str(rank % int(shared["LOCAL_WORLD_SIZE"]))}
-                         if processes > 1 else shared)
+        subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={
+                **shared,
+                "RANK": str(rank),
+                "LOCAL_RANK": str(rank % int(shared["LOCAL_WORLD_SIZE"])),
+            }
+            if processes > 1
+            else shared,
+        )
         for rank in range(processes)
     ]
 
@@ -75,12 +109,16 @@ def _ended(started: list[subprocess.Popen[str]]) -> Ended:
     return Ended([process.returncode for process in started], "".join(texts))
 
 
-def kill_after(processes: list[subprocess.Popen[str]], output: Path, checkpoint: int, seconds: float = 240) -> None:
+def kill_after(
+    processes: list[subprocess.Popen[str]], output: Path, checkpoint: int, seconds: float = 240
+) -> None:
     """SIGKILL to all ranks, the moment the checkpoint's folder has its final name."""
     wanted = output / "checkpoints" / f"step-{checkpoint:08d}"
     until = time.monotonic() + seconds
     while not wanted.exists():
-        assert time.monotonic() < until and processes[0].poll() is None, processes[0].communicate()[0]
+        assert time.monotonic() < until and processes[0].poll() is None, processes[0].communicate()[
+            0
+        ]
         time.sleep(0.02)
     for process in processes:
         process.send_signal(signal.SIGKILL)
@@ -88,7 +126,9 @@ def kill_after(processes: list[subprocess.Popen[str]], output: Path, checkpoint:
         process.wait()
 
 
-def wait_for_step(output: Path, step: int, process: subprocess.Popen[str], seconds: float = 120) -> None:
+def wait_for_step(
+    output: Path, step: int, process: subprocess.Popen[str], seconds: float = 120
+) -> None:
     """Until a step is in the metrics."""
     until = time.monotonic() + seconds
     while not (output / "metrics.jsonl").exists() or max(losses(output), default=0) < step:
@@ -105,7 +145,9 @@ def losses(output: Path) -> dict[int, float]:
 
 
 def steps_saved(output: Path) -> list[int]:
-    return sorted(int(path.name.removeprefix("step-")) for path in (output / "checkpoints").glob("step-*"))
+    return sorted(
+        int(path.name.removeprefix("step-")) for path in (output / "checkpoints").glob("step-*")
+    )
 
 
 def worst_difference(one: dict[int, float], other: dict[int, float]) -> float:

@@ -1,6 +1,8 @@
-"""Several runs one after another in the same processes: importing takes longer than a few steps of each.
+"""Several runs one after another in the same processes: importing takes longer than a few steps of
+each.
 
-`python -m tests.support.trainer.several OUTPUT '[["name", "profile", ["train.steps=2"]], ...]'`; a name that comes again resumes.
+`python -m tests.support.trainer.several OUTPUT '[["name", "profile", ["train.steps=2"]], ...]'`; a
+name that comes again resumes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The network's limits: room for one more VPC and its addresses, or free addresses in the one that is there."""
+"""The network's limits: room for one more VPC and its addresses, or free addresses in the one that
+is there."""
 
 from __future__ import annotations
 
@@ -23,39 +24,62 @@ def checks(ctx: Any, wish: Wish, seen: Seen) -> dict[str, Callable[[], Iterable[
     found: dict[str, Callable[[], Iterable[Finding]]] = {}
     if seen.our_networks == 0:
         found["the quota of VPCs"] = lambda: _room(
-            ctx, 1, len(ctx.aws.read("ec2", "describe_vpcs")["Vpcs"]), _VPCS, "VPC",
-            "remove one, or use one that is there (network_existing_vpc_id)")
+            ctx,
+            1,
+            len(ctx.aws.read("ec2", "describe_vpcs")["Vpcs"]),
+            _VPCS,
+            "VPC",
+            "remove one, or use one that is there (network_existing_vpc_id)",
+        )
     addresses = network.nat_gateways - (seen.our_addresses or 0)
     if addresses > 0 and seen.our_addresses is not None:
         found["the quota of addresses"] = lambda: _room(
-            ctx, addresses, len(ctx.aws.read("ec2", "describe_addresses")["Addresses"]), _ADDRESSES, "elastic IP",
-            "release some, or choose fewer NAT gateways")
+            ctx,
+            addresses,
+            len(ctx.aws.read("ec2", "describe_addresses")["Addresses"]),
+            _ADDRESSES,
+            "elastic IP",
+            "release some, or choose fewer NAT gateways",
+        )
     return found
 
 
-def _room(ctx: Any, wanted: int, used: int, which: tuple[str, str], word: str, remedy: str) -> Iterable[Finding]:
+def _room(
+    ctx: Any, wanted: int, used: int, which: tuple[str, str], word: str, remedy: str
+) -> Iterable[Finding]:
     limit = quota(ctx, *which)
     if wanted + used > limit:
-        yield problem(f"{wanted} more {word}{'s' * (wanted > 1)} {'is' if wanted == 1 else 'are'} wanted, the quota {which[1]}"
-                      f" is {limit:g} and {used} are in use: ask for more at {where_to_ask(ctx, *which)}, or {remedy}")
+        yield problem(
+            f"{wanted} more {word}{'s' * (wanted > 1)} {'is' if wanted == 1 else 'are'} wanted, the"
+            f" quota {which[1]} is {limit:g} and {used} are in use: ask for more at"
+            f" {where_to_ask(ctx, *which)}, or {remedy}"
+        )
 
 
 def _free_addresses(ctx: Any, wish: Wish, seen: Seen, network: Network) -> Iterable[Finding]:
     """Each node takes the addresses of a whole interface for its pods when it starts."""
     only = [{"Name": "vpc-id", "Values": [network.vpc_id]}]
     every = ctx.aws.read("ec2", "describe_subnets", Filters=only)["Subnets"]
-    chosen = [one for one in every if not network.subnet_ids or one["SubnetId"] in network.subnet_ids]
+    chosen = [
+        one for one in every if not network.subnet_ids or one["SubnetId"] in network.subnet_ids
+    ]
     if not chosen:
-        yield problem(f"{network.vpc_id} has none of the subnets that are wanted in {ctx.aws.region}: see network_existing_vpc_id"
-                      " and network_existing_subnet_ids")
+        yield problem(
+            f"{network.vpc_id} has none of the subnets that are wanted in {ctx.aws.region}: see"
+            " network_existing_vpc_id and network_existing_subnet_ids"
+        )
         return
     needed = _CONTROL_PLANE if wish.cluster else 0
     for group in wish.machines:
         told = (seen.types or {}).get(group.type, {}).get("NetworkInfo", {})
-        needed += seen.missing(group) * int(told.get("Ipv4AddressesPerInterface", 1) if group.cluster else 1)
+        needed += seen.missing(group) * int(
+            told.get("Ipv4AddressesPerInterface", 1) if group.cluster else 1
+        )
     free = sum(int(one["AvailableIpAddressCount"]) for one in chosen)
     if free < needed:
         fullest = min(chosen, key=lambda one: int(one["AvailableIpAddressCount"]))
-        yield problem(f"{needed} addresses are needed for the nodes and their pods, and the {len(chosen)} subnets of"
-                      f" {network.vpc_id} have {free} free ({fullest['SubnetId']} {fullest['AvailableIpAddressCount']}):"
-                      " choose larger or more subnets, or fewer nodes")
+        yield problem(
+            f"{needed} addresses are needed for the nodes and their pods, and the {len(chosen)}"
+            f" subnets of {network.vpc_id} have {free} free ({fullest['SubnetId']}"
+            f" {fullest['AvailableIpAddressCount']}): choose larger or more subnets, or fewer nodes"
+        )

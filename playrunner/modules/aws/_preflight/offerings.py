@@ -20,12 +20,16 @@ def missing_offers(ctx: Any, wish: Wish, seen: Seen) -> Iterable[Finding]:
         yield from _of_group(ctx, group, offers, seen.zones)
 
 
-def _of_group(ctx: Any, group: Machines, offers: Mapping[str, list[str]], zones: Mapping[str, str]) -> Iterable[Finding]:
+def _of_group(
+    ctx: Any, group: Machines, offers: Mapping[str, list[str]], zones: Mapping[str, str]
+) -> Iterable[Finding]:
     ids = {zone_id: name for name, zone_id in zones.items()}
     strange = [zone for zone in group.zones if zone not in zones and zone not in ids]
     if strange:
-        yield problem(f"{group.name} is to be in {strange[0]}, and {ctx.aws.region} has no such zone: choose among"
-                      f" {_listed(zones, zones)}")
+        yield problem(
+            f"{group.name} is to be in {strange[0]}, and {ctx.aws.region} has no such zone: choose"
+            f" among {_listed(zones, zones)}"
+        )
         return
     allowed = [ids.get(zone, zone) for zone in group.zones] or list(zones)
     types = " or ".join(group.types)
@@ -33,17 +37,22 @@ def _of_group(ctx: Any, group: Machines, offers: Mapping[str, list[str]], zones:
         return
     elsewhere = sorted({zone for kind in group.types for zone in offers[kind]})
     if elsewhere:
-        yield problem(f"{group.name} wants {types}, which {_listed(allowed, zones)} does not offer: choose"
-                      f" {_listed(elsewhere, zones)}, which does, or another type")
+        yield problem(
+            f"{group.name} wants {types}, which {_listed(allowed, zones)} does not offer: choose"
+            f" {_listed(elsewhere, zones)}, which does, or another type"
+        )
     else:
-        yield problem(f"{group.name} wants {types}, which no zone of {ctx.aws.region} offers: choose another type or region,"
-                      " or see whether it is spelled right")
+        yield problem(
+            f"{group.name} wants {types}, which no zone of {ctx.aws.region} offers: choose another"
+            " type or region, or see whether it is spelled right"
+        )
 
 
 def _offers(ctx: Any, types: list[str], zones: Mapping[str, str]) -> dict[str, list[str]]:
     only = [{"Name": "instance-type", "Values": types}]
-    told = ctx.aws.read("ec2", "describe_instance_type_offerings", LocationType="availability-zone",
-                        Filters=only)["InstanceTypeOfferings"]
+    told = ctx.aws.read(
+        "ec2", "describe_instance_type_offerings", LocationType="availability-zone", Filters=only
+    )["InstanceTypeOfferings"]
     having = {(offer["InstanceType"], offer["Location"]) for offer in told}
     return {kind: [zone for zone in zones if (kind, zone) in having] for kind in types}
 

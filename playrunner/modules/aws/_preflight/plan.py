@@ -1,4 +1,5 @@
-"""The plan and its price: every thing that costs by the hour, and those that cost what is put into them."""
+"""The plan and its price: every thing that costs by the hour, and those that cost what is put into
+them."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from playrunner.modules.aws._preflight.planned import Lustre, Machines, Network,
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What is known beside the table: prices given by the user, spot prices of today, and a version's support."""
+    """What is known beside the table: prices given by the user, spot prices of today, and a
+    version's support."""
 
     given: Mapping[str, float] = field(default_factory=dict)  # on-demand, by instance type
     spot: Mapping[str, float] = field(default_factory=dict)
@@ -20,13 +22,25 @@ class Knowledge:
 
 
 def priced(wish: Wish, known: Knowledge) -> list[Thing]:
-    return [thing for part in (_cluster(wish, known), _machines(wish, known), _network(wish.network), _lustre(wish.lustre),
-                               _stored(wish)) for thing in part]
+    return [
+        thing
+        for part in (
+            _cluster(wish, known),
+            _machines(wish, known),
+            _network(wish.network),
+            _lustre(wish.lustre),
+            _stored(wish),
+        )
+        for thing in part
+    ]
 
 
 def _cluster(wish: Wish, known: Knowledge) -> Iterator[Thing]:
     if wish.cluster:
-        price = prices.EKS_CONTROL_PLANE_HOUR + prices.EKS_EXTENDED_SUPPORT_HOUR * known.extended_support
+        price = (
+            prices.EKS_CONTROL_PLANE_HOUR
+            + prices.EKS_EXTENDED_SUPPORT_HOUR * known.extended_support
+        )
         note = "its version is in extended support" if known.extended_support else ""
         yield Thing(f"control plane {wish.cluster.name}", "eks", price, note=note)
 
@@ -36,36 +50,66 @@ def _machines(wish: Wish, known: Knowledge) -> Iterator[Thing]:
         yield _group(group, known)
         if group.disk_gib and group.count:
             month = prices.VOLUME_GIB["gp3"] * group.disk_gib * group.count
-            yield Thing(f"{group.name}: {group.count} x {group.disk_gib} GiB disk", group.role, month / prices.HOURS)
+            yield Thing(
+                f"{group.name}: {group.count} x {group.disk_gib} GiB disk",
+                group.role,
+                month / prices.HOURS,
+            )
         addresses = group.public_addresses * group.count
         if addresses:
-            yield Thing(f"{group.name}: {_many(addresses, 'public address', 'es')}", group.role,
-                        addresses * prices.PUBLIC_IPV4_HOUR)
+            yield Thing(
+                f"{group.name}: {_many(addresses, 'public address', 'es')}",
+                group.role,
+                addresses * prices.PUBLIC_IPV4_HOUR,
+            )
 
 
 def _group(group: Machines, known: Knowledge) -> Thing:
     text = f"{group.name}: {group.count} x {' or '.join(group.types)}" + " spot" * group.spot
     if group.reserved:
-        return Thing(text, group.role, None, note="from a capacity reservation, which is paid for by itself")
+        return Thing(
+            text, group.role, None, note="from a capacity reservation, which is paid for by itself"
+        )
     table = {**prices.INSTANCE_HOUR, **known.given}
-    found = [(known.spot.get(kind) if group.spot else None, table.get(kind)) for kind in group.types]
+    found = [
+        (known.spot.get(kind) if group.spot else None, table.get(kind)) for kind in group.types
+    ]
     missing = [kind for kind, pair in zip(group.types, found, strict=True) if pair == (None, None)]
     if missing:
-        return Thing(text, group.role, None, note=f"give preflight_prices a price for {missing[0]}", unlisted=True)
+        return Thing(
+            text,
+            group.role,
+            None,
+            note=f"give preflight_prices a price for {missing[0]}",
+            unlisted=True,
+        )
     dearest = max(spot if spot is not None else on_demand or 0.0 for spot, on_demand in found)
     guessed = group.spot and any(spot is None for spot, _ in found)
-    note = "spot costs less, by how much is not known" if guessed else "spot price of now" if group.spot else ""
+    note = (
+        "spot costs less, by how much is not known"
+        if guessed
+        else "spot price of now"
+        if group.spot
+        else ""
+    )
     return Thing(text, group.role, dearest * group.count, guessed or len(group.types) > 1, note)
 
 
 def _network(network: Network | None) -> Iterator[Thing]:
     if network and network.nat_gateways and network.is_made:
         price = network.nat_gateways * (prices.NAT_GATEWAY_HOUR + prices.PUBLIC_IPV4_HOUR)
-        yield Thing(f"{_many(network.nat_gateways, 'NAT gateway')} with address", "network", price,
-                    note=f"and {prices.NAT_GATEWAY_GIB * 100:g} cents for each GiB through it")
+        yield Thing(
+            f"{_many(network.nat_gateways, 'NAT gateway')} with address",
+            "network",
+            price,
+            note=f"and {prices.NAT_GATEWAY_GIB * 100:g} cents for each GiB through it",
+        )
     if network and network.endpoint_interfaces and network.is_made:
-        yield Thing(f"{_many(network.endpoint_interfaces, 'endpoint interface')}", "network",
-                    network.endpoint_interfaces * prices.INTERFACE_ENDPOINT_HOUR)
+        yield Thing(
+            f"{_many(network.endpoint_interfaces, 'endpoint interface')}",
+            "network",
+            network.endpoint_interfaces * prices.INTERFACE_ENDPOINT_HOUR,
+        )
 
 
 def _lustre(wanted: Sequence[Lustre]) -> Iterator[Thing]:
@@ -81,7 +125,12 @@ def _lustre(wanted: Sequence[Lustre]) -> Iterator[Thing]:
 
 def _stored(wish: Wish) -> Iterator[Thing]:
     for one in wish.stored:
-        yield Thing(f"{one.name}: {one.what}", one.role, None, note=f"{one.gib_month * 100:g} cents a month for each GiB in it")
+        yield Thing(
+            f"{one.name}: {one.what}",
+            one.role,
+            None,
+            note=f"{one.gib_month * 100:g} cents a month for each GiB in it",
+        )
 
 
 def _many(count: int, word: str, ending: str = "s") -> str:

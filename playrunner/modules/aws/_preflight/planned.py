@@ -1,4 +1,5 @@
-"""What a plan asks of AWS, as the roles' variables say it: a cluster, machines, a network, file systems."""
+"""What a plan asks of AWS, as the roles' variables say it: a cluster, machines, a network, file
+systems."""
 
 from __future__ import annotations
 
@@ -83,37 +84,61 @@ class Wish:
 
 
 def cluster_of(given: Mapping[str, Any]) -> Cluster | None:
-    return Cluster(str(given["name"]), str(given.get("version") or "")) if given.get("name") else None
+    return (
+        Cluster(str(given["name"]), str(given.get("version") or "")) if given.get("name") else None
+    )
 
 
 def network_of(given: Mapping[str, Any]) -> Network | None:
     if not given:
         return None
-    return Network(str(given.get("vpc_id") or ""), _texts(given.get("subnet_ids")), int(given.get("nat_gateways") or 0),
-                   int(given.get("endpoint_interfaces") or 0))
+    return Network(
+        str(given.get("vpc_id") or ""),
+        _texts(given.get("subnet_ids")),
+        int(given.get("nat_gateways") or 0),
+        int(given.get("endpoint_interfaces") or 0),
+    )
 
 
 def node_group_of(given: Mapping[str, Any], cluster: Cluster | None) -> Machines:
     """A node group in the words of its role."""
     of = str(given.get("cluster") or (cluster.name if cluster else ""))
     # Subnets that are given by id lie in zones that only AWS knows.
-    return machines_of({**given, "zones": () if given.get("subnets") else given.get("zones")}, "eks", of)
+    return machines_of(
+        {**given, "zones": () if given.get("subnets") else given.get("zones")}, "eks", of
+    )
 
 
 def machines_of(given: Mapping[str, Any], role: str, cluster: str = "") -> Machines:
-    count = next((given[name] for name in ("desired_size", "min_size") if given.get(name) is not None), 1)
+    count = next(
+        (given[name] for name in ("desired_size", "min_size") if given.get(name) is not None), 1
+    )
     types = _texts(given.get("instance_types") or given.get("type"))
     if not types:
         raise ValueError(f"{given.get('name', 'a node group')} has no instance_types")
     market = str(given.get("capacity_type") or "").upper()
     reserved = bool(given.get("capacity_reservation_id")) or market == "CAPACITY_BLOCK"
-    return Machines(str(given.get("name") or role), role, types, int(count), market == "SPOT", int(given.get("disk_gib") or 0),
-                    _texts(given.get("zones")), cluster, int(given.get("public_addresses") or 0), reserved)
+    return Machines(
+        str(given.get("name") or role),
+        role,
+        types,
+        int(count),
+        market == "SPOT",
+        int(given.get("disk_gib") or 0),
+        _texts(given.get("zones")),
+        cluster,
+        int(given.get("public_addresses") or 0),
+        reserved,
+    )
 
 
 def lustre_of(given: Mapping[str, Any]) -> Lustre:
-    return Lustre(str(given.get("name") or "fsx"), str(given["deployment"]), int(given.get("throughput_per_tib") or 0),
-                  int(given["capacity_gib"]))
+    return Lustre(
+        str(given.get("name") or "fsx"),
+        str(given["deployment"]),
+        int(given.get("throughput_per_tib") or 0),
+        int(given["capacity_gib"]),
+    )
 
 
 def _texts(value: str | Iterable[Any] | None) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
-"""Quotas: how many vCPUs of a family may run, on demand and as spot, against what runs and what is wanted."""
+"""Quotas: how many vCPUs of a family may run, on demand and as spot, against what runs and what is
+wanted."""
 
 from __future__ import annotations
 
@@ -24,9 +25,18 @@ class Family:
 STANDARD = Family("Standard (A, C, D, H, I, M, R, T, Z)", "L-1216C47A", "L-34B43A08")
 _G, _INF = Family("G and VT", "L-DB2E81BA", "L-3819A6DF"), Family("Inf", "L-1945791B", "L-B5D1601B")
 _P, _P5 = Family("P", "L-417A185B", "L-7212CCBC"), Family("P", "L-417A185B", "L-C4BD4855")
-_BY_LETTERS = {"g": _G, "gr": _G, "vt": _G, "p": _P, "trn": Family("Trn", "L-2C3B7624", "L-6B0D517C"), "inf": _INF,
-               "dl": Family("DL", "L-6E869C2A", "L-85EED4F7"), "f": Family("F", "L-74FC7D96", "L-88CF9481"),
-               "x": Family("X", "L-7295265B", "L-E3A00192"), "hpc": Family("HPC", "L-F7808C92")}
+_BY_LETTERS = {
+    "g": _G,
+    "gr": _G,
+    "vt": _G,
+    "p": _P,
+    "trn": Family("Trn", "L-2C3B7624", "L-6B0D517C"),
+    "inf": _INF,
+    "dl": Family("DL", "L-6E869C2A", "L-85EED4F7"),
+    "f": Family("F", "L-74FC7D96", "L-88CF9481"),
+    "x": Family("X", "L-7295265B", "L-E3A00192"),
+    "hpc": Family("HPC", "L-F7808C92"),
+}
 _STANDARD_LETTERS = ("a", "c", "d", "h", "i", "im", "is", "m", "r", "t", "z")
 
 
@@ -52,22 +62,32 @@ class Demand:
 
     @property
     def text(self) -> str:
-        return ", ".join(f"{count} x {group.type} for {group.name}" for group, count in self.machines)
+        return ", ".join(
+            f"{count} x {group.type} for {group.name}" for group, count in self.machines
+        )
 
 
 def checks(ctx: Any, wish: Wish, seen: Seen) -> dict[str, Callable[[], Iterable[Finding]]]:
     """One check for each quota that machines still to be started count against."""
+
     def check(demand: Demand) -> Callable[[], Iterable[Finding]]:
         return lambda: _enough(ctx, seen, demand)
 
-    return {f"the quota {demand.code or 'of machines'}": check(demand) for demand in _demands(wish, seen)}
+    return {
+        f"the quota {demand.code or 'of machines'}": check(demand)
+        for demand in _demands(wish, seen)
+    }
 
 
 def quota(ctx: Any, service: str, code: str) -> float:
     """What the account may have; the default where it never asked for more."""
     missing = ("NoSuchResourceException",)
-    told = ctx.aws.read("service-quotas", "get_service_quota", missing=missing, ServiceCode=service, QuotaCode=code)
-    told = told or ctx.aws.read("service-quotas", "get_aws_default_service_quota", ServiceCode=service, QuotaCode=code)
+    told = ctx.aws.read(
+        "service-quotas", "get_service_quota", missing=missing, ServiceCode=service, QuotaCode=code
+    )
+    told = told or ctx.aws.read(
+        "service-quotas", "get_aws_default_service_quota", ServiceCode=service, QuotaCode=code
+    )
     return float(told["Quota"]["Value"])
 
 
@@ -81,7 +101,9 @@ def _demands(wish: Wish, seen: Seen) -> Iterable[Demand]:
         family, missing = family_of(group.type), seen.missing(group)
         code = "" if family is None else family.spot if group.spot else family.on_demand
         if missing and not group.reserved:
-            found.setdefault(code, Demand(code, family, group.spot, [])).machines.append((group, missing))
+            found.setdefault(code, Demand(code, family, group.spot, [])).machines.append(
+                (group, missing)
+            )
     return found.values()
 
 
@@ -99,20 +121,32 @@ def _enough(ctx: Any, seen: Seen, demand: Demand) -> Iterable[Finding]:
     needed = sum(count * sizes[group.type] for group, count in demand.machines)
     used, limit = _used(ctx, seen.instances, code, demand.spot, sizes), quota(ctx, "ec2", code)
     if needed + used > limit:
-        yield problem(f"{needed} vCPUs of {family.name} {'spot ' * demand.spot}instances are wanted ({demand.text}), the quota"
-                      f" {code} is {limit:g} and {used} are in use: ask for more at {where_to_ask(ctx, 'ec2', code)},"
-                      " or choose fewer or smaller machines")
+        yield problem(
+            f"{needed} vCPUs of {family.name} {'spot ' * demand.spot}instances are wanted"
+            f" ({demand.text}), the quota {code} is {limit:g} and {used} are in use: ask for more"
+            f" at {where_to_ask(ctx, 'ec2', code)}, or choose fewer or smaller machines"
+        )
 
 
-def _used(ctx: Any, instances: list[dict[str, Any]], code: str, spot: bool, sizes: Mapping[str, int]) -> int:
+def _used(
+    ctx: Any, instances: list[dict[str, Any]], code: str, spot: bool, sizes: Mapping[str, int]
+) -> int:
     """vCPUs that run and count against this quota."""
     counted = []
     for instance in instances:
         family = family_of(instance["InstanceType"])
-        if family and (instance.get("InstanceLifecycle") == "spot") == spot and code in (family.spot, family.on_demand):
+        if (
+            family
+            and (instance.get("InstanceLifecycle") == "spot") == spot
+            and code in (family.spot, family.on_demand)
+        ):
             counted.append(instance)
     unsized = {one["InstanceType"] for one in counted if not one.get("CpuOptions")} - set(sizes)
-    more = {name: _vcpus(one) for name, one in types_of(ctx, sorted(unsized)).items()} if unsized else {}
+    more = (
+        {name: _vcpus(one) for name, one in types_of(ctx, sorted(unsized)).items()}
+        if unsized
+        else {}
+    )
     known = {**sizes, **more}
     return sum(_own_vcpus(one) or known.get(one["InstanceType"], 0) for one in counted)
 

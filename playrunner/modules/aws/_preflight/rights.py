@@ -19,30 +19,62 @@ _ANY_IMAGE = "resolve:ssm:/aws/service/ami-amazon-linux-latest/al2023-ami-kernel
 
 def checks(ctx: Any, wish: Wish, seen: Seen) -> dict[str, Callable[[], Iterable[Finding]]]:
     """A try for each kind of thing that is still to be made; the same call, with the same tags."""
+
     def tried(operation: str, arguments: dict[str, Any]) -> Callable[[], Iterable[Finding]]:
         return lambda: _try(ctx, operation, arguments)
 
-    return {f"the right to {operation}": tried(operation, arguments) for operation, arguments in _tries(ctx, wish, seen)}
+    return {
+        f"the right to {operation}": tried(operation, arguments)
+        for operation, arguments in _tries(ctx, wish, seen)
+    }
 
 
 def _tries(ctx: Any, wish: Wish, seen: Seen) -> Iterable[tuple[str, dict[str, Any]]]:
     tags = ctx.owner.tags("preflight")
     network = wish.network
     if network and network.is_made and seen.our_networks == 0:
-        yield "create_vpc", {"CidrBlock": "10.255.0.0/16", "TagSpecifications": specification("vpc", tags)}
-        yield "create_internet_gateway", {"TagSpecifications": specification("internet-gateway", tags)}
+        yield (
+            "create_vpc",
+            {"CidrBlock": "10.255.0.0/16", "TagSpecifications": specification("vpc", tags)},
+        )
+        yield (
+            "create_internet_gateway",
+            {"TagSpecifications": specification("internet-gateway", tags)},
+        )
         if network.nat_gateways:
-            yield "allocate_address", {"Domain": "vpc", "TagSpecifications": specification("elastic-ip", tags)}
+            yield (
+                "allocate_address",
+                {"Domain": "vpc", "TagSpecifications": specification("elastic-ip", tags)},
+            )
     missing = [group for group in wish.machines if seen.missing(group)]
     if missing:
-        yield "create_security_group", {"GroupName": "preflight", "Description": "preflight",
-                                        "TagSpecifications": specification("security-group", tags)}
-        yield "run_instances", {"ImageId": _ANY_IMAGE, "InstanceType": missing[0].type, "MinCount": 1, "MaxCount": 1,
-                                "TagSpecifications": specification("instance", tags)}
+        yield (
+            "create_security_group",
+            {
+                "GroupName": "preflight",
+                "Description": "preflight",
+                "TagSpecifications": specification("security-group", tags),
+            },
+        )
+        yield (
+            "run_instances",
+            {
+                "ImageId": _ANY_IMAGE,
+                "InstanceType": missing[0].type,
+                "MinCount": 1,
+                "MaxCount": 1,
+                "TagSpecifications": specification("instance", tags),
+            },
+        )
     if any(group.cluster for group in missing):
-        yield "create_launch_template", {"LaunchTemplateName": "preflight",
-                                         "LaunchTemplateData": {"InstanceType": missing[0].type},
-                                         "TagSpecifications": specification("launch-template", tags)}
+        yield (
+            "create_launch_template",
+            {
+                "LaunchTemplateName": "preflight",
+                "LaunchTemplateData": {"InstanceType": missing[0].type},
+                "TagSpecifications": specification("launch-template", tags),
+            },
+        )
 
 
 def _try(ctx: Any, operation: str, arguments: dict[str, Any]) -> Iterable[Finding]:
@@ -52,7 +84,9 @@ def _try(ctx: Any, operation: str, arguments: dict[str, Any]) -> Iterable[Findin
         right = "ec2:" + "".join(word.capitalize() for word in operation.split("_"))
         if refusal.code in _DENIED:
             who = ctx.aws.read("sts", "get_caller_identity")["Arn"]
-            yield problem(f"{who} may not do {right}: have it allowed (docs/aws-permissions.md has the policy),"
-                          " or come with another aws_profile")
+            yield problem(
+                f"{who} may not do {right}: have it allowed (docs/aws-permissions.md has the"
+                " policy), or come with another aws_profile"
+            )
         elif refusal.code != _WOULD_DO:
             yield unknown(f"whether {right} is allowed cannot be known: {refusal}")

@@ -1,4 +1,5 @@
-"""What is there already, so that only what is still missing is asked for: a second run needs no room for a second cluster."""
+"""What is there already, so that only what is still missing is asked for: a second run needs no
+room for a second cluster."""
 
 from __future__ import annotations
 
@@ -32,7 +33,10 @@ class Seen:
     def _is_of(self, group: Machines, instance: Mapping[str, Any]) -> bool:
         tags = plain(instance.get("Tags"))
         if group.cluster:
-            return (tags.get("eks:cluster-name"), tags.get("eks:nodegroup-name")) == (group.cluster, group.name)
+            return (tags.get("eks:cluster-name"), tags.get("eks:nodegroup-name")) == (
+                group.cluster,
+                group.name,
+            )
         return tags.get("Name") == group.name and bool(self.owner.owns(tags))
 
 
@@ -43,18 +47,31 @@ def look_around(ctx: Any, wish: Wish) -> tuple[Seen, list[Finding]]:
         questions["what runs already"] = lambda: _instances(ctx)
         questions["the instance types"] = lambda: types_of(ctx, wish.types)
     if wish.network and wish.network.is_made:
-        questions["our network"] = lambda: len(ctx.aws.read("ec2", "describe_vpcs", **mine(ctx.owner))["Vpcs"])
+        questions["our network"] = lambda: len(
+            ctx.aws.read("ec2", "describe_vpcs", **mine(ctx.owner))["Vpcs"]
+        )
         if wish.network.nat_gateways:
             questions["our addresses"] = lambda: len(
-                ctx.aws.read("ec2", "describe_addresses", **mine(ctx.owner))["Addresses"])
-    identity = ctx.aws.read("sts", "get_caller_identity")  # without one, nothing else is worth asking
+                ctx.aws.read("ec2", "describe_addresses", **mine(ctx.owner))["Addresses"]
+            )
+    identity = ctx.aws.read(
+        "sts", "get_caller_identity"
+    )  # without one, nothing else is worth asking
     got, refused = answers(questions)
-    return Seen(identity, got.get("the availability zones"), got.get("what runs already"), got.get("the instance types"),
-                got.get("our network"), got.get("our addresses"), ctx.owner), refused
+    return Seen(
+        identity,
+        got.get("the availability zones"),
+        got.get("what runs already"),
+        got.get("the instance types"),
+        got.get("our network"),
+        got.get("our addresses"),
+        ctx.owner,
+    ), refused
 
 
 def types_of(ctx: Any, names: list[str]) -> dict[str, dict[str, Any]]:
-    """What EC2 knows of these types; one that does not exist is left out, where naming it would be refused."""
+    """What EC2 knows of these types; one that does not exist is left out, where naming it would be
+    refused."""
     only = [{"Name": "instance-type", "Values": names}]
     told = ctx.aws.read("ec2", "describe_instance_types", Filters=only)["InstanceTypes"]
     return {one["InstanceType"]: one for one in told}
@@ -62,9 +79,12 @@ def types_of(ctx: Any, names: list[str]) -> dict[str, dict[str, Any]]:
 
 def _zones(ctx: Any) -> dict[str, str]:
     told = ctx.aws.read("ec2", "describe_availability_zones")["AvailabilityZones"]
-    return {zone["ZoneName"]: zone["ZoneId"] for zone in told
-            if zone.get("State", "available") == "available"
-            and zone.get("ZoneType", "availability-zone") == "availability-zone"}
+    return {
+        zone["ZoneName"]: zone["ZoneId"]
+        for zone in told
+        if zone.get("State", "available") == "available"
+        and zone.get("ZoneType", "availability-zone") == "availability-zone"
+    }
 
 
 def _instances(ctx: Any) -> list[dict[str, Any]]:

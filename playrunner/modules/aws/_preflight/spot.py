@@ -15,11 +15,19 @@ def spot_prices(ctx: Any, wish: Wish) -> dict[str, float]:
     if not types:
         return {}
     now = datetime.now(UTC)
-    told = ctx.aws.read("ec2", "describe_spot_price_history", InstanceTypes=types, ProductDescriptions=["Linux/UNIX"],
-                        StartTime=now)["SpotPriceHistory"]
+    told = ctx.aws.read(
+        "ec2",
+        "describe_spot_price_history",
+        InstanceTypes=types,
+        ProductDescriptions=["Linux/UNIX"],
+        StartTime=now,
+    )["SpotPriceHistory"]
     newest: dict[tuple[str, str], tuple[datetime, float]] = {}
     for one in told:
-        key, entry = (one["InstanceType"], one["AvailabilityZone"]), (one["Timestamp"], float(one["SpotPrice"]))
+        key, entry = (
+            (one["InstanceType"], one["AvailabilityZone"]),
+            (one["Timestamp"], float(one["SpotPrice"])),
+        )
         if now - entry[0] < OLDEST and entry[0] >= newest.get(key, entry)[0]:
             newest[key] = entry
     found: dict[str, float] = {}

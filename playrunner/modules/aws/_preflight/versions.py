@@ -27,15 +27,22 @@ def complaints(cluster: Cluster, versions: Mapping[str, Mapping[str, Any]]) -> I
     newest = sorted(versions, key=_number, reverse=True)
     standard = [version for version in newest if _status(versions[version]) != _EXTENDED]
     if cluster.version not in versions:
-        yield problem(f"Kubernetes {cluster.version} is wanted for {cluster.name}, and EKS has {', '.join(newest)}: choose one"
-                      f" of these{f', best {standard[0]}' if standard else ''}")
+        yield problem(
+            f"Kubernetes {cluster.version} is wanted for {cluster.name}, and EKS has"
+            f" {', '.join(newest)}: choose one of"
+            f" these{f', best {standard[0]}' if standard else ''}"
+        )
     elif in_extended_support(cluster, versions):
-        yield warning(f"Kubernetes {cluster.version} of {cluster.name} is out of standard support and costs six times as much"
-                      f" for the control plane: {', '.join(standard)} are not")
+        yield warning(
+            f"Kubernetes {cluster.version} of {cluster.name} is out of standard support and costs"
+            f" six times as much for the control plane: {', '.join(standard)} are not"
+        )
 
 
 def _status(version: Mapping[str, Any]) -> str:
-    return str(version.get("versionStatus") or version.get("status") or "").upper().replace("-", "_")
+    return (
+        str(version.get("versionStatus") or version.get("status") or "").upper().replace("-", "_")
+    )
 
 
 def _number(version: str) -> tuple[int, ...]:

@@ -10,7 +10,10 @@ from playrunner.cloud import prices
 from playrunner.cloud.costs import Thing
 from playrunner.modules.gcp._pool import Pool
 
-_STORED = {"objects": ("bucket", prices.GCP_BUCKET_GIB), "images": ("repository", prices.GCP_IMAGE_GIB)}
+_STORED = {
+    "objects": ("bucket", prices.GCP_BUCKET_GIB),
+    "images": ("repository", prices.GCP_IMAGE_GIB),
+}
 _IN_A_REGION = 3  # the zones that a cluster of a region has
 
 
@@ -42,25 +45,44 @@ class Wish:
     def machines(self, pool: Pool, most: bool) -> int:
         """How many there are at first, or at most, in all zones."""
         zones = len(pool.locations) or (_IN_A_REGION if self.is_regional else 1)
-        return zones * ((pool.max_nodes if most and pool.max_nodes is not None else pool.nodes) or 0)
+        return zones * (
+            (pool.max_nodes if most and pool.max_nodes is not None else pool.nodes) or 0
+        )
 
 
-def wish_of(cluster: Mapping[str, Any], pools: Sequence[Any], disks: Sequence[Any], stored: Sequence[Any]) -> Wish:
+def wish_of(
+    cluster: Mapping[str, Any], pools: Sequence[Any], disks: Sequence[Any], stored: Sequence[Any]
+) -> Wish:
     def pool(given: Mapping[str, Any]) -> Pool:
         plain = {name: value for name, value in given.items() if name != "replace"}
         scaled = plain.get("max_nodes") is not None and plain.get("nodes") is None
         return Pool.read({**plain, **({"nodes": plain.get("min_nodes") or 0} if scaled else {})})
 
-    return Wish(str(cluster.get("name") or ""), str(cluster.get("location") or ""), str(cluster.get("version") or ""),
-                tuple(pool(one) for one in pools),
-                tuple(Disk(str(one["name"]), str(one["type"]), int(one["size_gib"]), str(one.get("role") or "nfs"))
-                      for one in disks),
-                tuple((str(one["name"]), str(one["role"]), str(one["what"])) for one in stored))
+    return Wish(
+        str(cluster.get("name") or ""),
+        str(cluster.get("location") or ""),
+        str(cluster.get("version") or ""),
+        tuple(pool(one) for one in pools),
+        tuple(
+            Disk(
+                str(one["name"]),
+                str(one["type"]),
+                int(one["size_gib"]),
+                str(one.get("role") or "nfs"),
+            )
+            for one in disks
+        ),
+        tuple((str(one["name"]), str(one["role"]), str(one["what"])) for one in stored),
+    )
 
 
 def priced(wish: Wish, given: Mapping[str, float]) -> list[Thing]:
-    return [*_cluster(wish), *(thing for pool in wish.pools for thing in _pool(wish, pool, given)), *map(_disk, wish.disks),
-            *_stored(wish)]
+    return [
+        *_cluster(wish),
+        *(thing for pool in wish.pools for thing in _pool(wish, pool, given)),
+        *map(_disk, wish.disks),
+        *_stored(wish),
+    ]
 
 
 def _cluster(wish: Wish) -> Iterator[Thing]:
@@ -75,15 +97,38 @@ def _pool(wish: Wish, pool: Pool, given: Mapping[str, float]) -> Iterator[Thing]
     text = f"{pool.name}: {count} x {pool.machine_type}" + " spot" * pool.spot
     hour = given.get(pool.machine_type, prices.GCP_MACHINE_HOUR.get(pool.machine_type))
     included = pool.machine_type.startswith(("a2-", "a3-", "g2-"))
-    card = 0.0 if included or not pool.accelerators else prices.GCP_ACCELERATOR_HOUR.get(pool.accelerator)
+    card = (
+        0.0
+        if included or not pool.accelerators
+        else prices.GCP_ACCELERATOR_HOUR.get(pool.accelerator)
+    )
     if hour is None or card is None:
         lacking = pool.machine_type if hour is None else pool.accelerator
-        yield Thing(text, "gke", None, note=f"give preflight_prices a price for {lacking}", unlisted=True)
+        yield Thing(
+            text, "gke", None, note=f"give preflight_prices a price for {lacking}", unlisted=True
+        )
         return
-    notes = ["only while pods need them"] * (least != most) + ["spot costs less, by how much is not known"] * pool.spot
-    yield Thing(text, "gke", (hour + card * pool.accelerators) * most, least != most or pool.spot, "; ".join(notes))
-    month = prices.GCP_DISK_GIB.get(pool.disk_type, prices.GCP_DISK_GIB["pd-ssd"]) * pool.disk_gib * most
-    yield Thing(f"{pool.name}: {count} x {pool.disk_gib} GiB {pool.disk_type}", "gke", month / prices.HOURS, least != most)
+    notes = ["only while pods need them"] * (least != most) + [
+        "spot costs less, by how much is not known"
+    ] * pool.spot
+    yield Thing(
+        text,
+        "gke",
+        (hour + card * pool.accelerators) * most,
+        least != most or pool.spot,
+        "; ".join(notes),
+    )
+    month = (
+        prices.GCP_DISK_GIB.get(pool.disk_type, prices.GCP_DISK_GIB["pd-ssd"])
+        * pool.disk_gib
+        * most
+    )
+    yield Thing(
+        f"{pool.name}: {count} x {pool.disk_gib} GiB {pool.disk_type}",
+        "gke",
+        month / prices.HOURS,
+        least != most,
+    )
 
 
 def _disk(disk: Disk) -> Thing:
@@ -97,4 +142,6 @@ def _disk(disk: Disk) -> Thing:
 def _stored(wish: Wish) -> Iterator[Thing]:
     for name, role, what in wish.stored:
         kind, price = _STORED[what]
-        yield Thing(f"{name}: {kind}", role, None, note=f"{price * 100:g} cents a month for each GiB in it")
+        yield Thing(
+            f"{name}: {kind}", role, None, note=f"{price * 100:g} cents a month for each GiB in it"
+        )

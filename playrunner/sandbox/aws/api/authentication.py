@@ -1,4 +1,5 @@
-"""Who may ask: a request's signature is held against the keys that are known, and refused in its service's own words."""
+"""Who may ask: a request's signature is held against the keys that are known, and refused in its
+service's own words."""
 
 from __future__ import annotations
 
@@ -18,24 +19,51 @@ from playrunner.sandbox.aws.api.signatures import Claim, Malformed, Message
 from playrunner.sandbox.aws.api.wire import AwsError
 from playrunner.sandbox.aws.api.world import World
 
-UNSIGNED = "AssumeRoleWithWebIdentity"  # what it carries instead is a token, which is looked at where it is answered
+# What it carries instead is a token, which is looked at where it is answered
+UNSIGNED = "AssumeRoleWithWebIdentity"
 EKS_PREFIX = "k8s-aws-v1."
 _CLUSTER_HEADER = "x-k8s-aws-id"
-_CALCULATED = ("The request signature we calculated does not match the signature you provided. Check your AWS Secret Access"
-               " Key and signing method.")
+_CALCULATED = (
+    "The request signature we calculated does not match the signature you provided. Check your AWS"
+    " Secret Access Key and signing method."
+)
 
 # By the protocol of the service, else of all: the code that AWS has for it, and its status.
-_MISSING = {"s3": ("AccessDenied", 403), "ec2": ("AuthFailure", 401), "query": ("MissingAuthenticationToken", 403),
-            "": ("MissingAuthenticationTokenException", 403)}
-_UNKNOWN = {"s3": ("InvalidAccessKeyId", 403), "ec2": ("AuthFailure", 401), "query": ("InvalidClientTokenId", 403),
-            "": ("UnrecognizedClientException", 403)}
-_MISMATCH = {"s3": ("SignatureDoesNotMatch", 403), "ec2": ("AuthFailure", 401), "query": ("SignatureDoesNotMatch", 403),
-             "": ("InvalidSignatureException", 403)}
-_OVERDUE = {"s3": ("RequestTimeTooSkewed", 403), "ec2": ("RequestExpired", 400), "query": ("SignatureDoesNotMatch", 403),
-            "": ("InvalidSignatureException", 403)}
-_ENDED = {"s3": ("ExpiredToken", 400), "ec2": ("RequestExpired", 400), "query": ("ExpiredToken", 403),
-          "": ("ExpiredTokenException", 403)}
-_UNREADABLE = {"s3": ("InvalidRequest", 400), "ec2": ("AuthFailure", 401), "": ("IncompleteSignature", 400)}
+_MISSING = {
+    "s3": ("AccessDenied", 403),
+    "ec2": ("AuthFailure", 401),
+    "query": ("MissingAuthenticationToken", 403),
+    "": ("MissingAuthenticationTokenException", 403),
+}
+_UNKNOWN = {
+    "s3": ("InvalidAccessKeyId", 403),
+    "ec2": ("AuthFailure", 401),
+    "query": ("InvalidClientTokenId", 403),
+    "": ("UnrecognizedClientException", 403),
+}
+_MISMATCH = {
+    "s3": ("SignatureDoesNotMatch", 403),
+    "ec2": ("AuthFailure", 401),
+    "query": ("SignatureDoesNotMatch", 403),
+    "": ("InvalidSignatureException", 403),
+}
+_OVERDUE = {
+    "s3": ("RequestTimeTooSkewed", 403),
+    "ec2": ("RequestExpired", 400),
+    "query": ("SignatureDoesNotMatch", 403),
+    "": ("InvalidSignatureException", 403),
+}
+_ENDED = {
+    "s3": ("ExpiredToken", 400),
+    "ec2": ("RequestExpired", 400),
+    "query": ("ExpiredToken", 403),
+    "": ("ExpiredTokenException", 403),
+}
+_UNREADABLE = {
+    "s3": ("InvalidRequest", 400),
+    "ec2": ("AuthFailure", 401),
+    "": ("IncompleteSignature", 400),
+}
 
 
 class Authentication:
@@ -46,7 +74,8 @@ class Authentication:
         self._keys = Credentials(*keys.read(folder))
 
     def require(self, world: World, request: Request, body: bytes, protocol: str) -> None:
-        """Raise what AWS answers, unless the request is signed by one of our keys or needs no signature."""
+        """Raise what AWS answers, unless the request is signed by one of our keys or needs no
+        signature."""
         message = _message(request, body)
         try:
             claim = signatures.claim_of(message)
@@ -59,21 +88,32 @@ class Authentication:
         self._require(world, claim, message, protocol)
 
     def owner_of(self, world: World, token: str, clusters: Iterable[str]) -> str:
-        """The cluster that a token of EKS opens: a signed question to STS, "who am I?", with the cluster's name in it."""
+        """The cluster that a token of EKS opens: a signed question to STS, "who am I?", with the
+        cluster's name in it."""
         text = token.removeprefix(EKS_PREFIX)
         try:
             url = urlsplit(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode())
             claim = signatures.claim_of(Message("GET", url.path, url.query, lambda name: ""))
         except (ValueError, binascii.Error):
             return ""
-        if claim is None or claim.service != "sts" or _CLUSTER_HEADER not in claim.headers or url.path not in ("", "/"):
+        if (
+            claim is None
+            or claim.service != "sts"
+            or _CLUSTER_HEADER not in claim.headers
+            or url.path not in ("", "/")
+        ):
             return ""
-        if sorted(part for part in url.query.split("&") if not part.startswith("X-Amz-")) != _WHO_AM_I:
+        if (
+            sorted(part for part in url.query.split("&") if not part.startswith("X-Amz-"))
+            != _WHO_AM_I
+        ):
             return ""
         for cluster in clusters:
             headers = defaultdict(str, {"host": url.netloc, _CLUSTER_HEADER: cluster})
             try:
-                self._require(world, claim, Message("GET", url.path, url.query, headers.__getitem__), "query")
+                self._require(
+                    world, claim, Message("GET", url.path, url.query, headers.__getitem__), "query"
+                )
             except AwsError:
                 continue
             return cluster
@@ -82,11 +122,17 @@ class Authentication:
     def _require(self, world: World, claim: Claim, message: Message, protocol: str) -> None:
         known = self._keys.find(world, claim.key_id)
         if known is None or not _same_token(known, claim):
-            raise _error(_UNKNOWN, protocol, "The security token included in the request is invalid.")
+            raise _error(
+                _UNKNOWN, protocol, "The security token included in the request is invalid."
+            )
         if not signatures.matches(claim, known.secret, message):
             raise _error(_MISMATCH, protocol, _CALCULATED)
         if claim.overdue:
-            raise _error(_OVERDUE, protocol, f"Signature expired: {claim.moment:%Y%m%dT%H%M%SZ} is not near the current time")
+            raise _error(
+                _OVERDUE,
+                protocol,
+                f"Signature expired: {claim.moment:%Y%m%dT%H%M%SZ} is not near the current time",
+            )
         if known.expired:
             raise _error(_ENDED, protocol, "The security token included in the request is expired")
 

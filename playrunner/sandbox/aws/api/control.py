@@ -1,5 +1,5 @@
-"""`/_sandbox/...` of the pretend AWS: what every cloud has, the price table, the nodes of its clusters and
-whether a token opens one of them."""
+"""`/_sandbox/...` of the pretend AWS: what every cloud has, the price table, the nodes of its
+clusters and whether a token opens one of them."""
 
 from __future__ import annotations
 
@@ -29,5 +29,7 @@ def answer(world: World, authentication: Authentication, request: Request) -> Re
         return {"cluster": authentication.owner_of(world, str(wish["token"]), clusters)}
 
     more = {**_MORE, ("POST", "token-reviews"): review}
-    status, body = control.answer(world, request.method, request.path, request.args, request.get_data(), more)
+    status, body = control.answer(
+        world, request.method, request.path, request.args, request.get_data(), more
+    )
     return Reply(status, {"Content-Type": "application/json"}, body)

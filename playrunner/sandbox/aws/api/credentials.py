@@ -1,4 +1,5 @@
-"""Whose keys open the pretend AWS: the operator's, those of IAM users, and those that STS gives out for a while."""
+"""Whose keys open the pretend AWS: the operator's, those of IAM users, and those that STS gives out
+for a while."""
 
 from __future__ import annotations
 
@@ -51,7 +52,11 @@ def _of_role(key_id: str) -> Credential | None:
     for account in list(sts_backends.values()):
         role = account[_PARTITION].get_assumed_role_from_access_key(key_id)
         if role is not None:
-            until = role.expiration.replace(tzinfo=UTC) if role.expiration.tzinfo is None else role.expiration
+            until = (
+                role.expiration.replace(tzinfo=UTC)
+                if role.expiration.tzinfo is None
+                else role.expiration
+            )
             return Credential(role.secret_access_key, role.session_token, until)
     return None
 
@@ -66,17 +71,29 @@ def _of_user(key_id: str) -> Credential | None:
 
 def get_session_token(call: Call) -> dict[str, Any]:
     """Keys of the caller's own for a while; moto gives everybody the same ones."""
-    until = datetime.now(UTC) + timedelta(seconds=int(call.params.get("DurationSeconds") or SESSION_SECONDS))
+    until = datetime.now(UTC) + timedelta(
+        seconds=int(call.params.get("DurationSeconds") or SESSION_SECONDS)
+    )
     made = Credential(secrets.token_urlsafe(30), secrets.token_urlsafe(96), until)
     key_id = keys.name("ASIA")
     call.world.sessions[key_id] = made
-    return {"Credentials": {"AccessKeyId": key_id, "SecretAccessKey": made.secret, "SessionToken": made.session_token,
-                            "Expiration": until}}
+    return {
+        "Credentials": {
+            "AccessKeyId": key_id,
+            "SecretAccessKey": made.secret,
+            "SessionToken": made.session_token,
+            "Expiration": until,
+        }
+    }
 
 
 def not_given_out(call: Call) -> dict[str, Any]:
     """moto gives these to everybody, unsigned or with keys that are the same everywhere."""
-    raise AwsError("NotImplemented", f"the sandbox does not do sts:{call.action}; use AssumeRole or GetSessionToken", 501)
+    raise AwsError(
+        "NotImplemented",
+        f"the sandbox does not do sts:{call.action}; use AssumeRole or GetSessionToken",
+        501,
+    )
 
 
 class _FromSystem(MotoRandom):

@@ -1,4 +1,5 @@
-"""What every request passes: recognised, perhaps struck by a fault, answered by us or by moto, and recorded."""
+"""What every request passes: recognised, perhaps struck by a fault, answered by us or by moto, and
+recorded."""
 
 from __future__ import annotations
 
@@ -20,7 +21,15 @@ from werkzeug.test import run_wsgi_app
 
 from playrunner.sandbox.aws.api import control, credentials, services
 from playrunner.sandbox.aws.api.authentication import Authentication
-from playrunner.sandbox.aws.api.wire import AwsError, Call, Reply, addressed, complaint, understood, written
+from playrunner.sandbox.aws.api.wire import (
+    AwsError,
+    Call,
+    Reply,
+    addressed,
+    complaint,
+    understood,
+    written,
+)
 from playrunner.sandbox.aws.api.world import ACCOUNT, World
 from playrunner.sandbox.aws.ec2 import network, offerings
 from playrunner.sandbox.faults import Fault
@@ -68,7 +77,8 @@ class Front:
         return _send(reply, start_response)
 
     def warm_up(self) -> None:
-        """Load what the first calls need, so that they are not slow: a region's images, IAM's managed policies."""
+        """Load what the first calls need, so that they are not slow: a region's images, IAM's
+        managed policies."""
         with self._lock:
             for region in ("us-east-1", "us-west-2"):
                 network.backend(region).describe_availability_zones()
@@ -84,7 +94,9 @@ class Front:
         call = addressed(self.world, request)
         try:
             with self._lock:
-                self.authentication.require(self.world, request, body, "s3" if call.service == "s3" else call.protocol)
+                self.authentication.require(
+                    self.world, request, body, "s3" if call.service == "s3" else call.protocol
+                )
         except AwsError as error:
             return complaint(call, error)
         return None
@@ -105,7 +117,11 @@ class Front:
             try:
                 self.world.timeline.catch_up()
                 if call.dry_run:
-                    raise AwsError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.", 412)
+                    raise AwsError(
+                        "DryRunOperation",
+                        "Request would have succeeded, but DryRun flag is set.",
+                        412,
+                    )
                 answer = services.ANSWERS.get(call.service, {}).get(call.action)
                 if answer is not None:
                     return written(call, answer(call))
@@ -118,10 +134,16 @@ class Front:
                 return complaint(call, error)
             except ServiceException as error:
                 return complaint(call, AwsError(error.code, error.message))
-            except HTTPException as error:  # what moto's backends raise where they are asked directly
+            except (
+                HTTPException
+            ) as error:  # what moto's backends raise where they are asked directly
                 code = getattr(error, "error_type", "InvalidParameterValue")
-                return complaint(call, AwsError(code, getattr(error, "message", str(error)), error.code or 400))
-            except Exception as error:  # the edge: a defect of ours or moto's must not look like a server to retry
+                return complaint(
+                    call, AwsError(code, getattr(error, "message", str(error)), error.code or 400)
+                )
+            except (
+                Exception
+            ) as error:  # the edge: a defect of ours or moto's must not look like a server to retry
                 traceback.print_exc()
                 what = f"{call.service}:{call.action} ({type(error).__name__}: {error})"
                 said = f"the sandbox fell over {what}; its log has more"
@@ -132,16 +154,25 @@ class Front:
             raise _not_implemented(call)
         try:
             parts, status, headers = run_wsgi_app(self._moto, environ, buffered=True)
-        except (NotImplementedError, ModuleNotFoundError) as error:  # the second: wants packages we do not ask for
+        except (
+            NotImplementedError,
+            ModuleNotFoundError,
+        ) as error:  # the second: wants packages we do not ask for
             raise _not_implemented(call) from error
         body = b"".join(parts)
         code = int(status.split()[0])
         if _is_a_web_page(call, code, body):
             raise _not_implemented(call)
-        reply = {name: value for name, value in headers.items() if name.lower() not in ("date", "server", "connection")}
+        reply = {
+            name: value
+            for name, value in headers.items()
+            if name.lower() not in ("date", "server", "connection")
+        }
         return Reply(code, reply, body, _error_code(reply, body) if code >= 400 else None)
 
-    def _record(self, call: Call, reply: Reply | None, fault: Fault | None, began: float, agent: str) -> None:
+    def _record(
+        self, call: Call, reply: Reply | None, fault: Fault | None, began: float, agent: str
+    ) -> None:
         answer = None if reply is None else reply.status
         error = None if reply is None else reply.error
         with self._lock:
@@ -163,22 +194,32 @@ class Front:
             )
 
 
-# Where the status tells, not only the code: a HEAD of S3 has no body to say it in, and a bare 400 is not to be repeated.
+# Where the status tells, not only the code: a HEAD of S3 has no body to say it in, and a bare 400
+# is not to be repeated.
 _THROTTLED = {"ec2": ("RequestLimitExceeded", 503), "s3": ("SlowDown", 503)}
 
 
 def _refusal(call: Call, fault: Fault) -> Reply:
     if fault.kind == "throttle":
         code, status = _THROTTLED.get(call.service, ("ThrottlingException", 400))
-        return complaint(call, AwsError(fault.code or code, fault.message or "Rate exceeded", status))
+        return complaint(
+            call, AwsError(fault.code or code, fault.message or "Rate exceeded", status)
+        )
     if fault.kind == "deny":
         code = "UnauthorizedOperation" if call.service == "ec2" else "AccessDeniedException"
         said = fault.message or f"You are not authorized to perform: {call.permission}"
         return complaint(call, AwsError(fault.code or code, said, 403))
     if fault.status == HTTPStatus.BAD_GATEWAY:
-        return Reply(502, {"Content-Type": "text/html"}, b"<html><body>Bad Gateway</body></html>", "BadGateway")
+        return Reply(
+            502,
+            {"Content-Type": "text/html"},
+            b"<html><body>Bad Gateway</body></html>",
+            "BadGateway",
+        )
     code = fault.code or {503: "ServiceUnavailable"}.get(fault.status, "InternalFailure")
-    return complaint(call, AwsError(code, fault.message or "An internal error has occurred", fault.status))
+    return complaint(
+        call, AwsError(code, fault.message or "An internal error has occurred", fault.status)
+    )
 
 
 def _not_implemented(call: Call) -> AwsError:
@@ -187,7 +228,8 @@ def _not_implemented(call: Call) -> AwsError:
 
 
 def _is_a_web_page(call: Call, code: int, body: bytes) -> bool:
-    """Whether moto answered as a web server does, not as AWS does: it does not know the call, or fell over it."""
+    """Whether moto answered as a web server does, not as AWS does: it does not know the call, or
+    fell over it."""
     if code == HTTPStatus.INTERNAL_SERVER_ERROR:
         return b"<html" in body.lower() or body.strip() == b"Internal Server Error"
     return code == HTTPStatus.NOT_FOUND and call.service != "s3" and b"<html" in body.lower()
@@ -214,7 +256,10 @@ def _read_body(environ: dict[str, Any]) -> bytes:
 
 
 def _send(reply: Reply, start_response: StartResponse) -> Iterable[bytes]:
-    headers = {**reply.headers, "Content-Length": reply.headers.get("Content-Length", str(len(reply.body)))}
+    headers = {
+        **reply.headers,
+        "Content-Length": reply.headers.get("Content-Length", str(len(reply.body))),
+    }
     try:
         phrase = HTTPStatus(reply.status).phrase
     except ValueError:

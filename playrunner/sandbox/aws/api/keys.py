@@ -1,4 +1,5 @@
-"""The operator's keys of the pretend AWS: random, and kept in a file that their owner alone can read."""
+"""The operator's keys of the pretend AWS: random, and kept in a file that their owner alone can
+read."""
 
 from __future__ import annotations
 

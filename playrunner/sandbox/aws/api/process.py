@@ -1,4 +1,5 @@
-"""The pretend AWS as a background process: start it, look at it, end it. Does not need moto until it starts one."""
+"""The pretend AWS as a background process: start it, look at it, end it. Does not need moto until
+it starts one."""
 
 from __future__ import annotations
 
@@ -50,7 +51,9 @@ class Aws:
 def up(root: Path) -> Aws:
     """Bring it up, or keep it as it is when it is healthy; returns when it answers."""
     if importlib.util.find_spec("moto") is None or importlib.util.find_spec("flask") is None:
-        raise SandboxError('the pretend AWS needs moto; install it with: pip install "playrunner[sandbox]"')
+        raise SandboxError(
+            'the pretend AWS needs moto; install it with: pip install "playrunner[sandbox]"'
+        )
     with state.locked(root, LOCK):
         known = status(root)
         if known is not None and known.alive:
@@ -61,14 +64,18 @@ def up(root: Path) -> Aws:
 
 
 def up_later(root: Path) -> None:
-    """Have another process bring it up, where it can be: it takes some seconds that nobody has to wait for."""
+    """Have another process bring it up, where it can be: it takes some seconds that nobody has to
+    wait for."""
     known = status(root)
     if importlib.util.find_spec("moto") is None or (known is not None and known.alive):
         return
     subprocess.Popen(
         [sys.executable, "-m", "playrunner.sandbox", "up", "--only", "aws"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        env=environment(), start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment(),
+        start_new_session=True,
     )
 
 
@@ -80,7 +87,11 @@ def status(root: Path) -> Aws | None:
         return None
     pids = _server(root).processes()
     aws = Aws(**record)
-    return Aws(**record, pid=min(pids, default=None), alive=bool(pids) and _server(root).answers(aws.endpoint_url))
+    return Aws(
+        **record,
+        pid=min(pids, default=None),
+        alive=bool(pids) and _server(root).answers(aws.endpoint_url),
+    )
 
 
 def down(root: Path) -> None:
@@ -103,12 +114,16 @@ def record_file(root: Path) -> Path:
 
 
 def credentials_file(root: Path) -> Path:
-    """The keys in the form that AWS's own tools read, so that nobody has to copy them into an inventory."""
+    """The keys in the form that AWS's own tools read, so that nobody has to copy them into an
+    inventory."""
     return root / "aws-credentials"
 
 
 def _profile(aws: Aws) -> str:
-    return f"[{PROFILE}]\naws_access_key_id = {aws.access_key_id}\naws_secret_access_key = {aws.secret_access_key}\n"
+    return (
+        f"[{PROFILE}]\naws_access_key_id = {aws.access_key_id}\naws_secret_access_key ="
+        f" {aws.secret_access_key}\n"
+    )
 
 
 def _started(root: Path, known: Aws | None) -> Aws:

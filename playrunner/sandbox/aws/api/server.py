@@ -1,4 +1,5 @@
-"""`python -m playrunner.sandbox.aws.api.server --port N --port-file F`: the pretend AWS, in the foreground, on 127.0.0.1 only."""
+"""`python -m playrunner.sandbox.aws.api.server --port N --port-file F`: the pretend AWS, in the
+foreground, on 127.0.0.1 only."""
 
 from __future__ import annotations
 
@@ -56,9 +57,13 @@ def _handler() -> Any:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m playrunner.sandbox.aws.api.server", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m playrunner.sandbox.aws.api.server", description=__doc__
+    )
     parser.add_argument("--port", type=int, default=0, help="0: any free one")
-    parser.add_argument("--port-file", type=Path, required=True, help="where to write the port once it listens")
+    parser.add_argument(
+        "--port-file", type=Path, required=True, help="where to write the port once it listens"
+    )
     return parser
 
 

@@ -1,4 +1,5 @@
-"""Which call is answered by whom: by us alone (ANSWERS), by moto with us around it (AROUND), else by moto."""
+"""Which call is answered by whom: by us alone (ANSWERS), by moto with us around it (AROUND), else
+by moto."""
 
 from __future__ import annotations
 
@@ -7,7 +8,16 @@ from typing import Any
 
 from playrunner.sandbox.aws.api import credentials, tagging, tokens
 from playrunner.sandbox.aws.api.wire import Call, Reply
-from playrunner.sandbox.aws.ec2 import dependencies, gateways, images, instances, load_balancers, offerings, placement, quotas
+from playrunner.sandbox.aws.ec2 import (
+    dependencies,
+    gateways,
+    images,
+    instances,
+    load_balancers,
+    offerings,
+    placement,
+    quotas,
+)
 from playrunner.sandbox.aws.eks import access, addons, clusters, nodegroups, tags, updates
 from playrunner.sandbox.aws.other import efs, fsx, iam, logs, pricing, s3, web_identity
 
@@ -32,8 +42,16 @@ ANSWERS: Mapping[str, Mapping[str, Answer]] = {
     "sts": {**credentials.ANSWERS, **web_identity.ANSWERS},
 }
 
-# Ours alone, or (CloudFormation) skipping in silence what it cannot do: a call not listed above is not done at all.
-NOT_FROM_MOTO = ("eks", "fsx", "pricing", "resourcegroupstaggingapi", "service-quotas", "cloudformation")
+# Ours alone, or (CloudFormation) skipping in silence what it cannot do: a call not listed above is
+# not done at all.
+NOT_FROM_MOTO = (
+    "eks",
+    "fsx",
+    "pricing",
+    "resourcegroupstaggingapi",
+    "service-quotas",
+    "cloudformation",
+)
 
 AROUND: Mapping[str, Mapping[str, Around]] = {
     "ec2": {

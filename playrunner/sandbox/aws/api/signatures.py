@@ -1,4 +1,5 @@
-"""Signature version 4, the receiving half: what a request says about its signature, and whether a secret makes the same."""
+"""Signature version 4, the receiving half: what a request says about its signature, and whether a
+secret makes the same."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ class Malformed(ValueError):
 
 @dataclass(frozen=True)
 class Message:
-    """What is signed, as it came over the wire; `header` gives a header's value by its name in lower case, or ""."""
+    """What is signed, as it came over the wire; `header` gives a header's value by its name in
+    lower case, or ""."""
 
     method: str
     path: str  # as sent, with its percent signs
@@ -55,8 +57,13 @@ class Claim:
     def overdue(self) -> bool:
         """Whether it is too old, or from the future."""
         now = datetime.now(UTC)
-        # Only S3 lets a signed URL hold for as long as it says; elsewhere it is a request like others.
-        holds = timedelta(seconds=self.seconds) if self.service == "s3" and self.seconds is not None else SKEW
+        # Only S3 lets a signed URL hold for as long as it says; elsewhere it is a request like
+        # others.
+        holds = (
+            timedelta(seconds=self.seconds)
+            if self.service == "s3" and self.seconds is not None
+            else SKEW
+        )
         return not self.moment - SKEW < now < self.moment + holds
 
 
@@ -90,11 +97,19 @@ def matches(claim: Claim, secret: str, message: Message) -> bool:
 def _in_header(given: str, message: Message) -> Claim:
     algorithm, _, rest = given.partition(" ")
     if algorithm != ALGORITHM:
-        raise Malformed(f"The authorization mechanism you have provided is not supported. Please use {ALGORITHM}.")
+        raise Malformed(
+            "The authorization mechanism you have provided is not supported. Please use"
+            f" {ALGORITHM}."
+        )
     parts = dict(part.strip().partition("=")[::2] for part in rest.split(","))
     try:
-        return _claim(parts["Credential"], message.header("x-amz-date"), parts["SignedHeaders"], parts["Signature"],
-                      message.header("x-amz-security-token"))
+        return _claim(
+            parts["Credential"],
+            message.header("x-amz-date"),
+            parts["SignedHeaders"],
+            parts["Signature"],
+            message.header("x-amz-security-token"),
+        )
     except (KeyError, ValueError) as error:
         raise Malformed(f"The Authorization header is malformed: {error}") from None
 
@@ -103,17 +118,35 @@ def _in_query(query: dict[str, str]) -> Claim:
     try:
         if query["X-Amz-Algorithm"] != ALGORITHM:
             raise ValueError(f"the algorithm must be {ALGORITHM}")
-        return _claim(query["X-Amz-Credential"], query["X-Amz-Date"], query["X-Amz-SignedHeaders"], query["X-Amz-Signature"],
-                      query.get("X-Amz-Security-Token", ""), min(int(query["X-Amz-Expires"]), 7 * 86400))
+        return _claim(
+            query["X-Amz-Credential"],
+            query["X-Amz-Date"],
+            query["X-Amz-SignedHeaders"],
+            query["X-Amz-Signature"],
+            query.get("X-Amz-Security-Token", ""),
+            min(int(query["X-Amz-Expires"]), 7 * 86400),
+        )
     except (KeyError, ValueError) as error:
         raise Malformed(f"The signed URL is malformed: {error}") from None
 
 
-def _claim(credential: str, stamp: str, headers: str, signature: str, token: str, seconds: int | None = None) -> Claim:
+def _claim(
+    credential: str,
+    stamp: str,
+    headers: str,
+    signature: str,
+    token: str,
+    seconds: int | None = None,
+) -> Claim:
     key_id, date, region, service, end = credential.split("/")
     moment = datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC)
     names = tuple(headers.split(";"))
-    if end != "aws4_request" or not stamp.startswith(date) or "host" not in names or list(names) != sorted(set(names)):
+    if (
+        end != "aws4_request"
+        or not stamp.startswith(date)
+        or "host" not in names
+        or list(names) != sorted(set(names))
+    ):
         raise ValueError("its scope, date or signed headers do not fit together")
     return Claim(key_id, date, region, service, moment, names, signature, token, seconds)
 

@@ -1,4 +1,5 @@
-"""The tagging API, honest: everything that is there and tagged, nothing that is gone, and (as in AWS) no IAM."""
+"""The tagging API, honest: everything that is there and tagged, nothing that is gone, and (as in
+AWS) no IAM."""
 
 from __future__ import annotations
 
@@ -15,7 +16,21 @@ from playrunner.sandbox.aws.ec2 import network
 from playrunner.sandbox.aws.eks import tags as eks_tags
 
 # What `everything` covers: tags of such an id without its thing are left over.
-LISTED = ("vpc-", "subnet-", "i-", "sg-", "rtb-", "igw-", "eni-", "vol-", "eipalloc-", "lt-", "key-", "pg-", "vpce-")
+LISTED = (
+    "vpc-",
+    "subnet-",
+    "i-",
+    "sg-",
+    "rtb-",
+    "igw-",
+    "eni-",
+    "vol-",
+    "eipalloc-",
+    "lt-",
+    "key-",
+    "pg-",
+    "vpce-",
+)
 NOT_FROM_MOTO = ("eks:", "fsx:", "ecr:")
 
 
@@ -41,7 +56,10 @@ def get_resources(call: Call) -> dict[str, Any]:
         and (not arns or one.arn in arns)
     ]
     listing = [
-        {"ResourceARN": one.arn, "Tags": [{"Key": key, "Value": value} for key, value in one.tags.items()]}
+        {
+            "ResourceARN": one.arn,
+            "Tags": [{"Key": key, "Value": value} for key, value in one.tags.items()],
+        }
         for one in found
     ]
     return page(listing, wish, "ResourceTagMappingList", "ResourcesPerPage", "PaginationToken")
@@ -59,11 +77,15 @@ def everything(call: Call) -> Iterator[Tagged]:
         yield Tagged(kind, arn, thing["tags"])
     for file_system in call.region.fsx.values():
         yield Tagged(
-            "fsx:file-system", file_system["ResourceARN"], {tag["Key"]: tag["Value"] for tag in file_system["Tags"]}
+            "fsx:file-system",
+            file_system["ResourceARN"],
+            {tag["Key"]: tag["Value"] for tag in file_system["Tags"]},
         )
     ecr = ecr_backends[ACCOUNT][call.region_name]
     for repository in ecr.repositories.values():
-        yield Tagged("ecr:repository", repository.arn, ecr.tagger.get_tag_dict_for_resource(repository.arn))
+        yield Tagged(
+            "ecr:repository", repository.arn, ecr.tagger.get_tag_dict_for_resource(repository.arn)
+        )
 
 
 def _gone_arns(call: Call) -> set[str]:
@@ -79,15 +101,21 @@ def _more_of_ec2(call: Call) -> Iterator[Tagged]:
     ec2 = network.backend(call.region_name)
     ids = [("launch-template", one.id) for one in ec2.launch_templates.values()]
     ids += [("elastic-ip", one.allocation_id) for one in ec2.addresses if one.allocation_id]
-    ids += [("vpc-endpoint", one.id) for one in ec2.vpc_end_points.values() if one.state != "deleted"]
+    ids += [
+        ("vpc-endpoint", one.id) for one in ec2.vpc_end_points.values() if one.state != "deleted"
+    ]
     ids += [("key-pair", one.id) for one in ec2.key_pairs.values()]
     ids += [("network-acl", one.id) for one in ec2.network_acls.values()]
     for kind, number in ids:
         yield Tagged(
-            f"ec2:{kind}", f"arn:aws:ec2:{call.region_name}:{ACCOUNT}:{kind}/{number}", dict(ec2.tags.get(number, {}))
+            f"ec2:{kind}",
+            f"arn:aws:ec2:{call.region_name}:{ACCOUNT}:{kind}/{number}",
+            dict(ec2.tags.get(number, {})),
         )
     for group in call.region.placement_groups.values():
-        yield Tagged("ec2:placement-group", group["GroupArn"], dict(ec2.tags.get(group["GroupId"], {})))
+        yield Tagged(
+            "ec2:placement-group", group["GroupArn"], dict(ec2.tags.get(group["GroupId"], {}))
+        )
 
 
 def describe_tags(call: Call, moto: Callable[[], Reply]) -> Reply:
@@ -121,7 +149,9 @@ def get_tag_keys(call: Call) -> dict[str, Any]:
 
 
 def get_tag_values(call: Call) -> dict[str, Any]:
-    values = sorted({one.tags[call.params["Key"]] for one in everything(call) if call.params["Key"] in one.tags})
+    values = sorted(
+        {one.tags[call.params["Key"]] for one in everything(call) if call.params["Key"] in one.tags}
+    )
     return page(values, call.params, "TagValues", "MaxResults", "PaginationToken")
 
 
@@ -130,7 +160,11 @@ def tag_resources(call: Call) -> dict[str, Any]:
 
 
 def untag_resources(call: Call) -> dict[str, Any]:
-    return {"FailedResourcesMap": _each(call, lambda tags: [tags.pop(key, None) for key in call.params["TagKeys"]])}
+    return {
+        "FailedResourcesMap": _each(
+            call, lambda tags: [tags.pop(key, None) for key in call.params["TagKeys"]]
+        )
+    }
 
 
 def _each(call: Call, change: Any) -> dict[str, Any]:
@@ -139,7 +173,11 @@ def _each(call: Call, change: Any) -> dict[str, Any]:
         try:
             _change_tags(call, arn, change)
         except AwsError as error:
-            failed[arn] = {"StatusCode": error.status, "ErrorCode": error.code, "ErrorMessage": error.message}
+            failed[arn] = {
+                "StatusCode": error.status,
+                "ErrorCode": error.code,
+                "ErrorMessage": error.message,
+            }
     return failed
 
 
@@ -156,7 +194,9 @@ def _change_tags(call: Call, arn: str, change: Any) -> None:
             return
     file_system = next((one for one in call.region.fsx.values() if one["ResourceARN"] == arn), None)
     if file_system is None:
-        raise AwsError("InvalidParameterException", f"the sandbox tags {service} through its own API only", 400)
+        raise AwsError(
+            "InvalidParameterException", f"the sandbox tags {service} through its own API only", 400
+        )
     tags = _as_dict(file_system["Tags"])
     change(tags)
     file_system["Tags"] = [{"Key": key, "Value": value} for key, value in tags.items()]

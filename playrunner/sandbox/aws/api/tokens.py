@@ -1,4 +1,5 @@
-"""Client tokens: the same request sent twice is done once, and a token reused for another request is refused."""
+"""Client tokens: the same request sent twice is done once, and a token reused for another request
+is refused."""
 
 from __future__ import annotations
 
@@ -38,7 +39,10 @@ def _mismatch(call: Call) -> AwsError:
     said = "The client token was already used by a request with other parameters"
     if call.service == "eks":
         return AwsError("InvalidParameterException", said)
-    return AwsError("IncompatibleParameterError" if call.service == "fsx" else "IdempotentParameterMismatch", said)
+    return AwsError(
+        "IncompatibleParameterError" if call.service == "fsx" else "IdempotentParameterMismatch",
+        said,
+    )
 
 
 def keep_token(call: Call, moto: Callable[[], Reply]) -> Reply:

@@ -1,4 +1,5 @@
-"""Requests read and answers written in the protocol of each service, driven by the service's own model."""
+"""Requests read and answers written in the protocol of each service, driven by the service's own
+model."""
 
 from __future__ import annotations
 
@@ -140,7 +141,10 @@ def understood(world: World, request: Request) -> Call:
     except (HTTPException, NotImplementedError):
         return Call(world, service, "Unknown", region, {})
     protocol = determine_request_protocol(operation.service_model, request.content_type)
-    opaque = service == "s3" and operation.name not in ("CreateBucket", "DeleteBucket")  # bodies of S3 are mostly data
+    opaque = service == "s3" and operation.name not in (
+        "CreateBucket",
+        "DeleteBucket",
+    )  # bodies of S3 are mostly data
     params = {} if opaque else _params(request, operation, protocol, uri_params)
     return Call(world, service, str(operation.name), region, params, operation, protocol)
 
@@ -151,8 +155,13 @@ def written(call: Call, result: dict[str, Any]) -> Reply:
     serializer = get_serializer_class(call.service, call.protocol)(operation_model=call.operation)
     parts = serializer.serialize(result)
     body = parts["body"]
-    headers = {"x-amzn-RequestId": call.request_id, **{name: str(value) for name, value in parts["headers"].items()}}
-    return Reply(int(parts["status_code"]), headers, body if isinstance(body, bytes) else str(body).encode())
+    headers = {
+        "x-amzn-RequestId": call.request_id,
+        **{name: str(value) for name, value in parts["headers"].items()},
+    }
+    return Reply(
+        int(parts["status_code"]), headers, body if isinstance(body, bytes) else str(body).encode()
+    )
 
 
 def complaint(call: Call, error: AwsError) -> Reply:
@@ -160,13 +169,21 @@ def complaint(call: Call, error: AwsError) -> Reply:
     protocol = call.operation.service_model.protocol if call.operation else call.protocol
     request_id = call.request_id
     if protocol in ("json", "rest-json"):
-        members = {name: value for name, value in vars(error).items() if name not in ("code", "message", "status")}
-        body = json.dumps({"__type": error.code, "message": error.message, "Message": error.message, **members})
+        members = {
+            name: value
+            for name, value in vars(error).items()
+            if name not in ("code", "message", "status")
+        }
+        body = json.dumps(
+            {"__type": error.code, "message": error.message, "Message": error.message, **members}
+        )
         kind = {"Content-Type": "application/x-amz-json-1.1", "x-amzn-ErrorType": error.code}
     else:
         what = f"<Code>{error.code}</Code><Message>{escape(error.message)}</Message>"
         body = {
-            "ec2": f"<Response><Errors><Error>{what}</Error></Errors><RequestID>{request_id}</RequestID></Response>",
+            "ec2": (
+                f"<Response><Errors><Error>{what}</Error></Errors><RequestID>{request_id}</RequestID></Response>"
+            ),
             "rest-xml": f"<Error>{what}<RequestId>{request_id}</RequestId></Error>",
         }.get(
             protocol,
@@ -177,7 +194,11 @@ def complaint(call: Call, error: AwsError) -> Reply:
 
 
 def page(
-    items: list[Any], params: dict[str, Any], key: str, size: str = "maxResults", token: str = "nextToken"
+    items: list[Any],
+    params: dict[str, Any],
+    key: str,
+    size: str = "maxResults",
+    token: str = "nextToken",
 ) -> dict[str, Any]:
     """One page of a listing, with the token of the next."""
     start, most = int(params.get(token) or 0), int(params.get(size) or 100)
@@ -188,7 +209,9 @@ def page(
 
 def _addressee(request: Request) -> tuple[str, str]:
     signed = request.headers.get("Authorization", "").split(",")[0].rpartition("Credential=")[2]
-    scope = (signed or request.args.get("X-Amz-Credential", "")).split("/")  # the second: a signed URL
+    scope = (signed or request.args.get("X-Amz-Credential", "")).split(
+        "/"
+    )  # the second: a signed URL
     if len(scope) == 5:
         region, name = scope[2], scope[3]
     else:
@@ -208,7 +231,9 @@ def _router(service: str) -> ServiceOperationRouter:
     return ServiceOperationRouter(get_service_model(service))
 
 
-def _params(request: Request, operation: OperationModel, protocol: str, uri_params: dict[str, Any]) -> dict[str, Any]:
+def _params(
+    request: Request, operation: OperationModel, protocol: str, uri_params: dict[str, Any]
+) -> dict[str, Any]:
     asked: Any = {
         "method": request.method,
         "values": request.values,

@@ -1,4 +1,5 @@
-"""The pretend account: settings, faults, the calls made, and what each region holds beside moto's own state."""
+"""The pretend account: settings, faults, the calls made, and what each region holds beside moto's
+own state."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from playrunner.sandbox.settings import Settings as CommonSettings
 
 ACCOUNT = "123456789012"
 
-# Seconds from a request to its end. Minutes in the real world; enough here that nobody can forget to wait.
+# Seconds from a request to its end. Minutes in the real world; enough here that nobody can forget
+# to wait.
 DELAYS = {
     "eks.cluster.create": 1.0,
     "eks.cluster.delete": 0.6,
@@ -50,9 +52,13 @@ class Settings(CommonSettings):
 
     DELAYS: ClassVar[dict[str, float]] = DELAYS
 
-    eks_endpoint: str | None = None  # the API server that clusters claim to have, e.g. a real one on loopback
+    eks_endpoint: str | None = (
+        None  # the API server that clusters claim to have, e.g. a real one on loopback
+    )
     eks_certificate_authority: str | None = None  # base64 of its PEM
-    quotas: dict[str, float] = field(default_factory=dict)  # quota code: value, over the table in quotas.py
+    quotas: dict[str, float] = field(
+        default_factory=dict
+    )  # quota code: value, over the table in quotas.py
 
 
 @dataclass
@@ -62,17 +68,25 @@ class Region:
     name: str
     clusters: dict[str, dict[str, Any]] = field(default_factory=dict)
     nodegroups: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
-    nodes: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))  # instance ids
+    nodes: dict[tuple[str, str], list[str]] = field(
+        default_factory=lambda: defaultdict(list)
+    )  # instance ids
     addons: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     access_entries: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
-    access_policies: dict[tuple[str, str], dict[str, dict[str, Any]]] = field(default_factory=lambda: defaultdict(dict))
+    access_policies: dict[tuple[str, str], dict[str, dict[str, Any]]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
     pod_identities: dict[str, dict[str, Any]] = field(default_factory=dict)
     updates: dict[str, dict[str, Any]] = field(default_factory=dict)
     fsx: dict[str, dict[str, Any]] = field(default_factory=dict)
     placement_groups: dict[str, dict[str, Any]] = field(default_factory=dict)
     placed: dict[str, str] = field(default_factory=dict)  # instance id: its placement group
-    held: dict[str, str] = field(default_factory=dict)  # network interface id: the service that holds it
-    tokens: dict[tuple[str, str], tuple[Any, Any]] = field(default_factory=dict)  # (action, token): request, answer
+    held: dict[str, str] = field(
+        default_factory=dict
+    )  # network interface id: the service that holds it
+    tokens: dict[tuple[str, str], tuple[Any, Any]] = field(
+        default_factory=dict
+    )  # (action, token): request, answer
 
 
 class World:
@@ -109,7 +123,8 @@ class World:
 
 
 def _reset_moto() -> None:
-    """Reset moto, keeping the thousand managed policies of IAM: reading them again takes half a second."""
+    """Reset moto, keeping the thousand managed policies of IAM: reading them again takes half a
+    second."""
     switch = "MOTO_IAM_LOAD_MANAGED_POLICIES"
     kept = iam_backends[ACCOUNT]["aws"].aws_managed_policies
     before, os.environ[switch] = os.environ.get(switch, "true"), "false"

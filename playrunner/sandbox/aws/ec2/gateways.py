@@ -1,4 +1,5 @@
-"""NAT gateways and VPC endpoints: pending before they work, deleting before they and their interfaces are gone."""
+"""NAT gateways and VPC endpoints: pending before they work, deleting before they and their
+interfaces are gone."""
 
 from __future__ import annotations
 
@@ -20,10 +21,14 @@ def _create(call: Call, moto: Callable[[], Reply]) -> Reply:
     ec2, wanted = network.backend(call.region_name), call.params.get("AllocationId")
     address = next((one for one in ec2.addresses if one.allocation_id == wanted), None)
     if address is not None and address.association_id:
-        raise AwsError("Resource.AlreadyAssociated", f"Elastic IP address [{wanted}] is already associated")
+        raise AwsError(
+            "Resource.AlreadyAssociated", f"Elastic IP address [{wanted}] is already associated"
+        )
     reply = moto()
     if reply.error is None:
-        gateway = ec2.nat_gateways[re.findall(r"<natGatewayId>(nat-[0-9a-f]+)<", reply.body.decode())[0]]
+        gateway = ec2.nat_gateways[
+            re.findall(r"<natGatewayId>(nat-[0-9a-f]+)<", reply.body.decode())[0]
+        ]
         network.claim_interface(call, gateway._eni.id, f"nat/{gateway.id}")
         gateway._eni.description = f"Interface for NAT Gateway {gateway.id}"
         gateway.state = "pending"
@@ -36,7 +41,9 @@ def _create(call: Call, moto: Callable[[], Reply]) -> Reply:
 def delete_nat_gateway(call: Call, moto: Callable[[], Reply]) -> Reply:
     gateway = network.backend(call.region_name).nat_gateways.get(call.params["NatGatewayId"])
     if gateway is None:
-        raise AwsError("NatGatewayNotFound", f"NAT gateway {call.params['NatGatewayId']} was not found")
+        raise AwsError(
+            "NatGatewayNotFound", f"NAT gateway {call.params['NatGatewayId']} was not found"
+        )
     if gateway.state == "deleted":
         raise AwsError("NatGatewayNotFound", f"NAT gateway {gateway.id} was not found")
     reply = moto()

@@ -1,4 +1,5 @@
-"""The machine images there are (a dozen, not the thousands of the real world) and the SSM parameters that name them."""
+"""The machine images there are (a dozen, not the thousands of the real world) and the SSM
+parameters that name them."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # moto reads the images when it is imported, so this file must not import it first
+if (
+    TYPE_CHECKING
+):  # moto reads the images when it is imported, so this file must not import it first
     from playrunner.sandbox.aws.api.wire import Call, Reply
 
 AMAZON, CANONICAL = "137112412989", "099720109477"
@@ -24,13 +27,21 @@ IMAGES = {
         "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-amd64-server-20251022",
         "x86_64",
     ),
-    "ami-0a2000000000000a2": (CANONICAL, "ubuntu/images/hvm-ssd/ubuntu-jammy-22.04-amd64-server-20251022", "x86_64"),
+    "ami-0a2000000000000a2": (
+        CANONICAL,
+        "ubuntu/images/hvm-ssd/ubuntu-jammy-22.04-amd64-server-20251022",
+        "x86_64",
+    ),
     "ami-0a3000000000000a1": (
         "898082745236",
         "Deep Learning OSS Nvidia Driver AMI GPU PyTorch 2.9 (Ubuntu 24.04) 20251101",
         "x86_64",
     ),
-    "ami-0a3000000000000a2": ("898082745236", "Deep Learning AMI Neuron (Ubuntu 24.04) 20251101", "x86_64"),
+    "ami-0a3000000000000a2": (
+        "898082745236",
+        "Deep Learning AMI Neuron (Ubuntu 24.04) 20251101",
+        "x86_64",
+    ),
 }
 
 _AL2023 = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default"
@@ -45,7 +56,11 @@ for _version in EKS_VERSIONS:
     for _index, _variant in enumerate(EKS_VARIANTS):
         _number = f"ami-0e{_version.replace('.', '')}00000000000{_index}"
         _path = f"/aws/service/eks/optimized-ami/{_version}/amazon-linux-2023/x86_64/{_variant}/recommended/image_id"
-        IMAGES[_number] = (EKS, f"amazon-eks-node-al2023-x86_64-{_variant}-{_version}-v20251101", "x86_64")
+        IMAGES[_number] = (
+            EKS,
+            f"amazon-eks-node-al2023-x86_64-{_variant}-{_version}-v20251101",
+            "x86_64",
+        )
         PARAMETERS[_path] = _number
 
 
@@ -93,7 +108,9 @@ def get_parameters(call: Call, moto: Callable[[], Reply]) -> Reply:
     names = call.params["Names"]
     if not all(name in PARAMETERS for name in names):
         return moto()
-    return written(call, {"Parameters": [_described(call, name) for name in names], "InvalidParameters": []})
+    return written(
+        call, {"Parameters": [_described(call, name) for name in names], "InvalidParameters": []}
+    )
 
 
 def _described(call: Call, name: str) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""EC2 instances: client tokens kept, zones that run out, names that must exist, and states that take time."""
+"""EC2 instances: client tokens kept, zones that run out, names that must exist, and states that
+take time."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ def run_instances(call: Call, moto: Callable[[], Reply]) -> Reply:
 def _run(call: Call, moto: Callable[[], Reply]) -> Reply:
     wish = call.params
     subnet_id = wish.get("SubnetId") or next(
-        (one["SubnetId"] for one in wish.get("NetworkInterfaces") or [] if one.get("SubnetId")), None
+        (one["SubnetId"] for one in wish.get("NetworkInterfaces") or [] if one.get("SubnetId")),
+        None,
     )
     kind = wish.get("InstanceType") or _template_data(call).get("InstanceType") or "m1.small"
     if subnet_id:
@@ -31,7 +33,9 @@ def _run(call: Call, moto: Callable[[], Reply]) -> Reply:
             raise AwsError("InsufficientInstanceCapacity", said, 500)
     group = (wish.get("Placement") or {}).get("GroupName")
     if group and group not in call.region.placement_groups:
-        raise AwsError("InvalidPlacementGroup.Unknown", f"The Placement Group '{group}' is unknown.")
+        raise AwsError(
+            "InvalidPlacementGroup.Unknown", f"The Placement Group '{group}' is unknown."
+        )
     _check_named(call)
     reply = moto()
     if reply.error is None:
@@ -56,14 +60,23 @@ def _check_named(call: Call) -> None:
 
 def _template_data(call: Call) -> dict[str, Any]:
     reference = call.params.get("LaunchTemplate")
-    return dict(network.backend(call.region_name)._get_template_from_args(reference).data) if reference else {}
+    return (
+        dict(network.backend(call.region_name)._get_template_from_args(reference).data)
+        if reference
+        else {}
+    )
 
 
 def _check_offered(call: Call, kind: str, zone: str) -> None:
     zones = zones_offering(call, kind)
     if zone not in zones:
-        said = f"Your requested instance type ({kind}) is not supported in your requested Availability Zone ({zone})."
-        raise AwsError("Unsupported", f"{said} Please retry your request by choosing {', '.join(zones)}.")
+        said = (
+            f"Your requested instance type ({kind}) is not supported in your requested Availability"
+            f" Zone ({zone})."
+        )
+        raise AwsError(
+            "Unsupported", f"{said} Please retry your request by choosing {', '.join(zones)}."
+        )
 
 
 def terminate_instances(call: Call, moto: Callable[[], Reply]) -> Reply:
@@ -72,7 +85,10 @@ def terminate_instances(call: Call, moto: Callable[[], Reply]) -> Reply:
     reply = moto()
     if reply.error is None:
         for instance_id in call.params["InstanceIds"]:
-            if before.get(instance_id, "terminated") != machines.SHUTTING_DOWN[0] and instance_id in before:
+            if (
+                before.get(instance_id, "terminated") != machines.SHUTTING_DOWN[0]
+                and instance_id in before
+            ):
                 machines.shut_down(call, ec2.get_instance(instance_id))
     return reply
 

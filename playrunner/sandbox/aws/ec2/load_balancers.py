@@ -1,4 +1,5 @@
-"""Load balancers (classic and v2) have an interface in each of their subnets, which outlives them by a little."""
+"""Load balancers (classic and v2) have an interface in each of their subnets, which outlives them
+by a little."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ def create_load_balancer(call: Call, moto: Callable[[], Reply]) -> Reply:
     if reply.error is None:
         name = call.params.get("LoadBalancerName") or call.params["Name"]
         arn = re.findall(r"<LoadBalancerArn>(.*?)</", reply.body.decode())
-        subnets = call.params.get("Subnets") or [one["SubnetId"] for one in call.params.get("SubnetMappings") or []]
+        subnets = call.params.get("Subnets") or [
+            one["SubnetId"] for one in call.params.get("SubnetMappings") or []
+        ]
         for subnet_id in subnets:
             label = arn[0].partition("loadbalancer/")[2] if arn else name
             network.hold_interface(
@@ -30,7 +33,9 @@ def create_load_balancer(call: Call, moto: Callable[[], Reply]) -> Reply:
 def delete_load_balancer(call: Call, moto: Callable[[], Reply]) -> Reply:
     reply = moto()
     if reply.error is None:
-        holder = _holder(call, call.params.get("LoadBalancerArn") or call.params["LoadBalancerName"])
+        holder = _holder(
+            call, call.params.get("LoadBalancerArn") or call.params["LoadBalancerName"]
+        )
         call.world.later("elb.interface.linger", lambda: _let_go(call, holder))
     return reply
 

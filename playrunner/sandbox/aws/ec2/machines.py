@@ -1,4 +1,5 @@
-"""EC2 instances as other services start and end them: where there is capacity, and through the states they pass."""
+"""EC2 instances as other services start and end them: where there is capacity, and through the
+states they pass."""
 
 from __future__ import annotations
 
@@ -8,7 +9,12 @@ from playrunner.sandbox.aws.api.wire import Call
 from playrunner.sandbox.aws.ec2 import network
 from playrunner.sandbox.aws.ec2.offerings import zones_offering
 
-PENDING, RUNNING, SHUTTING_DOWN, TERMINATED = ("pending", 0), ("running", 16), ("shutting-down", 32), ("terminated", 48)
+PENDING, RUNNING, SHUTTING_DOWN, TERMINATED = (
+    ("pending", 0),
+    ("running", 16),
+    ("shutting-down", 32),
+    ("terminated", 48),
+)
 
 
 def has_capacity(call: Call, subnet: Any, instance_type: str) -> bool:
@@ -18,7 +24,13 @@ def has_capacity(call: Call, subnet: Any, instance_type: str) -> bool:
 
 
 def start(
-    call: Call, count: int, instance_type: str, subnet: Any, groups: list[str], tags: dict[str, str], **more: Any
+    call: Call,
+    count: int,
+    instance_type: str,
+    subnet: Any,
+    groups: list[str],
+    tags: dict[str, str],
+    **more: Any,
 ) -> list[str]:
     """Start instances for a service; gives their ids."""
     ec2 = network.backend(call.region_name)
@@ -50,15 +62,24 @@ def start(
 def boot(call: Call, instance: Any) -> None:
     """From pending to running, in a while."""
     _enter(instance, PENDING)
-    call.world.later("ec2.instance.start", lambda: _enter(instance, RUNNING) if instance.state == PENDING[0] else None)
+    call.world.later(
+        "ec2.instance.start",
+        lambda: _enter(instance, RUNNING) if instance.state == PENDING[0] else None,
+    )
 
 
 def end(call: Call, ids: list[str]) -> None:
     """Terminate instances of a service."""
     ec2 = network.backend(call.region_name)
-    known = {instance.id for reservation in ec2.reservations.values() for instance in reservation.instances}
+    known = {
+        instance.id
+        for reservation in ec2.reservations.values()
+        for instance in reservation.instances
+    }
     alive = [
-        one for one in ids if one in known and ec2.get_instance(one).state not in (SHUTTING_DOWN[0], TERMINATED[0])
+        one
+        for one in ids
+        if one in known and ec2.get_instance(one).state not in (SHUTTING_DOWN[0], TERMINATED[0])
     ]
     if alive:
         ec2.terminate_instances(alive)
@@ -71,7 +92,10 @@ def shut_down(call: Call, instance: Any) -> None:
     _enter(instance, SHUTTING_DOWN)
     call.region.placed.pop(instance.id, None)
     for interface in instance.nics.values():
-        if interface.delete_on_termination is not False or interface.description == "Primary network interface":
+        if (
+            interface.delete_on_termination is not False
+            or interface.description == "Primary network interface"
+        ):
             network.release_interface(call, interface.id)
     call.world.later("ec2.instance.stop", lambda: _enter(instance, TERMINATED))
 
@@ -95,5 +119,10 @@ def _any_image(ec2: Any) -> str:
 
 
 def _root_volume(gib: int) -> dict[str, Any]:
-    volume = {"VolumeSize": gib, "VolumeType": "gp3", "Encrypted": True, "DeleteOnTermination": True}
+    volume = {
+        "VolumeSize": gib,
+        "VolumeType": "gp3",
+        "Encrypted": True,
+        "DeleteOnTermination": True,
+    }
     return {"DeviceName": "/dev/xvda", "Ebs": volume}

@@ -1,4 +1,5 @@
-"""What other services need of EC2's network: subnets, zones, groups, and interfaces that a service holds."""
+"""What other services need of EC2's network: subnets, zones, groups, and interfaces that a service
+holds."""
 
 from __future__ import annotations
 
@@ -17,9 +18,12 @@ def backend(region_name: str) -> Any:
 
 
 def find_subnets(call: Call, ids: list[str], code: str) -> list[Any]:
-    """The subnets of these ids; a missing one is the caller's mistake, under the service's own code."""
+    """The subnets of these ids; a missing one is the caller's mistake, under the service's own
+    code."""
     known = {
-        subnet_id: subnet for zone in backend(call.region_name).subnets.values() for subnet_id, subnet in zone.items()
+        subnet_id: subnet
+        for zone in backend(call.region_name).subnets.values()
+        for subnet_id, subnet in zone.items()
     }
     missing = [subnet_id for subnet_id in ids if subnet_id not in known]
     if missing:
@@ -39,11 +43,16 @@ def zone_names(subnet: Any) -> tuple[str, str]:
     return subnet.availability_zone, subnet.availability_zone_id
 
 
-def hold_interface(call: Call, subnet_id: str, group_ids: list[str], holder: str, description: str) -> str:
-    """An interface that belongs to a service: in the way of its subnet and groups, and not for its user to delete."""
+def hold_interface(
+    call: Call, subnet_id: str, group_ids: list[str], holder: str, description: str
+) -> str:
+    """An interface that belongs to a service: in the way of its subnet and groups, and not for its
+    user to delete."""
     ec2 = backend(call.region_name)
     subnet = find_subnets(call, [subnet_id], "InvalidSubnetID.NotFound")[0]
-    interface = ec2.create_network_interface(subnet, None, group_ids=group_ids, description=description)
+    interface = ec2.create_network_interface(
+        subnet, None, group_ids=group_ids, description=description
+    )
     claim_interface(call, interface.id, holder)
     return str(interface.id)
 
@@ -65,11 +74,16 @@ def release_interface(call: Call, interface_id: str) -> None:
 
 def find_role(arn: str, service: str, code: str, label: str) -> None:
     """Complain when a role is not there or does not trust the service that is to use it."""
-    role = next((one for one in iam_backends[ACCOUNT]["aws"].roles.values() if one.arn == arn), None)
+    role = next(
+        (one for one in iam_backends[ACCOUNT]["aws"].roles.values() if one.arn == arn), None
+    )
     if role is None:
         why = "it does not exist or the trusted entity is not correct"
         raise AwsError(code, f"Role with arn: {arn}, could not be assumed because {why}")
     trust = role.assume_role_policy_document
     if service not in (trust if isinstance(trust, str) else str(trust)):
-        said = f"Following required service principals [{service}] were not found in the trust relationships of"
+        said = (
+            f"Following required service principals [{service}] were not found in the trust"
+            " relationships of"
+        )
         raise AwsError(code, f"{said} {label} {arn}")

@@ -35,7 +35,8 @@ def describe_instance_type_offerings(call: Call) -> dict[str, Any]:
 
 
 def zones_offering(call: Call, instance_type: str) -> list[str]:
-    """The names of the zones that have this type; a type that does not exist is the caller's mistake."""
+    """The names of the zones that have this type; a type that does not exist is the caller's
+    mistake."""
     if instance_type not in INSTANCE_TYPES:
         raise AwsError("InvalidInstanceType", f"The instance type '{instance_type}' does not exist")
     table = INSTANCE_TYPE_OFFERINGS["availability-zone"].get(call.region_name, [])

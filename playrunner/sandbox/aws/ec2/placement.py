@@ -18,9 +18,13 @@ def create_placement_group(call: Call) -> dict[str, Any]:
     if not name:
         raise AwsError("MissingParameter", "The request must contain the parameter GroupName")
     if name in groups:
-        raise AwsError("InvalidPlacementGroup.Duplicate", f"The Placement Group '{name}' already exists.")
+        raise AwsError(
+            "InvalidPlacementGroup.Duplicate", f"The Placement Group '{name}' already exists."
+        )
     if strategy not in ("cluster", "spread", "partition"):
-        raise AwsError("InvalidParameterValue", f"Value ({strategy}) for parameter strategy is invalid.")
+        raise AwsError(
+            "InvalidParameterValue", f"Value ({strategy}) for parameter strategy is invalid."
+        )
     group_id = f"pg-{uuid.uuid4().hex[:17]}"
     groups[name] = {
         "GroupName": name,
@@ -31,7 +35,11 @@ def create_placement_group(call: Call) -> dict[str, Any]:
         "PartitionCount": (wish.get("PartitionCount") or 2) if strategy == "partition" else None,
         "SpreadLevel": (wish.get("SpreadLevel") or "rack") if strategy == "spread" else None,
     }
-    tags = {tag["Key"]: tag["Value"] for spec in wish.get("TagSpecifications") or [] for tag in spec.get("Tags") or []}
+    tags = {
+        tag["Key"]: tag["Value"]
+        for spec in wish.get("TagSpecifications") or []
+        for tag in spec.get("Tags") or []
+    }
     network.backend(call.region_name).create_tags([group_id], tags)
     return {"PlacementGroup": described(call, groups[name])}
 
@@ -46,7 +54,9 @@ def describe_placement_groups(call: Call) -> dict[str, Any]:
     wish, groups = call.params, call.region.placement_groups
     for name in wish.get("GroupNames") or []:
         if name not in groups:
-            raise AwsError("InvalidPlacementGroup.Unknown", f"The Placement Group '{name}' is unknown.")
+            raise AwsError(
+                "InvalidPlacementGroup.Unknown", f"The Placement Group '{name}' is unknown."
+            )
     found = [
         described(call, one)
         for one in groups.values()
@@ -54,7 +64,11 @@ def describe_placement_groups(call: Call) -> dict[str, Any]:
         and (not wish.get("GroupIds") or one["GroupId"] in wish["GroupIds"])
     ]
     return {
-        "PlacementGroups": [one for one in found if all(_passes(one, filter_) for filter_ in wish.get("Filters") or [])]
+        "PlacementGroups": [
+            one
+            for one in found
+            if all(_passes(one, filter_) for filter_ in wish.get("Filters") or [])
+        ]
     }
 
 
@@ -66,7 +80,12 @@ def _passes(group: dict[str, Any], filter_: dict[str, Any]) -> bool:
     elif name == "tag-key":
         values = list(tags)
     else:
-        fields = {"group-name": "GroupName", "group-arn": "GroupArn", "state": "State", "strategy": "Strategy"}
+        fields = {
+            "group-name": "GroupName",
+            "group-arn": "GroupArn",
+            "state": "State",
+            "strategy": "Strategy",
+        }
         if name not in fields:
             raise AwsError("InvalidParameterValue", f"The filter '{name}' is invalid")
         values = [group[fields[name]]]
@@ -78,7 +97,10 @@ def delete_placement_group(call: Call) -> dict[str, Any]:
     if name not in call.region.placement_groups:
         raise AwsError("InvalidPlacementGroup.Unknown", f"The Placement Group '{name}' is unknown.")
     if name in call.region.placed.values():
-        raise AwsError("InvalidPlacementGroup.InUse", f"The placement group '{name}' is in use and may not be deleted.")
+        raise AwsError(
+            "InvalidPlacementGroup.InUse",
+            f"The placement group '{name}' is in use and may not be deleted.",
+        )
     group = call.region.placement_groups.pop(name)
     network.backend(call.region_name).tags.pop(group["GroupId"], None)
     return {}

@@ -1,4 +1,5 @@
-"""Service quotas that a cluster runs into: vCPUs by family, addresses, VPCs, clusters, file systems."""
+"""Service quotas that a cluster runs into: vCPUs by family, addresses, VPCs, clusters, file
+systems."""
 
 from __future__ import annotations
 
@@ -57,10 +58,15 @@ def list_service_quotas(call: Call) -> dict[str, Any]:
     service = call.params["ServiceCode"]
     if service not in QUOTAS:
         raise AwsError(
-            "NoSuchResourceException", f"The request failed because the specified service {service} does not exist."
+            "NoSuchResourceException",
+            f"The request failed because the specified service {service} does not exist.",
         )
     return page(
-        [_described(call, service, code) for code in QUOTAS[service]], call.params, "Quotas", "MaxResults", "NextToken"
+        [_described(call, service, code) for code in QUOTAS[service]],
+        call.params,
+        "Quotas",
+        "MaxResults",
+        "NextToken",
     )
 
 

@@ -1,4 +1,5 @@
-"""Who may do what in an EKS cluster: access entries with their policies, and pod identity associations."""
+"""Who may do what in an EKS cluster: access entries with their policies, and pod identity
+associations."""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ def admit(call: Call, cluster: str, principal: str, kind: str, **more: Any) -> d
         "clusterName": cluster,
         "principalArn": principal,
         "kubernetesGroups": more.get("groups") or (["system:nodes"] if kind == "EC2_LINUX" else []),
-        "accessEntryArn": f"arn:aws:eks:{call.region_name}:{ACCOUNT}:access-entry/{cluster}/{uuid.uuid4()}",
+        "accessEntryArn": (
+            f"arn:aws:eks:{call.region_name}:{ACCOUNT}:access-entry/{cluster}/{uuid.uuid4()}"
+        ),
         "createdAt": now,
         "modifiedAt": now,
         "tags": more.get("tags") or {},
@@ -47,7 +50,9 @@ def create_access_entry(call: Call) -> dict[str, Any]:
     key = cluster["name"], wish["principalArn"]
     if key in call.region.access_entries:
         raise AwsError(
-            "ResourceInUseException", "The specified access entry resource is already in use on this cluster.", 409
+            "ResourceInUseException",
+            "The specified access entry resource is already in use on this cluster.",
+            409,
         )
     entry = admit(
         call,
@@ -66,7 +71,9 @@ def describe_access_entry(call: Call) -> dict[str, Any]:
 
 def update_access_entry(call: Call) -> dict[str, Any]:
     entry, wish = _entry(call), call.params
-    changes = {key: wish[key] for key in ("kubernetesGroups", "username") if wish.get(key) is not None}
+    changes = {
+        key: wish[key] for key in ("kubernetesGroups", "username") if wish.get(key) is not None
+    }
     entry.update(changes, modifiedAt=datetime.now(UTC))
     return {"accessEntry": entry}
 
@@ -74,7 +81,9 @@ def update_access_entry(call: Call) -> dict[str, Any]:
 def list_access_entries(call: Call) -> dict[str, Any]:
     name = find(call)["name"]
     return page(
-        [principal for owner, principal in call.region.access_entries if owner == name], call.params, "accessEntries"
+        [principal for owner, principal in call.region.access_entries if owner == name],
+        call.params,
+        "accessEntries",
     )
 
 
@@ -89,9 +98,14 @@ def delete_access_entry(call: Call) -> dict[str, Any]:
 def associate_access_policy(call: Call) -> dict[str, Any]:
     entry, wish = _entry(call), call.params
     if wish["policyArn"].rpartition("/")[2] not in POLICIES:
-        raise AwsError("InvalidParameterException", f"The policyArn parameter format is not valid: {wish['policyArn']}")
+        raise AwsError(
+            "InvalidParameterException",
+            f"The policyArn parameter format is not valid: {wish['policyArn']}",
+        )
     scope = {"type": "cluster", "namespaces": [], **wish["accessScope"]}
-    call.region.access_policies[entry["clusterName"], entry["principalArn"]][wish["policyArn"]] = scope
+    call.region.access_policies[entry["clusterName"], entry["principalArn"]][wish["policyArn"]] = (
+        scope
+    )
     return {
         "clusterName": entry["clusterName"],
         "principalArn": entry["principalArn"],
@@ -101,7 +115,9 @@ def associate_access_policy(call: Call) -> dict[str, Any]:
 
 def disassociate_access_policy(call: Call) -> dict[str, Any]:
     entry = _entry(call)
-    call.region.access_policies[entry["clusterName"], entry["principalArn"]].pop(call.params["policyArn"], None)
+    call.region.access_policies[entry["clusterName"], entry["principalArn"]].pop(
+        call.params["policyArn"], None
+    )
     return {}
 
 
@@ -125,15 +141,21 @@ def create_pod_identity_association(call: Call) -> dict[str, Any]:
         == (cluster["name"], wish["namespace"], wish["serviceAccount"])
     ]
     if same:
-        raise AwsError("ResourceInUseException", f"Association already exists: {same[0]['associationId']}", 409)
-    network.find_role(wish["roleArn"], "pods.eks.amazonaws.com", "InvalidParameterException", "role")
+        raise AwsError(
+            "ResourceInUseException", f"Association already exists: {same[0]['associationId']}", 409
+        )
+    network.find_role(
+        wish["roleArn"], "pods.eks.amazonaws.com", "InvalidParameterException", "role"
+    )
     now, number = datetime.now(UTC), f"a-{uuid.uuid4().hex[:17]}"
     association = {
         "clusterName": cluster["name"],
         "namespace": wish["namespace"],
         "serviceAccount": wish["serviceAccount"],
         "roleArn": wish["roleArn"],
-        "associationArn": f"arn:aws:eks:{call.region_name}:{ACCOUNT}:podidentityassociation/{cluster['name']}/{number}",
+        "associationArn": (
+            f"arn:aws:eks:{call.region_name}:{ACCOUNT}:podidentityassociation/{cluster['name']}/{number}"
+        ),
         "associationId": number,
         "tags": wish.get("tags") or {},
         "createdAt": now,
@@ -150,7 +172,10 @@ def describe_pod_identity_association(call: Call) -> dict[str, Any]:
 def update_pod_identity_association(call: Call) -> dict[str, Any]:
     association = _association(call)
     association.update(
-        {"roleArn": call.params.get("roleArn") or association["roleArn"], "modifiedAt": datetime.now(UTC)}
+        {
+            "roleArn": call.params.get("roleArn") or association["roleArn"],
+            "modifiedAt": datetime.now(UTC),
+        }
     )
     return {"association": association}
 
@@ -189,7 +214,9 @@ def _association(call: Call) -> dict[str, Any]:
     association = call.region.pod_identities.get(call.params["associationId"])
     if association is None or association["clusterName"] != find(call)["name"]:
         raise AwsError(
-            "ResourceNotFoundException", f"No association found with ID: {call.params['associationId']}", 404
+            "ResourceNotFoundException",
+            f"No association found with ID: {call.params['associationId']}",
+            404,
         )
     return association
 

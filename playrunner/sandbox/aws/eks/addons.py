@@ -1,4 +1,5 @@
-"""EKS add-ons: installed into a cluster after a while, degraded as long as there is no node to run on."""
+"""EKS add-ons: installed into a cluster after a while, degraded as long as there is no node to run
+on."""
 
 from __future__ import annotations
 
@@ -23,14 +24,26 @@ KNOWN = {
     "amazon-cloudwatch-observability": ("v4.5.0-eksbuild.1",),
     "metrics-server": ("v0.8.0-eksbuild.2",),
 }
-NEED_NODES = ("coredns", "aws-ebs-csi-driver", "aws-efs-csi-driver", "aws-fsx-csi-driver", "metrics-server")
+NEED_NODES = (
+    "coredns",
+    "aws-ebs-csi-driver",
+    "aws-efs-csi-driver",
+    "aws-fsx-csi-driver",
+    "metrics-server",
+)
 
 
 def create_addon(call: Call) -> dict[str, Any]:
     cluster, wish = find_active(call), call.params
     key = cluster["name"], wish["addonName"]
     if key in call.region.addons:
-        raise AwsError("ResourceInUseException", "Addon already exists.", 409, clusterName=key[0], addonName=key[1])
+        raise AwsError(
+            "ResourceInUseException",
+            "Addon already exists.",
+            409,
+            clusterName=key[0],
+            addonName=key[1],
+        )
     version = _version(key[1], wish.get("addonVersion"))
     now = datetime.now(UTC)
     addon = {
@@ -39,7 +52,9 @@ def create_addon(call: Call) -> dict[str, Any]:
         "status": "CREATING",
         "addonVersion": version,
         "health": {"issues": []},
-        "addonArn": f"arn:aws:eks:{call.region_name}:{ACCOUNT}:addon/{key[0]}/{key[1]}/{uuid.uuid4()}",
+        "addonArn": (
+            f"arn:aws:eks:{call.region_name}:{ACCOUNT}:addon/{key[0]}/{key[1]}/{uuid.uuid4()}"
+        ),
         "createdAt": now,
         "modifiedAt": now,
         "serviceAccountRoleArn": wish.get("serviceAccountRoleArn"),
@@ -52,7 +67,9 @@ def create_addon(call: Call) -> dict[str, Any]:
     failure = call.world.faults.fails_later("eks", "CreateAddon", key[1])
     status = "CREATE_FAILED" if failure else "ACTIVE"
     issues = (
-        [{"code": failure.code or "InternalFailure", "message": failure.message, "resourceIds": []}] if failure else []
+        [{"code": failure.code or "InternalFailure", "message": failure.message, "resourceIds": []}]
+        if failure
+        else []
     )
     call.world.later("eks.addon", lambda: addon.update(status=status, health={"issues": issues}))
     return {"addon": addon}
@@ -64,7 +81,9 @@ def describe_addon(call: Call) -> dict[str, Any]:
 
 def list_addons(call: Call) -> dict[str, Any]:
     name = find(call)["name"]
-    return page(sorted(addon for owner, addon in call.region.addons if owner == name), call.params, "addons")
+    return page(
+        sorted(addon for owner, addon in call.region.addons if owner == name), call.params, "addons"
+    )
 
 
 def delete_addon(call: Call) -> dict[str, Any]:
@@ -77,11 +96,17 @@ def delete_addon(call: Call) -> dict[str, Any]:
 
 def update_addon(call: Call) -> dict[str, Any]:
     addon, wish = _find(call), call.params
-    changes = {key: wish[key] for key in ("serviceAccountRoleArn", "configurationValues") if wish.get(key) is not None}
+    changes = {
+        key: wish[key]
+        for key in ("serviceAccountRoleArn", "configurationValues")
+        if wish.get(key) is not None
+    }
     if wish.get("addonVersion"):
         changes["addonVersion"] = _version(addon["addonName"], wish["addonVersion"])
     return {
-        "update": begin_update(call, addon, "AddonUpdate", {**changes, "modifiedAt": datetime.now(UTC)}, "eks.addon")
+        "update": begin_update(
+            call, addon, "AddonUpdate", {**changes, "modifiedAt": datetime.now(UTC)}, "eks.addon"
+        )
     }
 
 
@@ -89,7 +114,9 @@ def describe_addon_versions(call: Call) -> dict[str, Any]:
     wanted = call.params.get("addonName")
     addons = [_catalogue_entry(name) for name in KNOWN if wanted in (None, name)]
     if wanted and not addons:
-        raise AwsError("ResourceNotFoundException", f"Addon {wanted} specified is not supported", 404)
+        raise AwsError(
+            "ResourceNotFoundException", f"Addon {wanted} specified is not supported", 404
+        )
     return page(addons, call.params, "addons")
 
 
@@ -99,13 +126,22 @@ def _catalogue_entry(name: str) -> dict[str, Any]:
         for call_version in ("1.32", "1.33", "1.34")
     ]
     versions = [
-        {"addonVersion": one, "architecture": ["amd64", "arm64"], "compatibilities": fits} for one in KNOWN[name]
+        {"addonVersion": one, "architecture": ["amd64", "arm64"], "compatibilities": fits}
+        for one in KNOWN[name]
     ]
-    return {"addonName": name, "type": "networking", "owner": "aws", "publisher": "eks", "addonVersions": versions}
+    return {
+        "addonName": name,
+        "type": "networking",
+        "owner": "aws",
+        "publisher": "eks",
+        "addonVersions": versions,
+    }
 
 
 def _as_it_stands(call: Call, addon: dict[str, Any]) -> dict[str, Any]:
-    has_nodes = any(ids for (owner, _), ids in call.region.nodes.items() if owner == addon["clusterName"])
+    has_nodes = any(
+        ids for (owner, _), ids in call.region.nodes.items() if owner == addon["clusterName"]
+    )
     if addon["status"] == "ACTIVE" and addon["addonName"] in NEED_NODES and not has_nodes:
         issue = {
             "code": "InsufficientNumberOfReplicas",
@@ -118,10 +154,14 @@ def _as_it_stands(call: Call, addon: dict[str, Any]) -> dict[str, Any]:
 
 def _version(name: str, wanted: str | None) -> str:
     if name not in KNOWN:
-        raise AwsError("InvalidParameterException", f"Addon {name} specified is not supported", addonName=name)
+        raise AwsError(
+            "InvalidParameterException", f"Addon {name} specified is not supported", addonName=name
+        )
     if wanted not in (None, *KNOWN[name]):
         raise AwsError(
-            "InvalidParameterException", f"Addon version specified is not supported: {wanted}", addonName=name
+            "InvalidParameterException",
+            f"Addon version specified is not supported: {wanted}",
+            addonName=name,
         )
     return wanted or KNOWN[name][0]
 

@@ -1,4 +1,5 @@
-"""EKS clusters: they take their time, have a group and interfaces in the VPC, and cannot go before their parts."""
+"""EKS clusters: they take their time, have a group and interfaces in the VPC, and cannot go before
+their parts."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ from playrunner.sandbox.aws.other.iam import USER
 BAD = "InvalidParameterException"
 LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 # What a client decodes as a certificate's text; nobody verifies anything with it.
-PRETEND_CERTIFICATE = base64.b64encode(b"-----BEGIN CERTIFICATE-----\npretend\n-----END CERTIFICATE-----\n").decode()
+PRETEND_CERTIFICATE = base64.b64encode(
+    b"-----BEGIN CERTIFICATE-----\npretend\n-----END CERTIFICATE-----\n"
+).decode()
 
 
 def create_cluster(call: Call) -> dict[str, Any]:
@@ -35,7 +38,12 @@ def _create(call: Call) -> dict[str, Any]:
     if not re.fullmatch(r"[0-9A-Za-z][A-Za-z0-9_-]{0,99}", name):
         raise AwsError(BAD, f"The name '{name}' does not match ^[0-9A-Za-z][A-Za-z0-9-_]*")
     if name in call.region.clusters:
-        raise AwsError("ResourceInUseException", f"Cluster already exists with name: {name}", 409, clusterName=name)
+        raise AwsError(
+            "ResourceInUseException",
+            f"Cluster already exists with name: {name}",
+            409,
+            clusterName=name,
+        )
     version = versions.check(wish.get("version") or versions.DEFAULT)
     network.find_role(wish["roleArn"], "eks.amazonaws.com", BAD, "roleArn")
     vpc_id = _checked_network(call, wish["resourcesVpcConfig"])
@@ -50,7 +58,10 @@ def _create(call: Call) -> dict[str, Any]:
             "message": failure.message or "The cluster could not be created",
             "resourceIds": [],
         }
-        call.world.later("eks.cluster.create", lambda: cluster.update(status="FAILED", health={"issues": [issue]}))
+        call.world.later(
+            "eks.cluster.create",
+            lambda: cluster.update(status="FAILED", health={"issues": [issue]}),
+        )
     return {"cluster": cluster}
 
 
@@ -71,7 +82,11 @@ def _checked_network(call: Call, wish: dict[str, Any]) -> str:
 
 
 def _description(call: Call, name: str, version: str, vpc_id: str) -> dict[str, Any]:
-    wish, net, access = call.params, call.params["resourcesVpcConfig"], call.params.get("accessConfig") or {}
+    wish, net, access = (
+        call.params,
+        call.params["resourcesVpcConfig"],
+        call.params.get("accessConfig") or {},
+    )
     return {
         "name": name,
         "arn": f"arn:aws:eks:{call.region_name}:{ACCOUNT}:cluster/{name}",
@@ -97,7 +112,9 @@ def _description(call: Call, name: str, version: str, vpc_id: str) -> dict[str, 
         "encryptionConfig": wish.get("encryptionConfig") or [],
         "accessConfig": {
             "authenticationMode": access.get("authenticationMode") or "CONFIG_MAP",
-            "bootstrapClusterCreatorAdminPermissions": access.get("bootstrapClusterCreatorAdminPermissions", True),
+            "bootstrapClusterCreatorAdminPermissions": access.get(
+                "bootstrapClusterCreatorAdminPermissions", True
+            ),
         },
         "upgradePolicy": wish.get("upgradePolicy") or {"supportType": "EXTENDED"},
         "deletionProtection": wish.get("deletionProtection", False),
@@ -111,14 +128,19 @@ def _become_active(call: Call, cluster: dict[str, Any]) -> None:
     group = _cluster_group(call, name, net["vpcId"])
     net["clusterSecurityGroupId"] = group
     for subnet_id in net["subnetIds"][:2]:
-        network.hold_interface(call, subnet_id, [group, *net["securityGroupIds"]], f"eks/{name}", f"Amazon EKS {name}")
+        network.hold_interface(
+            call, subnet_id, [group, *net["securityGroupIds"]], f"eks/{name}", f"Amazon EKS {name}"
+        )
     hexes = uuid.uuid4().hex.upper()
     settings = call.world.settings
     cluster.update(
         status="ACTIVE",
-        endpoint=settings.eks_endpoint or f"https://{hexes}.gr7.{call.region_name}.eks.amazonaws.com",
+        endpoint=settings.eks_endpoint
+        or f"https://{hexes}.gr7.{call.region_name}.eks.amazonaws.com",
         certificateAuthority={"data": settings.eks_certificate_authority or PRETEND_CERTIFICATE},
-        identity={"oidc": {"issuer": f"https://oidc.eks.{call.region_name}.amazonaws.com/id/{hexes}"}},
+        identity={
+            "oidc": {"issuer": f"https://oidc.eks.{call.region_name}.amazonaws.com/id/{hexes}"}
+        },
     )
     if (
         cluster["accessConfig"]["bootstrapClusterCreatorAdminPermissions"]
@@ -130,8 +152,15 @@ def _become_active(call: Call, cluster: dict[str, Any]) -> None:
 
 def _cluster_group(call: Call, name: str, vpc_id: str) -> str:
     ec2 = network.backend(call.region_name)
-    tags = {"Name": f"eks-cluster-sg-{name}", f"kubernetes.io/cluster/{name}": "owned", "aws:eks:cluster-name": name}
-    said = "EKS created security group applied to ENI that is attached to EKS Control Plane master nodes"
+    tags = {
+        "Name": f"eks-cluster-sg-{name}",
+        f"kubernetes.io/cluster/{name}": "owned",
+        "aws:eks:cluster-name": name,
+    }
+    said = (
+        "EKS created security group applied to ENI that is attached to EKS Control Plane master"
+        " nodes"
+    )
     group = ec2.create_security_group(
         f"eks-cluster-sg-{name}-{uuid.uuid4().int % 10**9}", said, vpc_id=vpc_id, tags=tags
     )
@@ -143,7 +172,10 @@ def _cluster_group(call: Call, name: str, vpc_id: str) -> str:
 
 def _admit_creator(call: Call, cluster: dict[str, Any]) -> None:
     admit(call, cluster["name"], USER, "STANDARD")
-    call.region.access_policies[cluster["name"], USER][ADMIN_POLICY] = {"type": "cluster", "namespaces": []}
+    call.region.access_policies[cluster["name"], USER][ADMIN_POLICY] = {
+        "type": "cluster",
+        "namespaces": [],
+    }
 
 
 def _make_log_group(call: Call, cluster: dict[str, Any]) -> None:
@@ -164,14 +196,26 @@ def _logging(wish: dict[str, Any] | None) -> dict[str, Any]:
         (True, [kind for kind in LOG_TYPES if kind in on]),
         (False, [kind for kind in LOG_TYPES if kind not in on]),
     )
-    return {"clusterLogging": [{"types": types, "enabled": enabled} for enabled, types in sorts if types]}
+    return {
+        "clusterLogging": [
+            {"types": types, "enabled": enabled} for enabled, types in sorts if types
+        ]
+    }
 
 
 def describe_cluster(call: Call) -> dict[str, Any]:
     cluster, settings = find(call), call.world.settings
-    if settings.eks_endpoint and "endpoint" in cluster:  # the API server may have come up after the cluster
+    if (
+        settings.eks_endpoint and "endpoint" in cluster
+    ):  # the API server may have come up after the cluster
         authority = settings.eks_certificate_authority or PRETEND_CERTIFICATE
-        return {"cluster": {**cluster, "endpoint": settings.eks_endpoint, "certificateAuthority": {"data": authority}}}
+        return {
+            "cluster": {
+                **cluster,
+                "endpoint": settings.eks_endpoint,
+                "certificateAuthority": {"data": authority},
+            }
+        }
     return {"cluster": cluster}
 
 
@@ -182,13 +226,22 @@ def list_clusters(call: Call) -> dict[str, Any]:
 def delete_cluster(call: Call) -> dict[str, Any]:
     cluster, name = find(call), call.params["name"]
     if any(owner == name for owner, _ in call.region.nodegroups):
-        raise AwsError("ResourceInUseException", "Cluster has nodegroups attached", 409, clusterName=name)
+        raise AwsError(
+            "ResourceInUseException", "Cluster has nodegroups attached", 409, clusterName=name
+        )
     if cluster["status"] in ("CREATING", "UPDATING", "DELETING"):
         raise AwsError(
-            "ResourceInUseException", f"Cluster {name} is in {cluster['status']} status", 409, clusterName=name
+            "ResourceInUseException",
+            f"Cluster {name} is in {cluster['status']} status",
+            409,
+            clusterName=name,
         )
     if cluster["deletionProtection"]:
-        raise AwsError("InvalidRequestException", f"Cluster {name} has deletion protection enabled", clusterName=name)
+        raise AwsError(
+            "InvalidRequestException",
+            f"Cluster {name} has deletion protection enabled",
+            clusterName=name,
+        )
     cluster["status"] = "DELETING"
     call.world.later("eks.cluster.delete", lambda: _gone(call, cluster))
     return {"cluster": cluster}
@@ -198,7 +251,10 @@ def _gone(call: Call, cluster: dict[str, Any]) -> None:
     name, region = cluster["name"], call.region
     for interface_id in [one for one, holder in region.held.items() if holder == f"eks/{name}"]:
         network.release_interface(call, interface_id)
-    ec2, group = network.backend(call.region_name), cluster["resourcesVpcConfig"].get("clusterSecurityGroupId")
+    ec2, group = (
+        network.backend(call.region_name),
+        cluster["resourcesVpcConfig"].get("clusterSecurityGroupId"),
+    )
     in_use = any(group in {one.id for one in eni.group_set} for eni in ec2.enis.values())
     if group and not in_use:  # one that is in use stays behind, as in the real world
         ec2.groups[cluster["resourcesVpcConfig"]["vpcId"]].pop(group, None)
@@ -208,11 +264,17 @@ def _gone(call: Call, cluster: dict[str, Any]) -> None:
 
 
 def _forget_parts(region: Region, name: str) -> None:
-    registers: tuple[dict[tuple[str, str], Any], ...] = (region.addons, region.access_entries, region.access_policies)
+    registers: tuple[dict[tuple[str, str], Any], ...] = (
+        region.addons,
+        region.access_entries,
+        region.access_policies,
+    )
     for register in registers:
         for key in [key for key in register if key[0] == name]:
             del register[key]
-    for number in [number for number, one in region.pod_identities.items() if one["clusterName"] == name]:
+    for number in [
+        number for number, one in region.pod_identities.items() if one["clusterName"] == name
+    ]:
         del region.pod_identities[number]
 
 
@@ -220,7 +282,9 @@ def update_cluster_config(call: Call) -> dict[str, Any]:
     cluster, wish = find_active(call), call.params
     if cluster["status"] != "ACTIVE":
         raise AwsError(
-            "ResourceInUseException", f"Cannot update cluster {cluster['name']}: an update is in progress", 409
+            "ResourceInUseException",
+            f"Cannot update cluster {cluster['name']}: an update is in progress",
+            409,
         )
     changes: dict[str, Any] = {}
     if wish.get("logging"):
@@ -228,7 +292,10 @@ def update_cluster_config(call: Call) -> dict[str, Any]:
     if wish.get("accessConfig"):
         changes["accessConfig"] = {**cluster["accessConfig"], **wish["accessConfig"]}
     if wish.get("resourcesVpcConfig"):
-        changes["resourcesVpcConfig"] = {**cluster["resourcesVpcConfig"], **wish["resourcesVpcConfig"]}
+        changes["resourcesVpcConfig"] = {
+            **cluster["resourcesVpcConfig"],
+            **wish["resourcesVpcConfig"],
+        }
     if not any({**cluster, **changes}[key] != cluster[key] for key in changes):
         raise AwsError(BAD, "No changes needed for the cluster config provided")
     kind = {"logging": "LoggingUpdate", "accessConfig": "AccessConfigUpdate"}.get(
@@ -236,7 +303,12 @@ def update_cluster_config(call: Call) -> dict[str, Any]:
     )
     return {
         "update": begin_update(
-            call, cluster, kind, changes, "eks.cluster.update", lambda: _make_log_group(call, cluster)
+            call,
+            cluster,
+            kind,
+            changes,
+            "eks.cluster.update",
+            lambda: _make_log_group(call, cluster),
         )
     }
 
@@ -245,8 +317,15 @@ def update_cluster_version(call: Call) -> dict[str, Any]:
     cluster, version = find_active(call), versions.check(call.params["version"])
     now, then = (int(one.split(".")[1]) for one in (cluster["version"], version))
     if then != now + 1:
-        raise AwsError(BAD, f"Unsupported Kubernetes minor version update from {cluster['version']} to {version}")
-    return {"update": begin_update(call, cluster, "VersionUpdate", {"version": version}, "eks.cluster.update")}
+        raise AwsError(
+            BAD,
+            f"Unsupported Kubernetes minor version update from {cluster['version']} to {version}",
+        )
+    return {
+        "update": begin_update(
+            call, cluster, "VersionUpdate", {"version": version}, "eks.cluster.update"
+        )
+    }
 
 
 ANSWERS = {

@@ -12,7 +12,12 @@ def find(call: Call, name: str | None = None) -> dict[str, Any]:
     name = name or call.params.get("clusterName") or call.params["name"]
     cluster = call.region.clusters.get(name)
     if cluster is None:
-        raise AwsError("ResourceNotFoundException", f"No cluster found for name: {name}.", 404, clusterName=name)
+        raise AwsError(
+            "ResourceNotFoundException",
+            f"No cluster found for name: {name}.",
+            404,
+            clusterName=name,
+        )
     return cluster
 
 

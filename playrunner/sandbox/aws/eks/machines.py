@@ -1,4 +1,5 @@
-"""The nodes behind every EKS cluster, in the words of whoever makes Kubernetes nodes of them: `GET /_sandbox/nodes`."""
+"""The nodes behind every EKS cluster, in the words of whoever makes Kubernetes nodes of them: `GET
+/_sandbox/nodes`."""
 
 from __future__ import annotations
 
@@ -11,20 +12,30 @@ from playrunner.sandbox.aws.api.world import Region, World
 from playrunner.sandbox.aws.ec2 import machines, network
 from playrunner.sandbox.aws.eks import nodes as eks_nodes
 
-HUGE_PAGES = "10256Mi"  # 5128 pages of 2 MiB, as EKS's accelerated images set aside where there is EFA
+HUGE_PAGES = (
+    "10256Mi"  # 5128 pages of 2 MiB, as EKS's accelerated images set aside where there is EFA
+)
 
 
 def listing(world: World) -> dict[str, Any]:
-    """The clusters by name, the running machines of their node groups, and the API server that they lead to."""
+    """The clusters by name, the running machines of their node groups, and the API server that they
+    lead to."""
     world.timeline.catch_up()
     regions = list(world.each_region())
-    clusters = [name for region in regions for name, cluster in region.clusters.items() if cluster["status"] != "CREATING"]
+    clusters = [
+        name
+        for region in regions
+        for name, cluster in region.clusters.items()
+        if cluster["status"] != "CREATING"
+    ]
     nodes = [node for region in regions for node in _nodes(region)]
     return {"clusters": clusters, "nodes": nodes, "eks_endpoint": world.settings.eks_endpoint}
 
 
 def _nodes(region: Region) -> Iterator[dict[str, Any]]:
-    running = {one.id: one for one in machines.alive(region.name) if one.state == machines.RUNNING[0]}
+    running = {
+        one.id: one for one in machines.alive(region.name) if one.state == machines.RUNNING[0]
+    }
     for key, ids in region.nodes.items():
         group = region.nodegroups.get(key)
         for number in ids if group else ():
@@ -36,13 +47,18 @@ def _node(region: str, group: dict[str, Any], instance: Any) -> dict[str, Any]:
     facts = INSTANCE_TYPES[instance.instance_type]
     zone = instance.availability_zone
     subnet = network.backend(region).get_subnet(instance.subnet_id)
-    interfaces, addresses = facts["NetworkInfo"]["MaximumNetworkInterfaces"], facts["NetworkInfo"]["Ipv4AddressesPerInterface"]
+    interfaces, addresses = (
+        facts["NetworkInfo"]["MaximumNetworkInterfaces"],
+        facts["NetworkInfo"]["Ipv4AddressesPerInterface"],
+    )
     devices = _devices(facts, _efa_cards(region, group))
     return {
         "name": instance.private_dns_name,
         "cpu": facts["VCpuInfo"]["DefaultVCpus"],
         "memory_gib": facts["MemoryInfo"]["SizeInMiB"] / 1024,
-        "pods": min(interfaces * (addresses - 1) + 2, 250 if facts["VCpuInfo"]["DefaultVCpus"] > 30 else 110),
+        "pods": min(
+            interfaces * (addresses - 1) + 2, 250 if facts["VCpuInfo"]["DefaultVCpus"] > 30 else 110
+        ),
         "labels": {
             "eks.amazonaws.com/nodegroup": group["nodegroupName"],
             "eks.amazonaws.com/capacityType": group["capacityType"],
@@ -52,7 +68,9 @@ def _node(region: str, group: dict[str, Any], instance: Any) -> dict[str, Any]:
         },
         "taints": [_taint(one) for one in group["taints"]],
         "devices": devices,
-        "resources": {"hugepages-2Mi": HUGE_PAGES} if "vpc.amazonaws.com/efa" in devices or "NeuronInfo" in facts else {},
+        "resources": {"hugepages-2Mi": HUGE_PAGES}
+        if "vpc.amazonaws.com/efa" in devices or "NeuronInfo" in facts
+        else {},
         "provider_id": f"aws:///{zone}/{instance.id}",
         "region": region,
         "zone": zone,
@@ -62,26 +80,37 @@ def _node(region: str, group: dict[str, Any], instance: Any) -> dict[str, Any]:
 
 def _devices(facts: dict[str, Any], efa: int) -> dict[str, int]:
     found = {}
-    gpus = sum(one["Count"] for one in (facts.get("GpuInfo") or {}).get("Gpus", ()) if one.get("Manufacturer") == "NVIDIA")
+    gpus = sum(
+        one["Count"]
+        for one in (facts.get("GpuInfo") or {}).get("Gpus", ())
+        if one.get("Manufacturer") == "NVIDIA"
+    )
     neurons = (facts.get("NeuronInfo") or {}).get("NeuronDevices", ())
     if gpus:
         found["nvidia.com/gpu"] = gpus
     if neurons:
         count = sum(one["Count"] for one in neurons)
         found |= {"aws.amazon.com/neuron": count, "aws.amazon.com/neurondevice": count}
-        found["aws.amazon.com/neuroncore"] = sum(one["Count"] * one["CoreInfo"]["Count"] for one in neurons)
+        found["aws.amazon.com/neuroncore"] = sum(
+            one["Count"] * one["CoreInfo"]["Count"] for one in neurons
+        )
     if efa:
         found["vpc.amazonaws.com/efa"] = efa
     return found
 
 
 def _efa_cards(region: str, group: dict[str, Any]) -> int:
-    """As many as the launch template asks for: without one there is no EFA, whatever the machine could have."""
+    """As many as the launch template asks for: without one there is no EFA, whatever the machine
+    could have."""
     interfaces = eks_nodes.template_of(region, group).get("NetworkInterfaces") or []
     return sum(1 for one in interfaces if str(one.get("InterfaceType", "")).startswith("efa"))
 
 
 def _taint(one: dict[str, str]) -> dict[str, str]:
-    effects = {"NO_SCHEDULE": "NoSchedule", "NO_EXECUTE": "NoExecute", "PREFER_NO_SCHEDULE": "PreferNoSchedule"}
+    effects = {
+        "NO_SCHEDULE": "NoSchedule",
+        "NO_EXECUTE": "NoExecute",
+        "PREFER_NO_SCHEDULE": "PreferNoSchedule",
+    }
     value = {"value": one["value"]} if one.get("value") else {}
     return {"key": one["key"], **value, "effect": effects.get(one["effect"], one["effect"])}

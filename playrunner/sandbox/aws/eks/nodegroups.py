@@ -1,4 +1,5 @@
-"""EKS managed nodegroups: validated, slow, with instances behind them, or a reason why there are none."""
+"""EKS managed nodegroups: validated, slow, with instances behind them, or a reason why there are
+none."""
 
 from __future__ import annotations
 
@@ -45,8 +46,12 @@ def _create(call: Call) -> dict[str, Any]:
     key = cluster["name"], wish["nodegroupName"]
     if key in call.region.nodegroups:
         said = f"NodeGroup already exists with name {key[1]} and cluster name {key[0]}"
-        raise AwsError("ResourceInUseException", said, 409, clusterName=key[0], nodegroupName=key[1])
-    sizes = checked_sizes({"minSize": 1, "maxSize": 2, "desiredSize": 2, **(wish.get("scalingConfig") or {})})
+        raise AwsError(
+            "ResourceInUseException", said, 409, clusterName=key[0], nodegroupName=key[1]
+        )
+    sizes = checked_sizes(
+        {"minSize": 1, "maxSize": 2, "desiredSize": 2, **(wish.get("scalingConfig") or {})}
+    )
     network.find_role(wish["nodeRole"], "ec2.amazonaws.com", BAD, "nodeRole")
     subnets = network.find_subnets(call, wish["subnets"], BAD)
     if any(subnet.vpc_id != cluster["resourcesVpcConfig"]["vpcId"] for subnet in subnets):
@@ -60,7 +65,13 @@ def _create(call: Call) -> dict[str, Any]:
         "API" in cluster["accessConfig"]["authenticationMode"]
         and (key[0], wish["nodeRole"]) not in call.region.access_entries
     ):
-        admit(call, key[0], wish["nodeRole"], "EC2_LINUX", username="system:node:{{EC2PrivateDNSName}}")
+        admit(
+            call,
+            key[0],
+            wish["nodeRole"],
+            "EC2_LINUX",
+            username="system:node:{{EC2PrivateDNSName}}",
+        )
     _schedule(call, cluster, nodegroup)
     return {"nodegroup": nodegroup}
 
@@ -91,13 +102,17 @@ def _template(call: Call) -> dict[str, Any]:
     data = nodes.template_data(call, wish)
     if data.get("InstanceType") and wish.get("instanceTypes"):
         raise AwsError(
-            "InvalidRequestException", "You cannot specify instance types in both the launch template and the nodegroup"
+            "InvalidRequestException",
+            "You cannot specify instance types in both the launch template and the nodegroup",
         )
     if wish.get("diskSize"):
-        raise AwsError("InvalidRequestException", "Disk size must be specified within the launch template.")
+        raise AwsError(
+            "InvalidRequestException", "Disk size must be specified within the launch template."
+        )
     if wish.get("remoteAccess"):
         raise AwsError(
-            "InvalidRequestException", "Remote access configuration cannot be specified with a launch template."
+            "InvalidRequestException",
+            "Remote access configuration cannot be specified with a launch template.",
         )
     return data
 
@@ -106,13 +121,19 @@ def _description(
     call: Call, cluster: dict[str, Any], sizes: dict[str, Any], template: dict[str, Any]
 ) -> dict[str, Any]:
     wish, now, number = call.params, datetime.now(UTC), str(uuid.uuid4())
-    ami_type = wish.get("amiType") or ("CUSTOM" if template.get("ImageId") else "AL2023_x86_64_STANDARD")
+    ami_type = wish.get("amiType") or (
+        "CUSTOM" if template.get("ImageId") else "AL2023_x86_64_STANDARD"
+    )
     _check_ami(ami_type, cluster["version"])
     name = wish["nodegroupName"]
     return {
         "nodegroupName": name,
-        "nodegroupArn": f"arn:aws:eks:{call.region_name}:{ACCOUNT}:nodegroup/{cluster['name']}/{name}/{number}",
-        "arn": f"arn:aws:eks:{call.region_name}:{ACCOUNT}:nodegroup/{cluster['name']}/{name}/{number}",
+        "nodegroupArn": (
+            f"arn:aws:eks:{call.region_name}:{ACCOUNT}:nodegroup/{cluster['name']}/{name}/{number}"
+        ),
+        "arn": (
+            f"arn:aws:eks:{call.region_name}:{ACCOUNT}:nodegroup/{cluster['name']}/{name}/{number}"
+        ),
         "clusterName": cluster["name"],
         "version": wish.get("version") or cluster["version"],
         "releaseVersion": f"{cluster['version']}.1-20251101",
@@ -121,7 +142,9 @@ def _description(
         "status": "CREATING",
         "capacityType": wish.get("capacityType") or "ON_DEMAND",
         "scalingConfig": sizes,
-        "instanceTypes": wish.get("instanceTypes") or ([] if template.get("InstanceType") else ["t3.medium"]),
+        "instanceTypes": (
+            wish.get("instanceTypes") or ([] if template.get("InstanceType") else ["t3.medium"])
+        ),
         "subnets": wish["subnets"],
         "remoteAccess": wish.get("remoteAccess"),
         "amiType": ami_type,
@@ -142,7 +165,9 @@ def _check_ami(ami_type: str, version: str) -> None:
         raise AwsError(BAD, f"Invalid AMI type: {ami_type}")
     if ami_type.startswith("AL2_") and int(version.split(".")[1]) > LAST_AL2:
         raise AwsError(
-            BAD, f"Requested Nodegroup release version for amiType {ami_type} is not available for Kubernetes {version}"
+            BAD,
+            f"Requested Nodegroup release version for amiType {ami_type} is not available for"
+            f" Kubernetes {version}",
         )
 
 
@@ -151,25 +176,34 @@ def _schedule(call: Call, cluster: dict[str, Any], nodegroup: dict[str, Any]) ->
     failure = call.world.faults.fails_later("eks", "CreateNodegroup", nodegroup["nodegroupName"])
     placed = None if failure else nodes.placed(call, nodegroup)
     if placed is not None:
-        call.world.later("eks.nodegroup.create", lambda: _become_active(call, cluster, nodegroup, *placed))
+        call.world.later(
+            "eks.nodegroup.create", lambda: _become_active(call, cluster, nodegroup, *placed)
+        )
         return
     issue = _issue(call, nodegroup, failure)
     seconds = call.world.settings.delays["eks.nodegroup.create"]
     call.world.timeline.after(seconds / 2, lambda: nodegroup.update(health={"issues": [issue]}))
     call.world.timeline.after(
-        seconds, lambda: nodegroup.update(status="CREATE_FAILED") if nodegroup["status"] == "CREATING" else None
+        seconds,
+        lambda: (
+            nodegroup.update(status="CREATE_FAILED") if nodegroup["status"] == "CREATING" else None
+        ),
     )
 
 
 def _issue(call: Call, nodegroup: dict[str, Any], failure: Fault | None) -> dict[str, Any]:
     group = nodegroup["resources"]["autoScalingGroups"][0]["name"]
     if failure is not None:
-        code, said = failure.code or "NodeCreationFailure", failure.message or "Instances failed to join the cluster"
+        code, said = (
+            failure.code or "NodeCreationFailure",
+            failure.message or "Instances failed to join the cluster",
+        )
     else:
         code, kind = "AsgInstanceLaunchFailures", nodes.types(call, nodegroup)[0]
         said = (
-            f"Could not launch On-Demand Instances. InsufficientInstanceCapacity - We currently do not have sufficient "
-            f"{kind} capacity in the Availability Zone you requested. Launching EC2 instance failed."
+            "Could not launch On-Demand Instances. InsufficientInstanceCapacity - We currently do"
+            f" not have sufficient {kind} capacity in the Availability Zone you requested."
+            " Launching EC2 instance failed."
         )
     return {"code": code, "message": said, "resourceIds": [group]}
 
@@ -186,7 +220,9 @@ def _find(call: Call) -> dict[str, Any]:
     key = find(call)["name"], call.params["nodegroupName"]
     if key not in call.region.nodegroups:
         said = f"No node group found for name: {key[1]}."
-        raise AwsError("ResourceNotFoundException", said, 404, clusterName=key[0], nodegroupName=key[1])
+        raise AwsError(
+            "ResourceNotFoundException", said, 404, clusterName=key[0], nodegroupName=key[1]
+        )
     return call.region.nodegroups[key]
 
 
@@ -196,13 +232,19 @@ def describe_nodegroup(call: Call) -> dict[str, Any]:
 
 def list_nodegroups(call: Call) -> dict[str, Any]:
     name = find(call)["name"]
-    return page(sorted(group for owner, group in call.region.nodegroups if owner == name), call.params, "nodegroups")
+    return page(
+        sorted(group for owner, group in call.region.nodegroups if owner == name),
+        call.params,
+        "nodegroups",
+    )
 
 
 def delete_nodegroup(call: Call) -> dict[str, Any]:
     nodegroup = _find(call)
     if nodegroup["status"] in ("CREATING", "UPDATING", "DELETING"):
-        raise AwsError("ResourceInUseException", f"Nodegroup is in {nodegroup['status']} status", 409)
+        raise AwsError(
+            "ResourceInUseException", f"Nodegroup is in {nodegroup['status']} status", 409
+        )
     nodegroup["status"] = "DELETING"
     key = nodegroup["clusterName"], nodegroup["nodegroupName"]
     machines.end(call, call.region.nodes.pop(key, []))
@@ -226,14 +268,20 @@ def update_nodegroup_config(call: Call) -> dict[str, Any]:
         )
     changes: dict[str, Any] = {"modifiedAt": datetime.now(UTC)}
     if wish.get("scalingConfig"):
-        changes["scalingConfig"] = checked_sizes({**nodegroup["scalingConfig"], **wish["scalingConfig"]})
+        changes["scalingConfig"] = checked_sizes(
+            {**nodegroup["scalingConfig"], **wish["scalingConfig"]}
+        )
     if wish.get("labels"):
         labels = {**nodegroup["labels"], **(wish["labels"].get("addOrUpdateLabels") or {})}
         changes["labels"] = {
-            key: value for key, value in labels.items() if key not in (wish["labels"].get("removeLabels") or [])
+            key: value
+            for key, value in labels.items()
+            if key not in (wish["labels"].get("removeLabels") or [])
         }
     if wish.get("taints"):
-        gone = (wish["taints"].get("removeTaints") or []) + (wish["taints"].get("addOrUpdateTaints") or [])
+        gone = (wish["taints"].get("removeTaints") or []) + (
+            wish["taints"].get("addOrUpdateTaints") or []
+        )
         kept = [
             one
             for one in nodegroup["taints"]
@@ -244,7 +292,12 @@ def update_nodegroup_config(call: Call) -> dict[str, Any]:
         changes["updateConfig"] = wish["updateConfig"]
     return {
         "update": begin_update(
-            call, nodegroup, "ConfigUpdate", changes, "eks.nodegroup.update", lambda: nodes.resize(call, nodegroup)
+            call,
+            nodegroup,
+            "ConfigUpdate",
+            changes,
+            "eks.nodegroup.update",
+            lambda: nodes.resize(call, nodegroup),
         )
     }
 
@@ -254,8 +307,13 @@ def update_nodegroup_version(call: Call) -> dict[str, Any]:
     version = call.params.get("version") or find(call)["version"]
     changes = {"version": version, "releaseVersion": f"{version}.1-20251101"}
     if call.params.get("launchTemplate"):
-        changes["launchTemplate"] = {**(nodegroup["launchTemplate"] or {}), **call.params["launchTemplate"]}
-    return {"update": begin_update(call, nodegroup, "VersionUpdate", changes, "eks.nodegroup.update")}
+        changes["launchTemplate"] = {
+            **(nodegroup["launchTemplate"] or {}),
+            **call.params["launchTemplate"],
+        }
+    return {
+        "update": begin_update(call, nodegroup, "VersionUpdate", changes, "eks.nodegroup.update")
+    }
 
 
 ANSWERS = {

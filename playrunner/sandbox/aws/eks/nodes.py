@@ -1,4 +1,5 @@
-"""The machines behind a managed nodegroup: where they can be had, how many, and with which groups and tags."""
+"""The machines behind a managed nodegroup: where they can be had, how many, and with which groups
+and tags."""
 
 from __future__ import annotations
 
@@ -10,13 +11,16 @@ from playrunner.sandbox.aws.ec2 import machines, network
 
 
 def placed(call: Call, nodegroup: dict[str, Any]) -> tuple[str, list[Any]] | None:
-    """A type and the subnets where it can be had; nothing when no zone has any (and some are wanted)."""
+    """A type and the subnets where it can be had; nothing when no zone has any (and some are
+    wanted)."""
     subnets = network.find_subnets(call, nodegroup["subnets"], "InvalidParameterException")
     for kind in types(call, nodegroup):
         usable = [subnet for subnet in subnets if machines.has_capacity(call, subnet, kind)]
         if usable:
             return kind, usable
-    return None if nodegroup["scalingConfig"]["desiredSize"] else (types(call, nodegroup)[0], subnets)
+    return (
+        None if nodegroup["scalingConfig"]["desiredSize"] else (types(call, nodegroup)[0], subnets)
+    )
 
 
 def grow(call: Call, nodegroup: dict[str, Any], kind: str, subnets: list[Any], count: int) -> None:
@@ -57,14 +61,18 @@ def open_remote_access(call: Call, nodegroup: dict[str, Any], vpc_id: str) -> No
     wish = nodegroup["remoteAccess"]
     ec2 = network.backend(call.region_name)
     if wish.get("ec2SshKey") not in ec2.key_pairs:
-        raise AwsError("InvalidParameterException", f"The key pair '{wish.get('ec2SshKey')}' does not exist")
+        raise AwsError(
+            "InvalidParameterException", f"The key pair '{wish.get('ec2SshKey')}' does not exist"
+        )
     sources = wish.get("sourceSecurityGroups") or []
     network.find_groups(call, sources, "InvalidParameterException")
     said = "Security group for all nodes in the nodeGroup to allow SSH access"
     group = ec2.create_security_group(f"eks-remoteAccess-{uuid.uuid4()}", said, vpc_id=vpc_id)
     allowed = [{"GroupId": one} for one in sources]
     world = [] if sources else [{"CidrIp": "0.0.0.0/0"}]
-    ec2.authorize_security_group_ingress(group.id, "tcp", "22", "22", world, source_groups=allowed, vpc_id=vpc_id)
+    ec2.authorize_security_group_ingress(
+        group.id, "tcp", "22", "22", world, source_groups=allowed, vpc_id=vpc_id
+    )
     nodegroup["resources"]["remoteAccessSecurityGroup"] = group.id
 
 
@@ -111,9 +119,17 @@ def template_of(region: str, nodegroup: dict[str, Any]) -> dict[str, Any]:
 
 def _groups(template: dict[str, Any]) -> list[str]:
     interfaces = template.get("NetworkInterfaces") or []
-    return list(template.get("SecurityGroupIds") or (interfaces[0].get("Groups") if interfaces else []) or [])
+    return list(
+        template.get("SecurityGroupIds")
+        or (interfaces[0].get("Groups") if interfaces else [])
+        or []
+    )
 
 
 def _template_tags(template: dict[str, Any]) -> dict[str, str]:
-    specs = [one for one in template.get("TagSpecifications") or [] if one.get("ResourceType") == "instance"]
+    specs = [
+        one
+        for one in template.get("TagSpecifications") or []
+        if one.get("ResourceType") == "instance"
+    ]
     return {tag["Key"]: tag["Value"] for spec in specs for tag in spec.get("Tags", [])}

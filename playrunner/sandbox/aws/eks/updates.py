@@ -1,4 +1,5 @@
-"""EKS updates: a change to a cluster, nodegroup or add-on is in progress for a while, and shows when it is over."""
+"""EKS updates: a change to a cluster, nodegroup or add-on is in progress for a while, and shows
+when it is over."""
 
 from __future__ import annotations
 
@@ -43,15 +44,23 @@ def begin_update(
 def describe_update(call: Call) -> dict[str, Any]:
     update = call.region.updates.get(call.params["updateId"])
     if update is None:
-        raise AwsError("ResourceNotFoundException", f"No update found for ID: {call.params['updateId']}", 404)
+        raise AwsError(
+            "ResourceNotFoundException", f"No update found for ID: {call.params['updateId']}", 404
+        )
     return {"update": {key: value for key, value in update.items() if key != "of"}}
 
 
 def list_updates(call: Call) -> dict[str, Any]:
     cluster, name = call.params["name"], call.params.get("nodegroupName")
-    thing = call.region.nodegroups.get((cluster, name)) if name else call.region.clusters.get(cluster)
+    thing = (
+        call.region.nodegroups.get((cluster, name)) if name else call.region.clusters.get(cluster)
+    )
     owner = thing["arn"] if thing else None
-    return page([key for key, one in call.region.updates.items() if one["of"] == owner], call.params, "updateIds")
+    return page(
+        [key for key, one in call.region.updates.items() if one["of"] == owner],
+        call.params,
+        "updateIds",
+    )
 
 
 ANSWERS = {"DescribeUpdate": describe_update, "ListUpdates": list_updates}

@@ -1,4 +1,5 @@
-"""The Kubernetes versions that EKS takes, with the end of their support (as published in November 2025)."""
+"""The Kubernetes versions that EKS takes, with the end of their support (as published in November
+2025)."""
 
 from __future__ import annotations
 
@@ -17,7 +18,12 @@ VERSIONS = {
     "1.30": ("2024-05-23", "2025-07-23", "2026-07-23"),
     "1.29": ("2024-01-23", "2025-03-23", "2026-03-23"),
 }
-STANDARD = ("1.34", "1.33", "1.32", "1.31")  # held still, so that a rehearsal does not depend on the day
+STANDARD = (
+    "1.34",
+    "1.33",
+    "1.32",
+    "1.31",
+)  # held still, so that a rehearsal does not depend on the day
 
 
 def check(version: str) -> str:
@@ -33,11 +39,17 @@ def describe_cluster_versions(call: Call) -> dict[str, Any]:
     found = [_described(version) for version in VERSIONS if not wanted or version in wanted]
     if call.params.get("defaultOnly"):
         found = [one for one in found if one["defaultVersion"]]
-    return {"clusterVersions": [one for one in found if not status or status in (one["status"], one["versionStatus"])]}
+    return {
+        "clusterVersions": [
+            one for one in found if not status or status in (one["status"], one["versionStatus"])
+        ]
+    }
 
 
 def _described(version: str) -> dict[str, Any]:
-    released, standard, extended = (datetime.fromisoformat(day).replace(tzinfo=UTC) for day in VERSIONS[version])
+    released, standard, extended = (
+        datetime.fromisoformat(day).replace(tzinfo=UTC) for day in VERSIONS[version]
+    )
     support = "standard" if version in STANDARD else "extended"
     return {
         "clusterVersion": version,

@@ -1,4 +1,5 @@
-"""EFS: file systems and mount targets take time to come and to go; a target's interface stays as long as it does."""
+"""EFS: file systems and mount targets take time to come and to go; a target's interface stays as
+long as it does."""
 
 from __future__ import annotations
 
@@ -27,8 +28,16 @@ def create_file_system(call: Call, moto: Moto) -> Reply:
 def create_mount_target(call: Call, moto: Moto) -> Reply:
     file_system = _efs(call).file_systems_by_id.get(call.params["FileSystemId"])
     if file_system is not None and file_system.life_cycle_state != "available":
-        said = f"File system '{file_system.file_system_id}' is in state '{file_system.life_cycle_state}'"
-        raise AwsError("IncorrectFileSystemLifeCycleState", said, 409, ErrorCode="IncorrectFileSystemLifeCycleState")
+        said = (
+            f"File system '{file_system.file_system_id}' is in state"
+            f" '{file_system.life_cycle_state}'"
+        )
+        raise AwsError(
+            "IncorrectFileSystemLifeCycleState",
+            said,
+            409,
+            ErrorCode="IncorrectFileSystemLifeCycleState",
+        )
     reply = moto()
     if reply.error:
         return reply
@@ -36,7 +45,9 @@ def create_mount_target(call: Call, moto: Moto) -> Reply:
     target = _efs(call).mount_targets_by_id[answer["MountTargetId"]]
     network.claim_interface(call, target.network_interface_id, f"efs/{target.mount_target_id}")
     interface = network.backend(call.region_name).enis[target.network_interface_id]
-    interface.description = f"EFS mount target for {target.file_system_id} ({target.mount_target_id})"
+    interface.description = (
+        f"EFS mount target for {target.file_system_id} ({target.mount_target_id})"
+    )
     _pass_through(call, target, "efs.mount_target.create")
     return _with_state(reply, answer, "creating")
 
@@ -95,21 +106,35 @@ def _efs(call: Call) -> Any:
 
 def create_access_point(call: Call, moto: Moto) -> Reply:
     token = call.params.get("ClientToken")
-    known = next((one for one in _efs(call).access_points.values() if one.client_token == token), None)
+    known = next(
+        (one for one in _efs(call).access_points.values() if one.client_token == token), None
+    )
     if known is not None:
         said = f"Access point already exists with creation token {token}"
-        raise AwsError("AccessPointAlreadyExists", said, 409, ErrorCode="AccessPointAlreadyExists",
-                       AccessPointId=known.access_point_id)
+        raise AwsError(
+            "AccessPointAlreadyExists",
+            said,
+            409,
+            ErrorCode="AccessPointAlreadyExists",
+            AccessPointId=known.access_point_id,
+        )
     return moto()
 
 
 def update_file_system(call: Call) -> dict[str, Any]:
     file_system = _found(call)
     if file_system.life_cycle_state != "available":
-        raise AwsError("IncorrectFileSystemLifeCycleState", f"it is {file_system.life_cycle_state}", 409)
+        raise AwsError(
+            "IncorrectFileSystemLifeCycleState", f"it is {file_system.life_cycle_state}", 409
+        )
     file_system.throughput_mode = call.params.get("ThroughputMode") or file_system.throughput_mode
-    provisioned = call.params.get("ProvisionedThroughputInMibps") or file_system.provisioned_throughput_in_mibps
-    file_system.provisioned_throughput_in_mibps = provisioned if file_system.throughput_mode == "provisioned" else None
+    provisioned = (
+        call.params.get("ProvisionedThroughputInMibps")
+        or file_system.provisioned_throughput_in_mibps
+    )
+    file_system.provisioned_throughput_in_mibps = (
+        provisioned if file_system.throughput_mode == "provisioned" else None
+    )
     file_system.life_cycle_state = "updating"
     call.world.later("efs.file_system", lambda: _again_available(file_system))
     return dict(file_system.info_json())
@@ -124,7 +149,12 @@ def put_backup_policy(call: Call) -> dict[str, Any]:
 def _found(call: Call) -> Any:
     number = call.params["FileSystemId"]
     if number not in _efs(call).file_systems_by_id:
-        raise AwsError("FileSystemNotFound", f"File system '{number}' does not exist.", 404, ErrorCode="FileSystemNotFound")
+        raise AwsError(
+            "FileSystemNotFound",
+            f"File system '{number}' does not exist.",
+            404,
+            ErrorCode="FileSystemNotFound",
+        )
     return _efs(call).file_systems_by_id[number]
 
 

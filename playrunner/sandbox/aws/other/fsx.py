@@ -1,4 +1,5 @@
-"""FSx for Lustre: capacity and throughput rules, a life cycle, a mount name, interfaces, and tokens that count."""
+"""FSx for Lustre: capacity and throughput rules, a life cycle, a mount name, interfaces, and tokens
+that count."""
 
 from __future__ import annotations
 
@@ -15,7 +16,12 @@ from playrunner.sandbox.aws.ec2 import network
 
 BAD = "BadRequest"
 # deployment type: throughput per TiB that it takes (none: it has no choice)
-THROUGHPUT = {"SCRATCH_1": (), "SCRATCH_2": (), "PERSISTENT_1": (50, 100, 200), "PERSISTENT_2": (125, 250, 500, 1000)}
+THROUGHPUT = {
+    "SCRATCH_1": (),
+    "SCRATCH_2": (),
+    "PERSISTENT_1": (50, 100, 200),
+    "PERSISTENT_2": (125, 250, 500, 1000),
+}
 HDD_THROUGHPUT = {12: 6000, 40: 1800}  # MB/s per TiB: GiB per step
 VERSIONS = ("2.10", "2.12", "2.15")
 MUTABLE = (
@@ -36,11 +42,15 @@ def _create(call: Call) -> dict[str, Any]:
     wish = call.params
     if wish["FileSystemType"] != "LUSTRE":
         raise AwsError(
-            "NotImplemented", f"the sandbox does only LUSTRE, not {wish['FileSystemType']}; see docs/sandbox.md", 501
+            "NotImplemented",
+            f"the sandbox does only LUSTRE, not {wish['FileSystemType']}; see docs/sandbox.md",
+            501,
         )
     lustre = _checked(wish)
     if len(wish.get("SubnetIds") or []) != 1:
-        raise AwsError("InvalidNetworkSettings", "Exactly one subnet must be given for a Lustre file system")
+        raise AwsError(
+            "InvalidNetworkSettings", "Exactly one subnet must be given for a Lustre file system"
+        )
     subnet = network.find_subnets(call, wish["SubnetIds"], "InvalidNetworkSettings")[0]
     network.find_groups(call, wish.get("SecurityGroupIds") or [], "InvalidNetworkSettings")
     file_system = _description(call, lustre, subnet)
@@ -57,10 +67,13 @@ def _create(call: Call) -> dict[str, Any]:
     if failure is not None:
         end = {
             "Lifecycle": "FAILED",
-            "FailureDetails": {"Message": failure.message or "The file system could not be created"},
+            "FailureDetails": {
+                "Message": failure.message or "The file system could not be created"
+            },
         }
     call.world.later(
-        "fsx.file_system.create", lambda: file_system.update(end) if file_system["Lifecycle"] == "CREATING" else None
+        "fsx.file_system.create",
+        lambda: file_system.update(end) if file_system["Lifecycle"] == "CREATING" else None,
     )
     return {"FileSystem": file_system}
 
@@ -79,14 +92,19 @@ def _checked(wish: dict[str, Any]) -> dict[str, Any]:
         raise AwsError(BAD, f"StorageType HDD is not supported for deployment type {kind}")
     allowed = tuple(HDD_THROUGHPUT) if storage == "HDD" else THROUGHPUT[kind]
     if allowed and throughput not in allowed:
-        said = f"PerUnitStorageThroughput must be one of {list(allowed)} for {kind} {storage}, not {throughput}"
+        said = (
+            f"PerUnitStorageThroughput must be one of {list(allowed)} for {kind} {storage}, not"
+            f" {throughput}"
+        )
         raise AwsError("InvalidPerUnitStorageThroughput", said)
     if not allowed and throughput is not None:
         raise AwsError(BAD, f"PerUnitStorageThroughput cannot be set for {kind}")
     if not _fits(capacity, kind, storage, throughput):
         step = _step(kind, storage, throughput)
         raise AwsError(
-            BAD, f"Invalid capacity {capacity} for {kind} {storage}: use 1200, 2400, or a multiple of {step}"
+            BAD,
+            f"Invalid capacity {capacity} for {kind} {storage}: use 1200, 2400, or a multiple of"
+            f" {step}",
         )
     if wish.get("FileSystemTypeVersion") not in (None, *VERSIONS):
         raise AwsError(BAD, f"FileSystemTypeVersion must be one of {list(VERSIONS)}")
@@ -117,7 +135,9 @@ def _description(call: Call, lustre: dict[str, Any], subnet: Any) -> dict[str, A
         "CreationTime": datetime.now(UTC),
         "FileSystemId": number,
         "FileSystemType": "LUSTRE",
-        "FileSystemTypeVersion": wish.get("FileSystemTypeVersion") or ("2.15" if kind == "PERSISTENT_2" else "2.10"),
+        "FileSystemTypeVersion": (
+            wish.get("FileSystemTypeVersion") or ("2.15" if kind == "PERSISTENT_2" else "2.10")
+        ),
         "Lifecycle": "CREATING",
         "StorageCapacity": wish["StorageCapacity"],
         "StorageType": wish.get("StorageType") or "SSD",
@@ -131,7 +151,11 @@ def _description(call: Call, lustre: dict[str, Any], subnet: Any) -> dict[str, A
             "WeeklyMaintenanceStartTime": "7:09:00",
             "DataCompressionType": "NONE",
             "CopyTagsToBackups": False,
-            **{key: value for key, value in lustre.items() if key not in ("ImportPath", "ExportPath")},
+            **{
+                key: value
+                for key, value in lustre.items()
+                if key not in ("ImportPath", "ExportPath")
+            },
             "MountName": "fsx" if kind == "SCRATCH_1" else letters,
             "AutomaticBackupRetentionDays": automatic,
             **({"DataRepositoryConfiguration": {"Lifecycle": "AVAILABLE", **data}} if data else {}),
@@ -166,8 +190,14 @@ def _gone(call: Call, file_system: dict[str, Any]) -> None:
 def update_file_system(call: Call) -> dict[str, Any]:
     file_system, wish = _find(call, call.params["FileSystemId"]), call.params
     if file_system["Lifecycle"] != "AVAILABLE":
-        raise AwsError(BAD, f"File system {wish['FileSystemId']} is in state {file_system['Lifecycle']}")
-    lustre = {key: value for key, value in (wish.get("LustreConfiguration") or {}).items() if key in MUTABLE}
+        raise AwsError(
+            BAD, f"File system {wish['FileSystemId']} is in state {file_system['Lifecycle']}"
+        )
+    lustre = {
+        key: value
+        for key, value in (wish.get("LustreConfiguration") or {}).items()
+        if key in MUTABLE
+    }
     after = {
         "StorageCapacity": wish.get("StorageCapacity") or file_system["StorageCapacity"],
         "StorageType": file_system["StorageType"],
@@ -177,20 +207,26 @@ def update_file_system(call: Call) -> dict[str, Any]:
         raise AwsError(BAD, "The storage capacity can only be increased")
     _checked(after)
     file_system["Lifecycle"] = "UPDATING"
-    call.world.later("fsx.file_system.create", lambda: file_system.update({**after, "Lifecycle": "AVAILABLE"}))
+    call.world.later(
+        "fsx.file_system.create", lambda: file_system.update({**after, "Lifecycle": "AVAILABLE"})
+    )
     return {"FileSystem": file_system}
 
 
 def tag_resource(call: Call) -> dict[str, Any]:
     file_system = _by_arn(call)
     fresh = {tag["Key"] for tag in call.params["Tags"]}
-    file_system["Tags"] = [tag for tag in file_system["Tags"] if tag["Key"] not in fresh] + call.params["Tags"]
+    file_system["Tags"] = [
+        tag for tag in file_system["Tags"] if tag["Key"] not in fresh
+    ] + call.params["Tags"]
     return {}
 
 
 def untag_resource(call: Call) -> dict[str, Any]:
     file_system = _by_arn(call)
-    file_system["Tags"] = [tag for tag in file_system["Tags"] if tag["Key"] not in call.params["TagKeys"]]
+    file_system["Tags"] = [
+        tag for tag in file_system["Tags"] if tag["Key"] not in call.params["TagKeys"]
+    ]
     return {}
 
 

@@ -1,4 +1,5 @@
-"""IAM refuses to delete a policy that is still attached, and its users are IAM's; in moto both are otherwise."""
+"""IAM refuses to delete a policy that is still attached, and its users are IAM's; in moto both are
+otherwise."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ def delete_policy(call: Call, moto: Callable[[], Reply]) -> Reply:
         raise AwsError("DeleteConflict", "Cannot delete a policy attached to entities.", 409)
     if policy is not None and len(policy.versions) > 1:
         said = (
-            "This policy has more than one version. Before you delete a policy, you must delete the policy's versions."
+            "This policy has more than one version. Before you delete a policy, you must delete the"
+            " policy's versions."
         )
         raise AwsError("DeleteConflict", said, 409)
     return moto()
@@ -28,7 +30,9 @@ def get_caller_identity(call: Call, moto: Callable[[], Reply]) -> Reply:
     reply = moto()
     moto_user = f"arn:aws:sts::{ACCOUNT}:user/moto".encode()
     body = reply.body.replace(moto_user, USER.encode())
-    headers = {name: value for name, value in reply.headers.items() if name.lower() != "content-length"}
+    headers = {
+        name: value for name, value in reply.headers.items() if name.lower() != "content-length"
+    }
     return replace(reply, headers={**headers, "Content-Length": str(len(body))}, body=body)
 
 

@@ -1,4 +1,5 @@
-"""CloudWatch forgets a log group's tags with the group; moto gives them to the next one of the name."""
+"""CloudWatch forgets a log group's tags with the group; moto gives them to the next one of the
+name."""
 
 from __future__ import annotations
 

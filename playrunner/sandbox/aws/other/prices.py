@@ -1,11 +1,15 @@
-"""A small price table, to rehearse what a plan costs: on-demand US dollars as published, not a quote."""
+"""A small price table, to rehearse what a plan costs: on-demand US dollars as published, not a
+quote."""
 
 from __future__ import annotations
 
 from typing import Any
 
 DATED = "2025-06"
-SOURCE = "AWS public on-demand price lists for us-east-1 and us-west-2 (equal there for everything listed), rounded"
+SOURCE = (
+    "AWS public on-demand price lists for us-east-1 and us-west-2 (equal there for everything"
+    " listed), rounded"
+)
 
 INSTANCE_HOUR = {
     "t3.micro": 0.0104,
@@ -33,7 +37,9 @@ INSTANCE_HOUR = {
     "trn1n.32xlarge": 24.78,
     "trn2.48xlarge": 35.7608,
 }
-SPOT_SHARE = 0.4  # of the on-demand price; real spot prices move, so that a plan should not lean on this
+SPOT_SHARE = (
+    0.4  # of the on-demand price; real spot prices move, so that a plan should not lean on this
+)
 
 OTHER = {
     "eks.cluster.hour": 0.10,

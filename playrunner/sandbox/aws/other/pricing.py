@@ -1,4 +1,5 @@
-"""The price list API over the table in `prices.py`: enough of a product's shape to find an hourly price."""
+"""The price list API over the table in `prices.py`: enough of a product's shape to find an hourly
+price."""
 
 from __future__ import annotations
 
@@ -15,16 +16,24 @@ LOCATIONS = {"us-east-1": "US East (N. Virginia)", "us-west-2": "US West (Oregon
 def get_products(call: Call) -> dict[str, Any]:
     if call.params.get("ServiceCode") != "AmazonEC2":
         raise AwsError(
-            "NotFoundException", "the sandbox's price list has AmazonEC2; the rest is at /_sandbox/prices", 404
+            "NotFoundException",
+            "the sandbox's price list has AmazonEC2; the rest is at /_sandbox/prices",
+            404,
         )
     wanted = {one["Field"]: one["Value"] for one in call.params.get("Filters") or []}
-    products = [_product(name, price, region) for name, price in prices.INSTANCE_HOUR.items() for region in REGIONS]
+    products = [
+        _product(name, price, region)
+        for name, price in prices.INSTANCE_HOUR.items()
+        for region in REGIONS
+    ]
     found = [
         one
         for one in products
         if all(one["product"]["attributes"].get(field) == value for field, value in wanted.items())
     ]
-    answer = page([json.dumps(one) for one in found], call.params, "PriceList", "MaxResults", "NextToken")
+    answer = page(
+        [json.dumps(one) for one in found], call.params, "PriceList", "MaxResults", "NextToken"
+    )
     return {"FormatVersion": "aws_v1", **answer}
 
 

@@ -1,4 +1,5 @@
-"""S3 tags a bucket in the call that makes it, and forgets the tags with the bucket; moto does neither."""
+"""S3 tags a bucket in the call that makes it, and forgets the tags with the bucket; moto does
+neither."""
 
 from __future__ import annotations
 

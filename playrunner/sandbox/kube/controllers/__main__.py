@@ -1,4 +1,5 @@
-"""`python -m playrunner.sandbox.kube.controllers --kubeconfig FILE --folder FOLDER`: all controllers of a cluster, until it is ended."""
+"""`python -m playrunner.sandbox.kube.controllers --kubeconfig FILE --folder FOLDER`: all
+controllers of a cluster, until it is ended."""
 
 from __future__ import annotations
 
@@ -26,9 +27,17 @@ NODES_SECONDS = 30.0  # as long as whoever starts us is kept waiting for nodes
 
 
 def main(words: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m playrunner.sandbox.kube.controllers", description="What makes the cluster move.")
+    parser = argparse.ArgumentParser(
+        prog="python -m playrunner.sandbox.kube.controllers",
+        description="What makes the cluster move.",
+    )
     parser.add_argument("--kubeconfig", type=Path, required=True, help="the API, and the way in")
-    parser.add_argument("--folder", type=Path, required=True, help="certificates of the API; pods and volumes are kept there")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        required=True,
+        help="certificates of the API; pods and volumes are kept there",
+    )
     asked = parser.parse_args(words)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     process.end_pods(asked.folder)  # of a process before this one
@@ -47,7 +56,11 @@ def main(words: list[str] | None = None) -> int:
 
 
 def _nodes_ready(world: World) -> bool:
-    ready = {node["metadata"]["name"] for node in world.see(NODES).all() if condition(node, "Ready") == "True"}
+    ready = {
+        node["metadata"]["name"]
+        for node in world.see(NODES).all()
+        if condition(node, "Ready") == "True"
+    }
     return set(world.the(Machines).all()) <= ready
 
 

@@ -1,7 +1,9 @@
-"""The way from a real API server into the cluster: a proxy that finds the pods behind a service's address.
+"""The way from a real API server into the cluster: a proxy that finds the pods behind a service's
+address.
 
-An API server calls admission webhooks at the cluster address of their service, where nobody listens without kube-proxy. It is
-told (`playrunner.sandbox.kube.process.real`) to go through this proxy instead, which forwards to a ready pod of the service, and to nodes as is.
+An API server calls admission webhooks at the cluster address of their service, where nobody listens
+without kube-proxy. It is told (`playrunner.sandbox.kube.process.real`) to go through this proxy
+instead, which forwards to a ready pod of the service, and to nodes as is.
 """
 
 from __future__ import annotations
@@ -12,7 +14,13 @@ import threading
 from contextlib import suppress
 
 from playrunner.sandbox.kube.controllers.framework.pods import is_ready
-from playrunner.sandbox.kube.controllers.framework.resources import ENDPOINTS, PODS, SERVICES, key_of, uid_of
+from playrunner.sandbox.kube.controllers.framework.resources import (
+    ENDPOINTS,
+    PODS,
+    SERVICES,
+    key_of,
+    uid_of,
+)
 from playrunner.sandbox.kube.controllers.framework.world import World
 
 ADDRESS = "127.0.0.1"
@@ -21,7 +29,8 @@ _CHUNK = 65536
 
 
 class Egress:
-    """Listens on the port that was chosen when the API server was started; on none beside an API that needs no proxy."""
+    """Listens on the port that was chosen when the API server was started; on none beside an API
+    that needs no proxy."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -34,12 +43,16 @@ class Egress:
         known = self.world.folder / "egress-port"
         if known.exists():
             listener = socket.create_server((ADDRESS, int(known.read_text())), backlog=64)
-            threading.Thread(target=self._accept, args=(listener,), name="egress", daemon=True).start()
+            threading.Thread(
+                target=self._accept, args=(listener,), name="egress", daemon=True
+            ).start()
 
     def _accept(self, listener: socket.socket) -> None:
         while True:
             accepted, _ = listener.accept()
-            threading.Thread(target=self._serve, args=(accepted,), name="egress-connection", daemon=True).start()
+            threading.Thread(
+                target=self._serve, args=(accepted,), name="egress-connection", daemon=True
+            ).start()
 
     def _serve(self, accepted: socket.socket) -> None:
         try:
@@ -73,11 +86,15 @@ class Egress:
                 return self._behind(key_of(service), port, service["spec"].get("ports") or [])
         return host, port
 
-    def _behind(self, key: tuple[str, str], port: int, ports: list[dict[str, object]]) -> tuple[str, int]:
+    def _behind(
+        self, key: tuple[str, str], port: int, ports: list[dict[str, object]]
+    ) -> tuple[str, int]:
         pods = {uid_of(pod): pod for pod in self.world.see(PODS).all(key[0]) if is_ready(pod)}
         name = next((one.get("name") for one in ports if one["port"] == port), None)
         for subset in (self.world.see(ENDPOINTS).get(*key) or {}).get("subsets") or ():
-            inner = next((one["port"] for one in subset.get("ports") or () if one.get("name") == name), port)
+            inner = next(
+                (one["port"] for one in subset.get("ports") or () if one.get("name") == name), port
+            )
             for one in subset.get("addresses") or ():
                 pod = pods.get((one.get("targetRef") or {}).get("uid", ""))
                 if pod is not None:

@@ -1,6 +1,8 @@
-"""How a rehearsal or a test steers the cluster beyond its API: machines that come, go and fail, pods that are struck, mishaps.
+"""How a rehearsal or a test steers the cluster beyond its API: machines that come, go and fail,
+pods that are struck, mishaps.
 
-HTTP on loopback with the API's token; `controllers.json` in the sandbox's folder has the address. Bodies are JSON both ways.
+HTTP on loopback with the API's token; `controllers.json` in the sandbox's folder has the address.
+Bodies are JSON both ways.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ class Unknown(Exception):
 
 
 def steer(folder: Path, method: str, path: str, body: Any = None) -> Any:
-    """One steering request to the controllers that keep their things in this folder; ValueError says what was wrong."""
+    """One steering request to the controllers that keep their things in this folder; ValueError
+    says what was wrong."""
     url = json.loads(ready_file(folder).read_text())["steering"]
     headers = {"Authorization": f"Bearer {(folder / 'token').read_text().strip()}"}
     data = None if body is None else json.dumps(body).encode()
@@ -69,7 +72,9 @@ class _Requests(BaseHTTPRequestHandler):
     def _handle(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         given = self.headers.get("Authorization", "")
-        if not hmac.compare_digest(given.encode(errors="replace"), f"Bearer {self.server.token}".encode()):
+        if not hmac.compare_digest(
+            given.encode(errors="replace"), f"Bearer {self.server.token}".encode()
+        ):
             self._say(401, {"error": "the token in kubeconfig.yaml is needed"})
             return
         what, *names = [part for part in self.path.split("/") if part] or [""]
@@ -104,12 +109,15 @@ def _nodes(world: World, names: list[str], wish: Any) -> Any:
 
 
 def _change_node(world: World, names: list[str], wish: Any) -> Any:
-    """`POST nodes` adds a machine; `POST nodes/NAME` with `up` stops or starts it, with `spot_notice_seconds` has it go soon."""
+    """`POST nodes` adds a machine; `POST nodes/NAME` with `up` stops or starts it, with
+    `spot_notice_seconds` has it go soon."""
     machines = world.the(Machines)
     if not names:
         known = {one.name for one in fields(Machine)}
         if not isinstance(wish, dict) or not wish.get("name") or set(wish) - known:
-            raise ValueError(f"a node has a name, and may have: {', '.join(sorted(known - {'name'}))}")
+            raise ValueError(
+                f"a node has a name, and may have: {', '.join(sorted(known - {'name'}))}"
+            )
         machines.add(Machine(**{**wish, "taints": tuple(wish.get("taints") or ())}))
     elif "spot_notice_seconds" in wish:
         _require_node(world, names[0])
@@ -138,9 +146,12 @@ def _require_node(world: World, name: str) -> None:
 
 
 def _strike_pod(world: World, names: list[str], wish: Any) -> Any:
-    """`POST pods/NAMESPACE/NAME/oom` kills a container as out of memory, `.../evict` the pod as its node under pressure does."""
+    """`POST pods/NAMESPACE/NAME/oom` kills a container as out of memory, `.../evict` the pod as its
+    node under pressure does."""
     if len(names) != 3 or names[2] not in ("oom", "evict"):
-        raise ValueError("say which pod and what: pods/NAMESPACE/NAME/oom or pods/NAMESPACE/NAME/evict")
+        raise ValueError(
+            "say which pod and what: pods/NAMESPACE/NAME/oom or pods/NAMESPACE/NAME/evict"
+        )
     found: list[PodWorker] = world.the(Crew).of(names[0], names[1])
     if not found:
         raise Unknown(f"no pod {names[0]}/{names[1]} runs here")

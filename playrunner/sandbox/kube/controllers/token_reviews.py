@@ -1,4 +1,5 @@
-"""Who a token belongs to, for a real API server that does not know it: it asks here, and hears of the pretend clouds' tokens."""
+"""Who a token belongs to, for a real API server that does not know it: it asks here, and hears of
+the pretend clouds' tokens."""
 
 from __future__ import annotations
 
@@ -50,9 +51,17 @@ class _Review(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         review = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
         known = self.server.clouds.knows(str(review["spec"].get("token", "")))
-        user = {"username": "sandbox-cloud-user", "uid": "sandbox-cloud-user", "groups": ["system:masters"]}
-        status: dict[str, Any] = {"authenticated": True, "user": user} if known else {"authenticated": False}
-        body = json.dumps({"apiVersion": review["apiVersion"], "kind": "TokenReview", "status": status}).encode()
+        user = {
+            "username": "sandbox-cloud-user",
+            "uid": "sandbox-cloud-user",
+            "groups": ["system:masters"],
+        }
+        status: dict[str, Any] = (
+            {"authenticated": True, "user": user} if known else {"authenticated": False}
+        )
+        body = json.dumps(
+            {"apiVersion": review["apiVersion"], "kind": "TokenReview", "status": status}
+        ).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))

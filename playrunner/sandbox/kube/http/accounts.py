@@ -23,7 +23,9 @@ class Accounts:
 
     def token(self, namespace: str, name: str, seconds: int, audiences: list[str]) -> str:
         if not self._key.exists():
-            from playrunner.sandbox.kube.wire import certificates  # slow to load, and only needed once
+            from playrunner.sandbox.kube.wire import (
+                certificates,
+            )  # slow to load, and only needed once
 
             certificates.signing_key(self._key)
         now, account = int(time.time()), {"name": name, "uid": self._uid_of(namespace, name)}
@@ -42,4 +44,8 @@ class Accounts:
         inner = claims["kubernetes.io"]
         account = inner["serviceaccount"]
         holds = claims["nbf"] <= time.time() < claims["exp"] and ISSUER in claims["aud"]
-        return bool(holds and account["uid"] and self._uid_of(inner["namespace"], account["name"]) == account["uid"])
+        return bool(
+            holds
+            and account["uid"]
+            and self._uid_of(inner["namespace"], account["name"]) == account["uid"]
+        )

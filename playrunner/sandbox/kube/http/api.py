@@ -12,7 +12,13 @@ from playrunner.sandbox.kube.http.authentication import Authentication, is_open
 from playrunner.sandbox.kube.http.routes import Route, route
 from playrunner.sandbox.kube.http.watching import watch
 from playrunner.sandbox.kube.schema.messages import Reply, Request, Stream, Upgrade
-from playrunner.sandbox.kube.schema.problems import Refusal, bad_request, expired, method_not_allowed, not_found
+from playrunner.sandbox.kube.schema.problems import (
+    Refusal,
+    bad_request,
+    expired,
+    method_not_allowed,
+    not_found,
+)
 from playrunner.sandbox.kube.schema.structure import Shaping
 from playrunner.sandbox.kube.store import apply, events
 from playrunner.sandbox.kube.store.cluster import VERSION, Cluster
@@ -40,7 +46,9 @@ class Api:
             return Reply(VERSION)
         if is_open(request.path):
             return Reply(b"ok", content_type="text/plain; charset=utf-8")
-        found = discovery.answer(self.cluster.kinds, request) or openapi.answer(self.cluster.kinds, request)
+        found = discovery.answer(self.cluster.kinds, request) or openapi.answer(
+            self.cluster.kinds, request
+        )
         return found or self._on(route(self.cluster.kinds, request.path), request)
 
     def _on(self, at: Route, request: Request) -> Answer:
@@ -50,7 +58,12 @@ class Api:
             return reviews.answer(at.kind, request, self.authentication)
         verbs: dict[str, Callable[[Route, Request], Answer]]
         if at.name:
-            verbs = {"GET": self._get, "PUT": self._put, "PATCH": self._patch, "DELETE": self._delete}
+            verbs = {
+                "GET": self._get,
+                "PUT": self._put,
+                "PATCH": self._patch,
+                "DELETE": self._delete,
+            }
         else:
             verbs = {"GET": self._list, "POST": self._create, "DELETE": self._delete_many}
         if request.method not in verbs or (at.subresource and request.method in ("POST", "DELETE")):
@@ -92,19 +105,31 @@ class Api:
         way: Way | None = None,
     ) -> Reply:
         headers = (
-            {"Warning": ", ".join(f'299 - "{text}"'.replace("\n", " ") for text in way.warnings)} if way and way.warnings else {}
+            {"Warning": ", ".join(f'299 - "{text}"'.replace("\n", " ") for text in way.warnings)}
+            if way and way.warnings
+            else {}
         )
         there = [events.served(at.kind, each) for each in there]
         if tables.wanted(request):
             table = tables.table(at.kind, there, request)
-            return Reply({**table, "metadata": metadata or table["metadata"]}, code, headers=headers)
+            return Reply(
+                {**table, "metadata": metadata or table["metadata"]}, code, headers=headers
+            )
         if tables.metadata_only(request):
             there = [tables.only_metadata(each) for each in there]
         if one:
             return Reply(there[0], code, headers=headers)
-        listed = [{name: value for name, value in each.items() if name not in ("apiVersion", "kind")} for each in there]
+        listed = [
+            {name: value for name, value in each.items() if name not in ("apiVersion", "kind")}
+            for each in there
+        ]
         items = there if at.kind.custom or tables.metadata_only(request) else listed
-        value = {"kind": at.kind.list_kind, "apiVersion": at.kind.api_version, "metadata": metadata, "items": items}
+        value = {
+            "kind": at.kind.list_kind,
+            "apiVersion": at.kind.api_version,
+            "metadata": metadata,
+            "items": items,
+        }
         if tables.metadata_only(request):
             value |= {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
         return Reply(value, code)
@@ -118,9 +143,14 @@ class Api:
 
     def _put(self, at: Route, request: Request) -> Answer:
         body, way = request.document(), _way(request, at.subresource)
-        if not isinstance(body, dict) or (body.get("metadata") or {}).get("name", at.name) != at.name:
+        if (
+            not isinstance(body, dict)
+            or (body.get("metadata") or {}).get("name", at.name) != at.name
+        ):
             given = (body.get("metadata") or {}).get("name") if isinstance(body, dict) else body
-            raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({at.name})")
+            raise bad_request(
+                f"the name of the object ({given}) does not match the name on the URL ({at.name})"
+            )
         changed = self.writer.change(at.kind, at.place, lambda live: body, way, replaces=True)
         return self._shown(at, request, [changed], one=True, way=way)
 
@@ -139,8 +169,14 @@ class Api:
             elif form == "application/strategic-merge-patch+json" and not at.kind.custom:
                 found = strategic_patch(live, patch, events.schema(at.kind))
             else:
-                known = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
-                why = f"the body of the request was in an unknown format - accepted media types include: {known}"
+                known = (
+                    "application/json-patch+json, application/merge-patch+json,"
+                    " application/apply-patch+yaml"
+                )
+                why = (
+                    "the body of the request was in an unknown format - accepted media types"
+                    f" include: {known}"
+                )
                 raise Refusal(415, "UnsupportedMediaType", why)
             return found
 
@@ -149,7 +185,10 @@ class Api:
 
     def _apply(self, at: Route, request: Request) -> Answer:
         if not request.option("fieldManager"):
-            why = 'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch'
+            why = (
+                'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required'
+                " for apply patch"
+            )
             raise Refusal(422, "Invalid", why)
         wanted = _yaml(request)
         way = _way(request, at.subresource, operation="Apply")
@@ -166,7 +205,11 @@ class Api:
             if (wanted.get("metadata") or {}).get("uid"):
                 raise Refusal(409, "Conflict", f'Operation cannot be fulfilled on {at.kind.qualified} "{at.name}": uid mismatch: '
                                                "the provided object specified uid, and no existing object was found")  # fmt: skip
-            base = {"apiVersion": at.kind.api_version, "kind": at.kind.kind, "metadata": {"name": at.name}}
+            base = {
+                "apiVersion": at.kind.api_version,
+                "kind": at.kind.kind,
+                "metadata": {"name": at.name},
+            }
             try:
                 made = self.writer.create(at.kind, at.namespace, applied(base), way)
                 return self._shown(at, request, [made], one=True, code=201, way=way)
@@ -177,21 +220,28 @@ class Api:
         return self._shown(at, request, [changed], one=True, way=way)
 
     def _typed(self, at: Route, wanted: Any) -> Object:
-        """What is applied, in the shape of its kind; nothing that the kind does not know can be owned."""
+        """What is applied, in the shape of its kind; nothing that the kind does not know can be
+        owned."""
         if not isinstance(wanted, dict) or not wanted.get("apiVersion") or not wanted.get("kind"):
-            raise bad_request("error decoding YAML: Object 'apiVersion' and 'kind' must be set in an apply patch")
+            raise bad_request(
+                "error decoding YAML: Object 'apiVersion' and 'kind' must be set in an apply patch"
+            )
         if wanted["kind"] != at.kind.kind or wanted["apiVersion"] != at.kind.api_version:
             raise bad_request(
-                f"{wanted['apiVersion']}, Kind={wanted['kind']} cannot be applied as {at.kind.api_version}, Kind={at.kind.kind}"
+                f"{wanted['apiVersion']}, Kind={wanted['kind']} cannot be applied as"
+                f" {at.kind.api_version}, Kind={at.kind.kind}"
             )
         if (wanted.get("metadata") or {}).get("managedFields"):
             raise bad_request("metadata.managedFields must be nil")
         if (wanted.get("metadata") or {}).get("name", at.name) != at.name:
             raise bad_request(
-                f"the name of the object ({wanted['metadata']['name']}) does not match the name on the URL ({at.name})"
+                f"the name of the object ({wanted['metadata']['name']}) does not match the name on"
+                f" the URL ({at.name})"
             )
         shaping = Shaping(f'{at.kind.kind} in version "{at.kind.version}"')
-        shaped: Object = (shaping.custom if at.kind.custom else shaping.builtin)(wanted, at.kind.schema)
+        shaped: Object = (shaping.custom if at.kind.custom else shaping.builtin)(
+            wanted, at.kind.schema
+        )
         if shaping.unknown:
             place = "/".join(filter(None, at.place))
             group = f"{at.kind.api_version}, Kind={at.kind.kind}"
@@ -213,7 +263,12 @@ class Api:
         chosen = [one for one in there if matches(one)]
         for one in chosen:
             try:
-                delete(self.cluster, at.kind, (one["metadata"].get("namespace", ""), one["metadata"]["name"]), farewell)
+                delete(
+                    self.cluster,
+                    at.kind,
+                    (one["metadata"].get("namespace", ""), one["metadata"]["name"]),
+                    farewell,
+                )
             except Refusal as refusal:
                 if refusal.code != 404:
                     raise
@@ -223,11 +278,16 @@ class Api:
 def _chosen(at: Route, request: Request) -> Matches:
     labels = by_labels(request.option("labelSelector"))
     fields = by_fields(request.option("fieldSelector"), at.kind.plural, at.kind.custom)
-    return lambda one: (not at.name or one["metadata"]["name"] == at.name) and labels(one) and fields(one)
+    return lambda one: (
+        (not at.name or one["metadata"]["name"] == at.name) and labels(one) and fields(one)
+    )
 
 
-def _page(there: list[Object], version: int, request: Request) -> tuple[list[Object], dict[str, Any]]:
-    """One page of a list; where it goes on is told by a token that remembers the version of the first page."""
+def _page(
+    there: list[Object], version: int, request: Request
+) -> tuple[list[Object], dict[str, Any]]:
+    """One page of a list; where it goes on is told by a token that remembers the version of the
+    first page."""
     limit, token = request.number("limit"), request.option("continue")
     start: list[str] = []
     if token:
@@ -238,7 +298,11 @@ def _page(there: list[Object], version: int, request: Request) -> tuple[list[Obj
             raise bad_request("continue key is not valid") from error
         if version < 0:
             raise expired(version, 0)
-        there = [one for one in there if [one["metadata"].get("namespace", ""), one["metadata"]["name"]] > start]
+        there = [
+            one
+            for one in there
+            if [one["metadata"].get("namespace", ""), one["metadata"]["name"]] > start
+        ]
     metadata: dict[str, Any] = {"resourceVersion": str(version)}
     if limit and len(there) > limit:
         last = there[limit - 1]["metadata"]
@@ -253,15 +317,27 @@ def _page(there: list[Object], version: int, request: Request) -> tuple[list[Obj
 def _way(request: Request, subresource: str = "", operation: str = "Update") -> Way:
     dry_run = request.option("dryRun")
     if dry_run not in ("", "All"):
-        raise Refusal(422, "Invalid", f'invalid: dryRun: Unsupported value: "{dry_run}": supported values: "All"')
+        raise Refusal(
+            422,
+            "Invalid",
+            f'invalid: dryRun: Unsupported value: "{dry_run}": supported values: "All"',
+        )
     validation = request.option("fieldValidation", "Warn")
     if validation not in ("Ignore", "Warn", "Strict"):
         raise Refusal(
             422,
             "Invalid",
-            f'invalid: fieldValidation: Unsupported value: "{validation}": supported values: "Ignore", "Strict", "Warn"',
+            f'invalid: fieldValidation: Unsupported value: "{validation}": supported values:'
+            ' "Ignore", "Strict", "Warn"',
         )
-    return Way(request.manager, operation, subresource, bool(dry_run), validation, owned=operation == "Apply")
+    return Way(
+        request.manager,
+        operation,
+        subresource,
+        bool(dry_run),
+        validation,
+        owned=operation == "Apply",
+    )
 
 
 def _yaml(request: Request) -> Any:

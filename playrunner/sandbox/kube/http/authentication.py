@@ -1,4 +1,5 @@
-"""Who may ask this API: whoever has its token, a token of a cloud or of a service account, or an administrator's certificate."""
+"""Who may ask this API: whoever has its token, a token of a cloud or of a service account, or an
+administrator's certificate."""
 
 from __future__ import annotations
 
@@ -11,7 +12,11 @@ from playrunner.sandbox.kube.http.cloud_tokens import CloudTokens
 from playrunner.sandbox.kube.schema.messages import Request
 
 ADMINISTRATORS = "system:masters"
-_OPEN = ("/healthz", "/livez", "/readyz")  # as everywhere, anybody may ask whether it is well, and which version it is
+_OPEN = (
+    "/healthz",
+    "/livez",
+    "/readyz",
+)  # as everywhere, anybody may ask whether it is well, and which version it is
 _VERSION = ("/version", "/version/")
 
 

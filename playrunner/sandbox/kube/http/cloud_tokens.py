@@ -1,7 +1,9 @@
-"""Tokens of the pretend clouds at this API: those that `aws eks get-token` makes, and access tokens of the pretend Google Cloud.
+"""Tokens of the pretend clouds at this API: those that `aws eks get-token` makes, and access tokens
+of the pretend Google Cloud.
 
-A token of EKS is a signed question to AWS, "who am I?", with the name of a cluster in it. As on EKS, AWS says whether it is
-right: the pretend one of the same sandbox knows the keys and the clusters. Google's are sealed with its secret.
+A token of EKS is a signed question to AWS, "who am I?", with the name of a cluster in it. As on
+EKS, AWS says whether it is right: the pretend one of the same sandbox knows the keys and the
+clusters. Google's are sealed with its secret.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ class CloudTokens:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._right: dict[bytes, float] = {}  # digest of a token that AWS knew: until when that is believed
+        self._right: dict[
+            bytes, float
+        ] = {}  # digest of a token that AWS knew: until when that is believed
 
     def knows(self, token: str) -> bool:
         """Whether a cloud of this sandbox gave it out, or its keys did."""
@@ -33,7 +37,9 @@ class CloudTokens:
         if token.startswith(EKS_PREFIX):
             return self._is_of_aws(token)
         if token.startswith(auth.START):
-            return (self._root / "gcp.json").exists() and auth.Entrance(self._root / "gcp").knows(f"Bearer {token}")
+            return (self._root / "gcp.json").exists() and auth.Entrance(self._root / "gcp").knows(
+                f"Bearer {token}"
+            )
         return False
 
     def _is_of_aws(self, token: str) -> bool:

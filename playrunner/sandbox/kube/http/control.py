@@ -1,4 +1,5 @@
-"""`/_sandbox/...`: how a rehearsal or a test steers the pretend Kubernetes API, and asks what was called."""
+"""`/_sandbox/...`: how a rehearsal or a test steers the pretend Kubernetes API, and asks what was
+called."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete
 
 
 class Call:
-    """One request as faults and the list of calls name it: service `kube`, action as `pods:watch` or `jobs/status:patch`."""
+    """One request as faults and the list of calls name it: service `kube`, action as `pods:watch`
+    or `jobs/status:patch`."""
 
     def __init__(self, request: Request, kinds: Kinds) -> None:
         self.request = request
@@ -34,7 +36,9 @@ class Call:
         except Refusal:
             return f"{self.request.path}:{self.request.method.lower()}"
         verb = _VERBS.get(self.request.method, "get" if at.name else "list")
-        if self.request.method == "GET" and (at.watch or (self.request.flag("watch") and not at.name)):
+        if self.request.method == "GET" and (
+            at.watch or (self.request.flag("watch") and not at.name)
+        ):
             verb = "watch"
         if verb == "patch" and "apply" in self.request.headers.get("Content-Type", ""):
             verb = "apply"
@@ -64,7 +68,9 @@ def answer(api: Api, request: Request) -> Reply:
         return Reply({"error": "the token in kubeconfig.yaml is needed"}, 401)
     if handler is None:
         there = ", ".join(f"{method} /_sandbox/{path}" for method, path in _HANDLERS)
-        return Reply({"error": f"there is no {request.method} /_sandbox/{name}; there are: {there}"}, 404)
+        return Reply(
+            {"error": f"there is no {request.method} /_sandbox/{name}; there are: {there}"}, 404
+        )
     try:
         return Reply(handler(api.cluster, request))
     except (BadFault, TypeError, ValueError) as error:
@@ -109,7 +115,9 @@ def _change_settings(cluster: Cluster, request: Request) -> Any:
     wish = request.document() or {}
     known = {one.name for one in fields(Settings)}
     if unknown := sorted(set(wish) - known):
-        raise ValueError(f"there is no setting {', '.join(unknown)}; there are: {', '.join(sorted(known))}")
+        raise ValueError(
+            f"there is no setting {', '.join(unknown)}; there are: {', '.join(sorted(known))}"
+        )
     for name, value in wish.items():
         setattr(cluster.settings, name, value)
     return asdict(cluster.settings)

@@ -8,7 +8,9 @@ from playrunner.sandbox.kube.schema.kinds import Kind, Kinds
 from playrunner.sandbox.kube.schema.messages import Reply, Request
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_SUBRESOURCES: dict[str, tuple[str, str, str, tuple[str, ...]]] = {  # group, version and kind of the body, and the verbs
+_SUBRESOURCES: dict[
+    str, tuple[str, str, str, tuple[str, ...]]
+] = {  # group, version and kind of the body, and the verbs
     "scale": ("autoscaling", "v1", "Scale", ("get", "patch", "update")),
     "eviction": ("policy", "v1", "Eviction", ("create",)),
     "binding": ("", "", "Binding", ("create",)),
@@ -28,13 +30,30 @@ def answer(kinds: Kinds, request: Request) -> Reply | None:
     parts = request.path.strip("/").split("/")
     if parts == [""]:
         return Reply(
-            {"paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]}
+            {
+                "paths": [
+                    "/api",
+                    "/api/v1",
+                    "/apis",
+                    "/healthz",
+                    "/livez",
+                    "/openapi/v2",
+                    "/openapi/v3",
+                    "/readyz",
+                    "/version",
+                ]
+            }
         )
     aggregated = "g=apidiscovery.k8s.io;v=v2;" in request.headers.get("Accept", "")
     if parts in (["api"], ["apis"]) and aggregated:
         groups = [group for group in kinds.versions() if bool(group) == (parts == ["apis"])]
         items = [_aggregated(kinds, group) for group in groups]
-        value = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
+        value = {
+            "kind": "APIGroupDiscoveryList",
+            "apiVersion": "apidiscovery.k8s.io/v2",
+            "metadata": {},
+            "items": items,
+        }
         return Reply(value, content_type=_AGGREGATED)
     if parts == ["api"]:
         return Reply({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
@@ -42,7 +61,9 @@ def answer(kinds: Kinds, request: Request) -> Reply | None:
         listed = [_group(group, versions) for group, versions in kinds.versions().items() if group]
         return Reply({"kind": "APIGroupList", "apiVersion": "v1", "groups": listed})
     if parts[0] == "apis" and len(parts) == 2 and parts[1] in kinds.versions():
-        return Reply({"kind": "APIGroup", "apiVersion": "v1", **_group(parts[1], kinds.versions()[parts[1]])})
+        return Reply(
+            {"kind": "APIGroup", "apiVersion": "v1", **_group(parts[1], kinds.versions()[parts[1]])}
+        )
     if parts == ["api", "v1"]:
         return Reply(_resources(kinds, "", "v1"))
     if parts[0] == "apis" and len(parts) == 3 and kinds.serves(parts[1], parts[2]):
@@ -56,13 +77,21 @@ def _group(group: str, versions: list[str]) -> dict[str, Any]:
 
 
 def _of(kinds: Kinds, group: str, version: str) -> list[Kind]:
-    return sorted((one for one in kinds.all() if (one.group, one.version) == (group, version)), key=lambda one: one.plural)
+    return sorted(
+        (one for one in kinds.all() if (one.group, one.version) == (group, version)),
+        key=lambda one: one.plural,
+    )
 
 
 def _resources(kinds: Kinds, group: str, version: str) -> dict[str, Any]:
     found = []
     for one in _of(kinds, group, version):
-        entry: dict[str, Any] = {"name": one.plural, "singularName": one.singular, "namespaced": one.namespaced, "kind": one.kind}
+        entry: dict[str, Any] = {
+            "name": one.plural,
+            "singularName": one.singular,
+            "namespaced": one.namespaced,
+            "kind": one.kind,
+        }
         entry["verbs"] = list(one.verbs)
         if one.short_names:
             entry["shortNames"] = list(one.short_names)
@@ -90,7 +119,9 @@ def _resources(kinds: Kinds, group: str, version: str) -> dict[str, Any]:
 
 def _below(one: Kind) -> list[tuple[str, tuple[str, str, str, tuple[str, ...]]]]:
     return [
-        (name, _SUBRESOURCES.get(name, ("", "", one.kind, _STATUS_VERBS))) for name in one.subresources if name not in _UNSERVED
+        (name, _SUBRESOURCES.get(name, ("", "", one.kind, _STATUS_VERBS)))
+        for name in one.subresources
+        if name not in _UNSERVED
     ]
 
 
@@ -111,7 +142,11 @@ def _aggregated(kinds: Kinds, group: str) -> dict[str, Any]:
             below = [
                 {
                     "subresource": name,
-                    "responseKind": {"group": body_group or group, "version": body_version or version, "kind": kind},
+                    "responseKind": {
+                        "group": body_group or group,
+                        "version": body_version or version,
+                        "kind": kind,
+                    },
                     "verbs": list(verbs),
                 }
                 for name, (body_group, body_version, kind, verbs) in _below(one)

@@ -1,4 +1,5 @@
-"""A stand-in kubelet: what an API server, pretend or real, asks a node about its pods. Whoever runs the pods starts one."""
+"""A stand-in kubelet: what an API server, pretend or real, asks a node about its pods. Whoever runs
+the pods starts one."""
 
 from __future__ import annotations
 
@@ -17,7 +18,11 @@ from playrunner.sandbox.kube.schema.problems import Refusal
 from playrunner.sandbox.kube.wire.runtime import Pod, PodRuntime
 
 ADDRESS = "127.0.0.1"
-_STREAM_NAMES = {"input": "stdin", "output": "stdout", "error": "stderr"}  # what API servers call the streams of a command
+_STREAM_NAMES = {
+    "input": "stdin",
+    "output": "stdout",
+    "error": "stderr",
+}  # what API servers call the streams of a command
 
 _HANDLERS: dict[str, Callable[[PodRuntime, Pod, Request], Stream | Upgrade]] = {
     "containerLogs": podstreams.log,
@@ -32,7 +37,13 @@ class Kubelet(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, runtime: PodRuntime, find: Callable[[str, str], Pod | None], folder: Path, port: int = 0) -> None:
+    def __init__(
+        self,
+        runtime: PodRuntime,
+        find: Callable[[str, str], Pod | None],
+        folder: Path,
+        port: int = 0,
+    ) -> None:
         """`find` gives a pod by namespace and name; `folder` has ca.crt, server.crt and server.key."""
         self.runtime, self.find = runtime, find
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -46,8 +57,14 @@ class Kubelet(ThreadingHTTPServer):
 
     def node_status(self) -> dict[str, Any]:
         """The part of its node's status by which API servers find it."""
-        addresses = [{"type": "InternalIP", "address": ADDRESS}, {"type": "Hostname", "address": "localhost"}]
-        return {"addresses": addresses, "daemonEndpoints": {"kubeletEndpoint": {"Port": self.server_port}}}
+        addresses = [
+            {"type": "InternalIP", "address": ADDRESS},
+            {"type": "Hostname", "address": "localhost"},
+        ]
+        return {
+            "addresses": addresses,
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": self.server_port}},
+        }
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         try:
@@ -87,7 +104,9 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             answer = self.server.answer(Request.of(self.command, self.path, self.headers, body))
             pieces = iter(answer.pieces) if isinstance(answer, Stream) else iter(())
-            first = next(pieces, b"")  # a runtime may refuse only when it is asked for the first piece
+            first = next(
+                pieces, b""
+            )  # a runtime may refuse only when it is asked for the first piece
         except Refusal as refusal:
             self._whole(refusal.code, refusal.message.encode())
             return

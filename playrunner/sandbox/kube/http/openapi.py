@@ -1,4 +1,5 @@
-"""The schemas of everything served, for clients that check before they send: `/openapi/v2` and `/openapi/v3`."""
+"""The schemas of everything served, for clients that check before they send: `/openapi/v2` and
+`/openapi/v3`."""
 
 from __future__ import annotations
 
@@ -27,7 +28,10 @@ def answer(kinds: Kinds, request: Request) -> Reply | None:
         return Reply(document)
     if path == "/openapi/v3":
         served = {(one.group, one.version): one for one in kinds.all()}
-        paths = {_base(one)[1:]: {"serverRelativeURL": f"/openapi/v3{_base(one)}"} for one in served.values()}
+        paths = {
+            _base(one)[1:]: {"serverRelativeURL": f"/openapi/v3{_base(one)}"}
+            for one in served.values()
+        }
         return Reply({"paths": paths})
     if path.startswith("/openapi/v3/"):
         base = path.removeprefix("/openapi/v3")
@@ -58,8 +62,17 @@ def _document(kinds: list[Kind], prefix: str) -> dict[str, Any]:
             found[name] = _published(kind.schema, prefix)
         gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}
         found[name] = {**found[name], "x-kubernetes-group-version-kind": [gvk]}
-    paths = {_object_path(kind): _operations(kind, prefix.startswith("#/components")) for kind in kinds if "patch" in kind.verbs}
-    return {"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1.33.0"}, "paths": paths, "definitions": found}
+    paths = {
+        _object_path(kind): _operations(kind, prefix.startswith("#/components"))
+        for kind in kinds
+        if "patch" in kind.verbs
+    }
+    return {
+        "swagger": "2.0",
+        "info": {"title": "Kubernetes", "version": "v1.33.0"},
+        "paths": paths,
+        "definitions": found,
+    }
 
 
 def _full_name(short: str) -> str:
@@ -88,7 +101,8 @@ def _published(schema: Any, prefix: str) -> Any:
         }
         return {**kept, "type": "string", "format": "int-or-string"}
     published = {
-        name: _members(value, prefix) if name == "properties" else _published(value, prefix) for name, value in schema.items()
+        name: _members(value, prefix) if name == "properties" else _published(value, prefix)
+        for name, value in schema.items()
     }
     if not published.get("required", True):
         del published["required"]
@@ -108,7 +122,9 @@ def _operations(kind: Kind, third: bool) -> dict[str, Any]:
     gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}
     names = ("dryRun", "fieldManager", "fieldValidation", "force")
     form: dict[str, Any] = (
-        {"schema": {"type": "string", "uniqueItems": True}} if third else {"type": "string", "uniqueItems": True}
+        {"schema": {"type": "string", "uniqueItems": True}}
+        if third
+        else {"type": "string", "uniqueItems": True}
     )
     parameters = [{"name": name, "in": "query", **form} for name in names]
     identity = {
@@ -116,7 +132,11 @@ def _operations(kind: Kind, third: bool) -> dict[str, Any]:
         "x-kubernetes-group-version-kind": gvk,
         "x-kubernetes-action": "patch",
     }
-    patch: dict[str, Any] = {**identity, "parameters": parameters, "responses": {"200": {"description": "OK"}}}
+    patch: dict[str, Any] = {
+        **identity,
+        "parameters": parameters,
+        "responses": {"200": {"description": "OK"}},
+    }
     if third:
         patch["requestBody"] = {"content": {each: {} for each in _PATCHES}}
     else:

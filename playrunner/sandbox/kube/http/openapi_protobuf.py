@@ -1,6 +1,8 @@
-"""An OpenAPI v2 document as protobuf (gnostic's `openapi.v2`): the only form that older kubectl reads.
+"""An OpenAPI v2 document as protobuf (gnostic's `openapi.v2`): the only form that older kubectl
+reads.
 
-Only the members that our documents have are written. Field numbers are those of gnostic's OpenAPIv2.proto.
+Only the members that our documents have are written. Field numbers are those of gnostic's
+OpenAPIv2.proto.
 """
 
 from __future__ import annotations
@@ -13,18 +15,37 @@ from typing import Any
 def encoded(document: dict[str, Any]) -> bytes:
     """The whole document."""
     info = _text(1, document["info"]["title"]) + _text(2, document["info"]["version"])
-    paths = b"".join(_message(2, _named(path, _path_item(item))) for path, item in document["paths"].items())
-    definitions = b"".join(_message(1, _named(name, _schema(one))) for name, one in document["definitions"].items())
-    return _text(1, document["swagger"]) + _message(2, info) + _message(8, paths) + _message(9, definitions)
+    paths = b"".join(
+        _message(2, _named(path, _path_item(item))) for path, item in document["paths"].items()
+    )
+    definitions = b"".join(
+        _message(1, _named(name, _schema(one))) for name, one in document["definitions"].items()
+    )
+    return (
+        _text(1, document["swagger"])
+        + _message(2, info)
+        + _message(8, paths)
+        + _message(9, definitions)
+    )
 
 
 def _path_item(item: dict[str, Any]) -> bytes:
     patch = item["patch"]
-    parameters = b"".join(_message(8, _message(1, _message(2, _message(3, _parameter(one))))) for one in patch["parameters"])
+    parameters = b"".join(
+        _message(8, _message(1, _message(2, _message(3, _parameter(one)))))
+        for one in patch["parameters"]
+    )
     response = _message(1, _named("200", _message(1, _text(1, "OK"))))
-    extensions = b"".join(_message(13, _named_any(name, value)) for name, value in patch.items() if name.startswith("x-"))
+    extensions = b"".join(
+        _message(13, _named_any(name, value))
+        for name, value in patch.items()
+        if name.startswith("x-")
+    )
     consumes = b"".join(_text(7, one) for one in patch["consumes"])
-    return _message(8, _text(5, patch["operationId"]) + consumes + parameters + _message(9, response) + extensions)
+    return _message(
+        8,
+        _text(5, patch["operationId"]) + consumes + parameters + _message(9, response) + extensions,
+    )
 
 
 def _parameter(one: dict[str, Any]) -> bytes:
@@ -34,7 +55,11 @@ def _parameter(one: dict[str, Any]) -> bytes:
 def _schema(one: dict[str, Any]) -> bytes:
     if "$ref" in one:
         return _text(1, one["$ref"])
-    parts = [_text(number, one[name]) for name, number in _TEXTS.items() if isinstance(one.get(name), str)]
+    parts = [
+        _text(number, one[name])
+        for name, number in _TEXTS.items()
+        if isinstance(one.get(name), str)
+    ]
     parts += [_double(number, one[name]) for name, number in _DOUBLES.items() if name in one]
     parts += [_number(number, int(one[name])) for name, number in _NUMBERS.items() if name in one]
     parts += [_text(19, name) for name in one.get("required", ())]
@@ -46,9 +71,19 @@ def _schema(one: dict[str, Any]) -> bytes:
         parts.append(_message(23, _message(1, _schema(one["items"]))))
     if one.get("properties"):
         parts.append(
-            _message(25, b"".join(_message(1, _named(name, _schema(inner))) for name, inner in one["properties"].items()))
+            _message(
+                25,
+                b"".join(
+                    _message(1, _named(name, _schema(inner)))
+                    for name, inner in one["properties"].items()
+                ),
+            )
         )
-    parts += [_message(31, _named_any(name, value)) for name, value in one.items() if name.startswith("x-")]
+    parts += [
+        _message(31, _named_any(name, value))
+        for name, value in one.items()
+        if name.startswith("x-")
+    ]
     return b"".join(parts)
 
 

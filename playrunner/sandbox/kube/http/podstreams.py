@@ -1,6 +1,8 @@
-"""Logs of pods, commands in them and connections to them, between a client and whoever runs the pods.
+"""Logs of pods, commands in them and connections to them, between a client and whoever runs the
+pods.
 
-Nothing here knows of the API: a stand-in kubelet below a real API server is asked the same things in the same forms.
+Nothing here knows of the API: a stand-in kubelet below a real API server is asked the same things
+in the same forms.
 """
 
 from __future__ import annotations
@@ -41,7 +43,10 @@ def container_of(pod: Pod, request: Request) -> str:
     asked = request.option("container")
     pod_name = pod["metadata"]["name"]
     if not asked and len(names) > 1:
-        raise bad_request(f"a container name must be specified for pod {pod_name}, choose one of: [{' '.join(names)}]")
+        raise bad_request(
+            f"a container name must be specified for pod {pod_name}, choose one of:"
+            f" [{' '.join(names)}]"
+        )
     if asked and asked not in names + others:
         raise bad_request(f"container {asked} is not valid for pod {pod_name}")
     return asked or names[0]
@@ -61,7 +66,9 @@ def execute(runtime: PodRuntime, pod: Pod, request: Request) -> Upgrade:
 def attach(runtime: PodRuntime, pod: Pod, request: Request) -> Upgrade:
     """The container's own process."""
     _require_upgrade(request)
-    session = runtime.attach(pod, container_of(pod, request), stdin=request.flag("stdin"), tty=request.flag("tty"))
+    session = runtime.attach(
+        pod, container_of(pod, request), stdin=request.flag("stdin"), tty=request.flag("tty")
+    )
     return _joined(session, request)
 
 
@@ -70,7 +77,12 @@ def forward(runtime: PodRuntime, pod: Pod, request: Request) -> Upgrade:
     _require_upgrade(request)
     if spdy.wanted(request.headers):
         return Upgrade(lambda handler: _forward_spdy(runtime, pod, Spdy(handler)))
-    ports = [int(one) for value in request.query.get("ports", []) for one in value.split(",") if one.isdigit()]
+    ports = [
+        int(one)
+        for value in request.query.get("ports", [])
+        for one in value.split(",")
+        if one.isdigit()
+    ]
     if not ports:
         raise bad_request('query parameter "ports" is required')
     return Upgrade(lambda handler: _forward_websocket(runtime, pod, ports, WebSocket(handler)))
@@ -94,12 +106,21 @@ def _joined(session: Session, request: Request) -> Upgrade:
 
 
 def _streams_asked(request: Request) -> int:
-    """How many streams a client opens: one for errors, those it named, and one for the size of a terminal."""
+    """How many streams a client opens: one for errors, those it named, and one for the size of a
+    terminal."""
     tty = request.flag("tty")
-    return 1 + request.flag("stdin") + request.flag("stdout") + (request.flag("stderr") and not tty) + tty
+    return (
+        1
+        + request.flag("stdin")
+        + request.flag("stdout")
+        + (request.flag("stderr") and not tty)
+        + tty
+    )
 
 
-def _forward_websocket(runtime: PodRuntime, pod: Pod, ports: list[int], channels: WebSocket) -> None:
+def _forward_websocket(
+    runtime: PodRuntime, pod: Pod, ports: list[int], channels: WebSocket
+) -> None:
     """Two channels for each port, data and errors; each begins with the port's number."""
     connections: dict[int, socket.socket] = {}
     for at, port in enumerate(ports):
@@ -110,7 +131,9 @@ def _forward_websocket(runtime: PodRuntime, pod: Pod, ports: list[int], channels
         except (OSError, Refusal) as error:
             channels.send(2 * at + 1, str(error).encode())
             continue
-        threading.Thread(target=_copy_out, args=(connections[2 * at], channels, 2 * at), daemon=True).start()
+        threading.Thread(
+            target=_copy_out, args=(connections[2 * at], channels, 2 * at), daemon=True
+        ).start()
     with suppress(OSError):
         for channel, data in channels.received():
             if channel in connections and data:

@@ -1,4 +1,5 @@
-"""Questions that leave nothing behind: may I, and who am I. Here everybody who is known may do everything."""
+"""Questions that leave nothing behind: may I, and who am I. Here everybody who is known may do
+everything."""
 
 from __future__ import annotations
 
@@ -19,15 +20,30 @@ def answer(kind: Kind, request: Request, authentication: Authentication) -> Repl
         raise bad_request(f"the body must be a {kind.kind}")
     everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
     status = {
-        "SelfSubjectRulesReview": {"resourceRules": [everything], "nonResourceRules": [], "incomplete": False},
+        "SelfSubjectRulesReview": {
+            "resourceRules": [everything],
+            "nonResourceRules": [],
+            "incomplete": False,
+        },
         "TokenReview": _token_status(body, authentication),
         "SelfSubjectReview": {"userInfo": USER},
     }.get(kind.kind, {"allowed": True, "reason": "the sandbox allows everything"})
     return Reply(
-        {**body, "kind": kind.kind, "apiVersion": kind.api_version, "metadata": body.get("metadata") or {}, "status": status}, 201
+        {
+            **body,
+            "kind": kind.kind,
+            "apiVersion": kind.api_version,
+            "metadata": body.get("metadata") or {},
+            "status": status,
+        },
+        201,
     )
 
 
 def _token_status(body: dict[str, Any], authentication: Authentication) -> dict[str, Any]:
     known = authentication.knows_token(str((body.get("spec") or {}).get("token", "")))
-    return {"authenticated": True, "user": USER} if known else {"authenticated": False, "error": "the token is not known here"}
+    return (
+        {"authenticated": True, "user": USER}
+        if known
+        else {"authenticated": False, "error": "the token is not known here"}
+    )

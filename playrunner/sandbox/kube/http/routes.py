@@ -37,7 +37,11 @@ def route(kinds: Kinds, path: str) -> Route:
     if watch:
         parts = parts[1:]
     namespace = ""
-    if parts[0] == "namespaces" and len(parts) > 2 and kinds.find(group, version, parts[2]) is not None:
+    if (
+        parts[0] == "namespaces"
+        and len(parts) > 2
+        and kinds.find(group, version, parts[2]) is not None
+    ):
         namespace, parts = parts[1], parts[2:]
     kind = kinds.find(group, version, parts[0])
     if kind is None or bool(namespace) > kind.namespaced:

@@ -1,4 +1,5 @@
-"""`python -m playrunner.sandbox.kube.http.server --port N --folder F`: the pretend Kubernetes API, in the foreground, on 127.0.0.1 only."""
+"""`python -m playrunner.sandbox.kube.http.server --port N --folder F`: the pretend Kubernetes API,
+in the foreground, on 127.0.0.1 only."""
 
 from __future__ import annotations
 
@@ -34,9 +35,16 @@ _MAX_BODY = 3 * 1024 * 1024
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m playrunner.sandbox.kube.http.server", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m playrunner.sandbox.kube.http.server", description=__doc__
+    )
     parser.add_argument("--port", type=int, default=0, help="0: any free one")
-    parser.add_argument("--folder", type=Path, required=True, help="where its certificates and token are, and its port goes")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        required=True,
+        help="where its certificates and token are, and its port goes",
+    )
     asked = parser.parse_args(arguments)
     server = serve(Cluster(), asked.folder, asked.port)
     write_file(asked.folder / "port", f"{server.server_port}\n")
@@ -49,7 +57,9 @@ def serve(cluster: Cluster, folder: Path, port: int) -> Server:
     Housekeeper(cluster).start()
     cluster.nodes = Nodes(cluster.store, folder)
     cluster.certificate = folder / "server.crt", folder / "server.key"
-    cluster.accounts = Accounts(folder, lambda namespace, name: _account_uid(cluster, namespace, name))
+    cluster.accounts = Accounts(
+        folder, lambda namespace, name: _account_uid(cluster, namespace, name)
+    )
     return Server(Api(cluster, Authentication(folder, cluster.accounts)), folder, port)
 
 
@@ -112,11 +122,15 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.api.cluster.away:
             self._reset()
             return
-        request = Request.of(self.command, self.path, self.headers, body, groups_of(self.connection.getpeercert()))
+        request = Request.of(
+            self.command, self.path, self.headers, body, groups_of(self.connection.getpeercert())
+        )
         if request.path.startswith("/_sandbox/"):
             self._reply(control.answer(self.server.api, request))
             return
-        if not self.server.api.authentication.lets_in(request):  # not counted, and it uses up no fault
+        if not self.server.api.authentication.lets_in(
+            request
+        ):  # not counted, and it uses up no fault
             self._reply(_refused(unauthorized()))
             return
         call = control.Call(request, self.server.api.cluster.kinds)
@@ -127,7 +141,9 @@ class Handler(BaseHTTPRequestHandler):
         if fault and fault.kind == "lost":
             self._reset()
             answer = None
-        self.server.api.cluster.calls.append(call.record(answer.code if isinstance(answer, Reply) else 0, fault))
+        self.server.api.cluster.calls.append(
+            call.record(answer.code if isinstance(answer, Reply) else 0, fault)
+        )
         if isinstance(answer, Reply):
             self._reply(answer)
         elif isinstance(answer, Stream):
@@ -141,27 +157,43 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self, request: Request, size: int) -> Answer:
         try:
             if size > _MAX_BODY:
-                raise Refusal(413, "RequestEntityTooLarge", f"Request entity too large: limit is {_MAX_BODY}")
+                raise Refusal(
+                    413, "RequestEntityTooLarge", f"Request entity too large: limit is {_MAX_BODY}"
+                )
             return self.server.api.answer(request)
         except Refusal as refusal:
             return _refused(refusal)
-        except Exception as error:  # the edge: a defect of ours must not look like a server to retry
+        except (
+            Exception
+        ) as error:  # the edge: a defect of ours must not look like a server to retry
             traceback.print_exc()
-            said = f"the sandbox fell over {request.method} {request.path} ({type(error).__name__}: {error}); its log has more"
+            said = (
+                f"the sandbox fell over {request.method} {request.path} ({type(error).__name__}:"
+                f" {error}); its log has more"
+            )
             return _refused(Refusal(501, "SandboxDefect", said))
 
     def _struck(self, fault: Fault) -> Reply | None:
         """What a fault does before anything is done; None: the request goes on."""
         if fault.kind == "throttle":
             why = "the server has received too many requests and has asked us to try again later"
-            return _refused(Refusal(429, "TooManyRequests", why, {"retryAfterSeconds": 1}, retry_after=1))
+            return _refused(
+                Refusal(429, "TooManyRequests", why, {"retryAfterSeconds": 1}, retry_after=1)
+            )
         if fault.kind == "error":
-            reason = {500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout"}.get(fault.status, "InternalError")
-            return _refused(Refusal(fault.status, reason, fault.message or "a fault of the sandbox"))
+            reason = {500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout"}.get(
+                fault.status, "InternalError"
+            )
+            return _refused(
+                Refusal(fault.status, reason, fault.message or "a fault of the sandbox")
+            )
         if fault.kind == "deny":
             return _refused(
                 Refusal(
-                    403, "Forbidden", fault.message or 'forbidden: User "sandbox-admin" cannot do this: a fault of the sandbox'
+                    403,
+                    "Forbidden",
+                    fault.message
+                    or 'forbidden: User "sandbox-admin" cannot do this: a fault of the sandbox',
                 )
             )
         if fault.kind == "reset":

@@ -1,4 +1,5 @@
-"""What hangs below an object: its scale, its eviction, its binding to a node, its log, commands in it."""
+"""What hangs below an object: its scale, its eviction, its binding to a node, its log, commands in
+it."""
 
 from __future__ import annotations
 
@@ -9,7 +10,13 @@ from typing import Any
 from playrunner.sandbox.kube.http import podstreams
 from playrunner.sandbox.kube.http.routes import Route
 from playrunner.sandbox.kube.schema.messages import Reply, Request, Stream, Upgrade
-from playrunner.sandbox.kube.schema.problems import Refusal, bad_request, conflict, method_not_allowed, not_found
+from playrunner.sandbox.kube.schema.problems import (
+    Refusal,
+    bad_request,
+    conflict,
+    method_not_allowed,
+    not_found,
+)
 from playrunner.sandbox.kube.store.cluster import Cluster, now
 from playrunner.sandbox.kube.store.deletion import Farewell, delete
 from playrunner.sandbox.kube.store.patches import json_patch, merge_patch
@@ -30,7 +37,9 @@ def answer(cluster: Cluster, writer: Writer, at: Route, request: Request) -> Ans
         raise not_found(at.kind, at.name)
     handler = _HANDLERS.get(at.subresource)
     if handler is None:
-        raise Refusal(501, "NotImplemented", f"the sandbox has no {at.kind.plural}/{at.subresource}")
+        raise Refusal(
+            501, "NotImplemented", f"the sandbox has no {at.kind.plural}/{at.subresource}"
+        )
     return handler(cluster, writer, at, request, found)
 
 
@@ -43,19 +52,26 @@ def _scale(cluster: Cluster, writer: Writer, at: Route, request: Request, found:
     elif request.method == "PATCH":
         as_scale = _as_scale(at, found)
         patch = request.document()
-        wanted = json_patch(as_scale, patch) if isinstance(patch, list) else merge_patch(as_scale, patch)
+        wanted = (
+            json_patch(as_scale, patch) if isinstance(patch, list) else merge_patch(as_scale, patch)
+        )
     else:
         raise method_not_allowed()
     count = (wanted.get("spec") or {}).get("replicas", 0)
     if not isinstance(count, int) or count < 0:
         raise Refusal(
-            422, "Invalid", f"Scale is invalid: spec.replicas: Invalid value: {count}: must be greater than or equal to 0"
+            422,
+            "Invalid",
+            f"Scale is invalid: spec.replicas: Invalid value: {count}: must be greater than or"
+            " equal to 0",
         )
     version = wanted.get("metadata", {}).get("resourceVersion")
     if request.method == "PUT" and version and version != found["metadata"]["resourceVersion"]:
         raise conflict(at.kind, at.name)
     way = Way(request.manager, subresource="scale", dry_run=bool(request.option("dryRun")))
-    changed = writer.change(at.kind, at.place, lambda live: _with(live, replicas_path.strip(".").split("."), count), way)
+    changed = writer.change(
+        at.kind, at.place, lambda live: _with(live, replicas_path.strip(".").split("."), count), way
+    )
     return Reply(_as_scale(at, changed))
 
 
@@ -69,11 +85,17 @@ def _as_scale(at: Route, one: Object) -> Object:
     if kind.custom:
         replicas = _at(one, kind.scale.get("specReplicasPath", ".spec.replicas")) or 0
         current = _at(one, kind.scale.get("statusReplicasPath", ".status.replicas")) or 0
-        selector = _at(one, kind.scale["labelSelectorPath"]) or "" if "labelSelectorPath" in kind.scale else ""
+        selector = (
+            _at(one, kind.scale["labelSelectorPath"]) or ""
+            if "labelSelectorPath" in kind.scale
+            else ""
+        )
     else:
         replicas, current = spec.get("replicas", 1), status.get("replicas", 0)
         labels = spec.get("selector", {}).get("matchLabels", spec.get("selector", {}))
-        selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()) if isinstance(value, str))
+        selector = ",".join(
+            f"{key}={value}" for key, value in sorted(labels.items()) if isinstance(value, str)
+        )
     status = {"replicas": current} | ({"selector": selector} if selector else {})
     return {
         "kind": "Scale",
@@ -97,7 +119,9 @@ def _with(one: Object, path: list[str], value: Any) -> Object:
     return {**one, path[0]: _with(one.get(path[0]) or {}, path[1:], value)}
 
 
-def _eviction(cluster: Cluster, writer: Writer, at: Route, request: Request, found: Object) -> Reply:
+def _eviction(
+    cluster: Cluster, writer: Writer, at: Route, request: Request, found: Object
+) -> Reply:
     """As a removal, unless a disruption budget has nothing left."""
     if request.method != "POST":
         raise method_not_allowed()
@@ -131,17 +155,35 @@ def _binding(cluster: Cluster, writer: Writer, at: Route, request: Request, foun
         if live is None:
             raise not_found(at.kind, at.name)
         if live["spec"].get("nodeName"):
-            raise conflict(at.kind, at.name, f'pod {at.name} is already assigned to node "{live["spec"]["nodeName"]}"')
-        scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now()}
-        others = [one for one in live.get("status", {}).get("conditions", ()) if one["type"] != "PodScheduled"]
+            raise conflict(
+                at.kind,
+                at.name,
+                f'pod {at.name} is already assigned to node "{live["spec"]["nodeName"]}"',
+            )
+        scheduled = {
+            "type": "PodScheduled",
+            "status": "True",
+            "lastProbeTime": None,
+            "lastTransitionTime": now(),
+        }
+        others = [
+            one
+            for one in live.get("status", {}).get("conditions", ())
+            if one["type"] != "PodScheduled"
+        ]
         status = {**live.get("status", {}), "conditions": [*others, scheduled]}
         try:
             cluster.store.put(
-                at.kind.stored_as, at.place, live, {**live, "spec": {**live["spec"], "nodeName": node}, "status": status}
+                at.kind.stored_as,
+                at.place,
+                live,
+                {**live, "spec": {**live["spec"], "nodeName": node}, "status": status},
             )
         except Moved:
             continue
-        return Reply({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}, 201)
+        return Reply(
+            {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}, 201
+        )
     raise conflict(at.kind, at.name)
 
 
@@ -154,16 +196,30 @@ def _token(cluster: Cluster, writer: Writer, at: Route, request: Request, found:
     assert cluster.accounts is not None
     token = cluster.accounts.token(at.namespace, at.name, seconds, wish.get("audiences") or [])
     status = {"token": token, "expirationTimestamp": until.strftime("%Y-%m-%dT%H:%M:%SZ")}
-    return Reply({**body, "kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "status": status}, 201)
+    return Reply(
+        {
+            **body,
+            "kind": "TokenRequest",
+            "apiVersion": "authentication.k8s.io/v1",
+            "status": status,
+        },
+        201,
+    )
 
 
-def _finalize(cluster: Cluster, writer: Writer, at: Route, request: Request, found: Object) -> Reply:
+def _finalize(
+    cluster: Cluster, writer: Writer, at: Route, request: Request, found: Object
+) -> Reply:
     """Set a namespace's own finalizers: how one that is stuck is let go by hand."""
     if request.method != "PUT":
         raise method_not_allowed()
     finalizers = ((request.document() or {}).get("spec") or {}).get("finalizers") or []
     wanted = {**found, "spec": {"finalizers": finalizers} if finalizers else {}}
-    leaves = found["metadata"].get("deletionTimestamp") and not finalizers and not found["metadata"].get("finalizers")
+    leaves = (
+        found["metadata"].get("deletionTimestamp")
+        and not finalizers
+        and not found["metadata"].get("finalizers")
+    )
     try:
         cluster.store.put(at.kind.stored_as, at.place, found, None if leaves else wanted)
     except Moved:
@@ -171,7 +227,9 @@ def _finalize(cluster: Cluster, writer: Writer, at: Route, request: Request, fou
     return Reply(wanted)
 
 
-def _ask_runtime(cluster: Cluster, writer: Writer, at: Route, request: Request, found: Object) -> Answer:
+def _ask_runtime(
+    cluster: Cluster, writer: Writer, at: Route, request: Request, found: Object
+) -> Answer:
     """The pod's node, where it has a kubelet; else whoever runs pods inside this very process."""
     asked = cluster.nodes.ask(found, at.subresource, request) if cluster.nodes is not None else None
     return asked or _RUNNING[at.subresource](cluster.runtime, found, request)

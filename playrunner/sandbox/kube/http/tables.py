@@ -1,4 +1,5 @@
-"""Lists as tables, which is what `kubectl get` asks for; and objects less everything but their metadata."""
+"""Lists as tables, which is what `kubectl get` asks for; and objects less everything but their
+metadata."""
 
 from __future__ import annotations
 
@@ -23,14 +24,24 @@ def metadata_only(request: Request) -> bool:
 
 
 def only_metadata(one: Object) -> Object:
-    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": one["metadata"]}
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": one["metadata"],
+    }
 
 
 def table(kind: Kind, objects: list[Object], request: Request) -> Object:
     """A table of these objects, with each one's metadata (or all of it) beside its row."""
     columns = _columns(kind)
     definitions = [
-        {"name": name, "type": form, "format": "name" if name == "Name" else "", "description": "", "priority": priority}
+        {
+            "name": name,
+            "type": form,
+            "format": "name" if name == "Name" else "",
+            "description": "",
+            "priority": priority,
+        }
         for name, form, priority, _ in columns
     ]
     include = request.option("includeObject", "Metadata")
@@ -41,7 +52,13 @@ def table(kind: Kind, objects: list[Object], request: Request) -> Object:
             row["object"] = one if include == "Object" else only_metadata(one)
         rows.append(row)
     metadata = {"resourceVersion": objects[0]["metadata"]["resourceVersion"]} if objects else {}
-    return {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "columnDefinitions": definitions, "rows": rows}
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": metadata,
+        "columnDefinitions": definitions,
+        "rows": rows,
+    }
 
 
 def _columns(kind: Kind) -> Columns:
@@ -62,7 +79,11 @@ def _printer_column(column: dict[str, Any]) -> tuple[str, str, int, Callable[[Ob
         found = at_path(one, path)
         if column["type"] == "date" and isinstance(found, str):
             return _since(found)
-        return found if found is None or column["type"] != "string" or isinstance(found, str) else str(found)
+        return (
+            found
+            if found is None or column["type"] != "string" or isinstance(found, str)
+            else str(found)
+        )
 
     return column["name"], column["type"], column.get("priority", 0), value
 
@@ -70,17 +91,29 @@ def _printer_column(column: dict[str, Any]) -> tuple[str, str, int, Callable[[Ob
 def at_path(one: Object, path: str) -> Any:
     """As `.status.conditions[?(@.type=="Ready")].status`; the first that is there."""
     found: list[Any] = [one]
-    steps = re.findall(r"\[\?\(@\.(\w+)\s*==\s*['\"]([^'\"]*)['\"]\)\]|\[(\d+|\*|-1)\]|\.((?:[^.\[\\]|\\.)+)", path)
+    steps = re.findall(
+        r"\[\?\(@\.(\w+)\s*==\s*['\"]([^'\"]*)['\"]\)\]|\[(\d+|\*|-1)\]|\.((?:[^.\[\\]|\\.)+)", path
+    )
     for key, wanted_value, index, name in steps:
         if name:
             plain = name.replace("\\.", ".")
             found = [each[plain] for each in found if isinstance(each, dict) and plain in each]
         elif key:
-            found = [item for each in found if isinstance(each, list) for item in each if str(item.get(key)) == wanted_value]
+            found = [
+                item
+                for each in found
+                if isinstance(each, list)
+                for item in each
+                if str(item.get(key)) == wanted_value
+            ]
         elif index == "*":
             found = [item for each in found if isinstance(each, list) for item in each]
         else:
-            found = [each[int(index)] for each in found if isinstance(each, list) and -len(each) <= int(index) < len(each)]
+            found = [
+                each[int(index)]
+                for each in found
+                if isinstance(each, list) and -len(each) <= int(index) < len(each)
+            ]
     return found[0] if found else None
 
 
@@ -125,12 +158,21 @@ def _pod_status(one: Object) -> str:
             return f"Init:{waiting}"
     for each in status.get("containerStatuses", ()):
         state = each.get("state", {})
-        reason = state.get("waiting", {}).get("reason") or state.get("terminated", {}).get("reason") or reason
+        reason = (
+            state.get("waiting", {}).get("reason")
+            or state.get("terminated", {}).get("reason")
+            or reason
+        )
     return "Terminating" if one["metadata"].get("deletionTimestamp") else str(reason)
 
 
 def _restarts(one: Object) -> str:
-    return str(sum(each.get("restartCount", 0) for each in one.get("status", {}).get("containerStatuses", ())))
+    return str(
+        sum(
+            each.get("restartCount", 0)
+            for each in one.get("status", {}).get("containerStatuses", ())
+        )
+    )
 
 
 def _ready_of(ready: str, total: str) -> Callable[[Object], str]:
@@ -138,14 +180,20 @@ def _ready_of(ready: str, total: str) -> Callable[[Object], str]:
 
 
 def _node_status(one: Object) -> str:
-    conditions = {each["type"]: each["status"] for each in one.get("status", {}).get("conditions", ())}
+    conditions = {
+        each["type"]: each["status"] for each in one.get("status", {}).get("conditions", ())
+    }
     state = {"True": "Ready", "False": "NotReady"}.get(conditions.get("Ready", ""), "Unknown")
     return state + (",SchedulingDisabled" if one.get("spec", {}).get("unschedulable") else "")
 
 
 def _roles(one: Object) -> str:
     prefix = "node-role.kubernetes.io/"
-    found = [key.removeprefix(prefix) for key in one["metadata"].get("labels") or {} if key.startswith(prefix)]
+    found = [
+        key.removeprefix(prefix)
+        for key in one["metadata"].get("labels") or {}
+        if key.startswith(prefix)
+    ]
     return ",".join(sorted(found)) or "<none>"
 
 
@@ -153,7 +201,8 @@ def _ports(one: Object) -> str:
     ports = one["spec"].get("ports", ())
     return (
         ",".join(
-            f"{each['port']}{':' + str(each['nodePort']) if 'nodePort' in each else ''}/{each['protocol']}" for each in ports
+            f"{each['port']}{':' + str(each['nodePort']) if 'nodePort' in each else ''}/{each['protocol']}"
+            for each in ports
         )
         or "<none>"
     )
@@ -205,7 +254,10 @@ _BUILT_IN: dict[str, Columns] = {
             ("Available", "numberAvailable"),
         )
     ],
-    "batch.v1.Job": [("Status", "string", 0, _job_status), ("Completions", "string", 0, _ready_of("succeeded", "completions"))],
+    "batch.v1.Job": [
+        ("Status", "string", 0, _job_status),
+        ("Completions", "string", 0, _ready_of("succeeded", "completions")),
+    ],
     "core.v1.Node": [
         ("Status", "string", 0, _node_status),
         ("Roles", "string", 0, _roles),
@@ -215,12 +267,27 @@ _BUILT_IN: dict[str, Columns] = {
     "core.v1.Service": [
         ("Type", "string", 0, _get("spec", "type")),
         ("Cluster-IP", "string", 0, _get("spec", "clusterIP")),
-        ("External-IP", "string", 0, lambda one: "<pending>" if one["spec"].get("type") == "LoadBalancer" else "<none>"),
+        (
+            "External-IP",
+            "string",
+            0,
+            lambda one: "<pending>" if one["spec"].get("type") == "LoadBalancer" else "<none>",
+        ),
         ("Port(s)", "string", 0, _ports),
     ],
     "core.v1.Endpoints": [("Endpoints", "string", 0, _addresses)],
-    "core.v1.ConfigMap": [("Data", "integer", 0, lambda one: len(one.get("data") or {}) + len(one.get("binaryData") or {}))],
-    "core.v1.Secret": [("Type", "string", 0, _get("type")), ("Data", "integer", 0, lambda one: len(one.get("data") or {}))],
+    "core.v1.ConfigMap": [
+        (
+            "Data",
+            "integer",
+            0,
+            lambda one: len(one.get("data") or {}) + len(one.get("binaryData") or {}),
+        )
+    ],
+    "core.v1.Secret": [
+        ("Type", "string", 0, _get("type")),
+        ("Data", "integer", 0, lambda one: len(one.get("data") or {})),
+    ],
     "core.v1.PersistentVolumeClaim": [
         ("Status", "string", 0, _get("status", "phase")),
         ("Volume", "string", 0, _get("spec", "volumeName", default="")),
@@ -250,5 +317,7 @@ _BUILT_IN: dict[str, Columns] = {
         ("Provisioner", "string", 0, _get("provisioner")),
         ("ReclaimPolicy", "string", 0, _get("reclaimPolicy")),
     ],
-    "apiextensions.v1.CustomResourceDefinition": [("Created At", "date", 0, _get("metadata", "creationTimestamp"))],
+    "apiextensions.v1.CustomResourceDefinition": [
+        ("Created At", "date", 0, _get("metadata", "creationTimestamp"))
+    ],
 }

@@ -21,7 +21,12 @@ _DEFAULT_SECONDS = 1800
 
 
 def watch(
-    cluster: Cluster, kind: Kind, namespace: str, matches: Matches, request: Request, shown: Callable[[list[Object]], Any]
+    cluster: Cluster,
+    kind: Kind,
+    namespace: str,
+    matches: Matches,
+    request: Request,
+    shown: Callable[[list[Object]], Any],
 ) -> Iterator[bytes]:
     """The lines of one watch; `shown` makes of an object what the client asked to see."""
     wanted = request.option("resourceVersion")
@@ -79,7 +84,9 @@ def _lines(
 
 def _told(event: Event, kind: Kind, namespace: str, matches: Matches) -> tuple[str, Object] | None:
     """What this watch says about an event; an object that no longer matches is as good as gone."""
-    if event.of != kind.stored_as or (namespace and event.last["metadata"].get("namespace") != namespace):
+    if event.of != kind.stored_as or (
+        namespace and event.last["metadata"].get("namespace") != namespace
+    ):
         return None
     before = event.before is not None and matches(event.before)
     after = event.after is not None and matches(event.after)

@@ -1,7 +1,9 @@
-"""The operators' webhooks: served over HTTPS on the address of the pod that would serve them, with a certificate of their own.
+"""The operators' webhooks: served over HTTPS on the address of the pod that would serve them, with
+a certificate of their own.
 
-As in a cluster, the certificate is in a Secret and its authority in the webhooks' configurations, both written by the operator;
-and for a moment after its pod is ready nobody listens yet, so that whoever submits too early is refused.
+As in a cluster, the certificate is in a Secret and its authority in the webhooks' configurations,
+both written by the operator; and for a moment after its pod is ready nobody listens yet, so that
+whoever submits too early is refused.
 """
 
 from __future__ import annotations
@@ -25,7 +27,11 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     uid_of,
 )
 from playrunner.sandbox.kube.operators import kubeflow_webhooks
-from playrunner.sandbox.kube.operators.installed import TRAINING_OPERATOR, VOLCANO_ADMISSION, Operator
+from playrunner.sandbox.kube.operators.installed import (
+    TRAINING_OPERATOR,
+    VOLCANO_ADMISSION,
+    Operator,
+)
 from playrunner.sandbox.kube.operators.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from playrunner.sandbox.kube.operators.listener import Judge, Listener
 from playrunner.sandbox.kube.operators.volcano import webhooks as volcano_webhooks
@@ -43,7 +49,9 @@ class Webhooks:
     port: int
     secret: str
     judges: dict[str, Judge]
-    maker: str = ""  # the Job that makes the Secret; without one the operator fills a Secret that is there
+    maker: str = (
+        ""  # the Job that makes the Secret; without one the operator fills a Secret that is there
+    )
 
     @property
     def key(self) -> Key:
@@ -88,14 +96,21 @@ class AdmissionController(Controller):
         concerned = (DEPLOYMENTS, PODS, SECRETS, JOBS)
         return (
             *((resource, _by_namespace) for resource in concerned),
-            *((resource, lambda one: [each.key for each in WEBHOOKS]) for resource in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)),
+            *(
+                (resource, lambda one: [each.key for each in WEBHOOKS])
+                for resource in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)
+            ),
         )
 
     def reconcile(self, key: Key) -> float | None:
         hooks = next(one for one in WEBHOOKS if one.key == key)
         secret = self._keep_secret(hooks)
         pods = {uid_of(one): one for one in hooks.operator.pods(self.world)} if secret else {}
-        for uid in [uid for uid, (served, _) in self._listeners.items() if served == hooks and uid not in pods]:
+        for uid in [
+            uid
+            for uid, (served, _) in self._listeners.items()
+            if served == hooks and uid not in pods
+        ]:
             self._listeners.pop(uid)[1].stop()
         waits = [self._keep_listener(hooks, secret, pod) for pod in pods.values() if secret]
         if secret and any(uid in self._listeners for uid in pods):
@@ -111,7 +126,10 @@ class AdmissionController(Controller):
         if hooks.maker:
             maker = self.world.see(JOBS).get(namespace, hooks.maker)
             if known is None and maker is not None and condition(maker, "Complete") == "True":
-                made = {"metadata": {"name": hooks.secret, "namespace": namespace}, "data": self._certificate(hooks)}
+                made = {
+                    "metadata": {"name": hooks.secret, "namespace": namespace},
+                    "data": self._certificate(hooks),
+                }
                 return self.world.create(SECRETS, made)
             return None
         if known is not None and hooks.operator.acts(self.world):
@@ -123,9 +141,14 @@ class AdmissionController(Controller):
 
         folder = self._folder(hooks)
         domain = f"{hooks.service}.{hooks.operator.namespace}"
-        certificates.authority(folder).issue("server", names=(f"{domain}.svc", f"{domain}.svc.cluster.local"))
+        certificates.authority(folder).issue(
+            "server", names=(f"{domain}.svc", f"{domain}.svc.cluster.local")
+        )
         files = {"ca.crt": "ca.crt", "tls.crt": "server.crt", "tls.key": "server.key"}
-        return {name: base64.b64encode((folder / file).read_bytes()).decode() for name, file in files.items()}
+        return {
+            name: base64.b64encode((folder / file).read_bytes()).decode()
+            for name, file in files.items()
+        }
 
     def _folder(self, hooks: Webhooks) -> Path:
         folder = self.world.folder / "webhooks" / hooks.service
@@ -138,7 +161,11 @@ class AdmissionController(Controller):
         address = (pod.get("status") or {}).get("podIP")
         if uid in self._listeners or not address:
             return None
-        left = self._ready_since.setdefault(uid, time.monotonic()) + LISTENS_AFTER_SECONDS - time.monotonic()
+        left = (
+            self._ready_since.setdefault(uid, time.monotonic())
+            + LISTENS_AFTER_SECONDS
+            - time.monotonic()
+        )
         if left > 0:
             return left
         folder = self._folder(hooks)
@@ -158,7 +185,9 @@ class AdmissionController(Controller):
 
 
 def _by_namespace(one: Object) -> Iterable[Key]:
-    return [each.key for each in WEBHOOKS if one["metadata"].get("namespace") == each.operator.namespace]
+    return [
+        each.key for each in WEBHOOKS if one["metadata"].get("namespace") == each.operator.namespace
+    ]
 
 
 def _with_bundle(webhook: Object, hooks: Webhooks, bundle: str) -> Object:

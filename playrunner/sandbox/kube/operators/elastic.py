@@ -1,11 +1,19 @@
-"""The ElasticJob controller's way: workers only, each container's arguments begin with how to find the rendezvous."""
+"""The ElasticJob controller's way: workers only, each container's arguments begin with how to find
+the rendezvous."""
 
 from __future__ import annotations
 
 from playrunner.sandbox.kube.controllers.framework.resources import Object
 from playrunner.sandbox.kube.operators.installed import ELASTIC_JOB_CONTROLLER
 from playrunner.sandbox.kube.operators.kinds import ELASTIC_JOBS
-from playrunner.sandbox.kube.operators.replicated.spec import Dialect, ReplicaJob, Replicas, RunPolicy, Tally, replicas_of
+from playrunner.sandbox.kube.operators.replicated.spec import (
+    Dialect,
+    ReplicaJob,
+    Replicas,
+    RunPolicy,
+    Tally,
+    replicas_of,
+)
 
 COMPONENT = "elastic-job-controller"
 DEFAULT_PORT = {"name": "elastic-port", "port": 10291}
@@ -13,7 +21,9 @@ DEFAULT_PORT = {"name": "elastic-port", "port": 10291}
 
 def read(one: Object) -> ReplicaJob:
     """Its run policy stands in the spec itself; a nested one is not known to it."""
-    replicas = replicas_of(one["spec"].get("replicaSpecs") or {}, ("Worker",), default_restart="Never")
+    replicas = replicas_of(
+        one["spec"].get("replicaSpecs") or {}, ("Worker",), default_restart="Never"
+    )
     return ReplicaJob(one, replicas, RunPolicy.of(one["spec"]))
 
 
@@ -43,9 +53,10 @@ def dress(job: ReplicaJob, replicas: Replicas, index: int, pod: Object) -> None:
 def ports(job: ReplicaJob, replicas: Replicas) -> list[Object]:
     containers = (replicas.template.get("spec") or {}).get("containers") or ()
     declared = [one for container in containers for one in container.get("ports") or ()]
-    return [{"name": one.get("name") or f"port-{one['containerPort']}", "port": one["containerPort"]} for one in declared] or [
-        dict(DEFAULT_PORT)
-    ]
+    return [
+        {"name": one.get("name") or f"port-{one['containerPort']}", "port": one["containerPort"]}
+        for one in declared
+    ] or [dict(DEFAULT_PORT)]
 
 
 def succeeded(job: ReplicaJob, tallies: dict[str, Tally]) -> bool:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from playrunner.sandbox.kube.controllers.framework.pods import is_ready
-from playrunner.sandbox.kube.controllers.framework.resources import DEPLOYMENTS, PODS, Key, Object, Resource
+from playrunner.sandbox.kube.controllers.framework.resources import (
+    DEPLOYMENTS,
+    PODS,
+    Key,
+    Object,
+    Resource,
+)
 from playrunner.sandbox.kube.controllers.framework.world import World
 from playrunner.sandbox.kube.wire.selectors import by_selector
 
@@ -23,7 +29,9 @@ class Operator:
         if found is None:
             return []
         belongs = by_selector(found["spec"].get("selector"))
-        return [one for one in world.see(PODS).all(self.namespace) if belongs(one) and is_ready(one)]
+        return [
+            one for one in world.see(PODS).all(self.namespace) if belongs(one) and is_ready(one)
+        ]
 
     def acts(self, world: World) -> bool:
         return bool(self.pods(world))
@@ -48,7 +56,13 @@ ELASTIC_JOB_CONTROLLER = Operator("elastic-job", "elastic-job-k8s-controller")
 VOLCANO_CONTROLLERS = Operator("volcano-system", "volcano-controllers")
 VOLCANO_SCHEDULER = Operator("volcano-system", "volcano-scheduler")
 VOLCANO_ADMISSION = Operator("volcano-system", "volcano-admission")
-OPERATORS = (TRAINING_OPERATOR, ELASTIC_JOB_CONTROLLER, VOLCANO_CONTROLLERS, VOLCANO_SCHEDULER, VOLCANO_ADMISSION)
+OPERATORS = (
+    TRAINING_OPERATOR,
+    ELASTIC_JOB_CONTROLLER,
+    VOLCANO_CONTROLLERS,
+    VOLCANO_SCHEDULER,
+    VOLCANO_ADMISSION,
+)
 
 
 def concerns_operator(operator: Operator, one: Object) -> bool:
@@ -59,4 +73,7 @@ def concerns_operator(operator: Operator, one: Object) -> bool:
 
 def all_of(world: World, resource: Resource) -> list[Key]:
     """The keys of everything there is of a kind: what an operator that comes back looks at."""
-    return [(one["metadata"].get("namespace", ""), one["metadata"]["name"]) for one in world.see(resource).all()]
+    return [
+        (one["metadata"].get("namespace", ""), one["metadata"]["name"])
+        for one in world.see(resource).all()
+    ]

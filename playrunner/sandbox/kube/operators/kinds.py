@@ -8,12 +8,22 @@ PYTORCH_JOBS = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob", custo
 ELASTIC_JOBS = Resource("elastic.pytorch.org", "v1alpha1", "elasticjobs", "ElasticJob", custom=True)
 VOLCANO_JOBS = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job", custom=True)
 POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup", custom=True)
-QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False, custom=True)
+QUEUES = Resource(
+    "scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False, custom=True
+)
 COMMANDS = Resource("bus.volcano.sh", "v1alpha1", "commands", "Command", custom=True)
 AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 MUTATING_WEBHOOKS = Resource(
-    "admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", namespaced=False
+    "admissionregistration.k8s.io",
+    "v1",
+    "mutatingwebhookconfigurations",
+    "MutatingWebhookConfiguration",
+    namespaced=False,
 )
 VALIDATING_WEBHOOKS = Resource(
-    "admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", namespaced=False
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration",
+    namespaced=False,
 )

@@ -1,4 +1,5 @@
-"""The training operator's way with a PyTorchJob: a master and workers, or workers that find each other elastically."""
+"""The training operator's way with a PyTorchJob: a master and workers, or workers that find each
+other elastically."""
 
 from __future__ import annotations
 
@@ -8,7 +9,14 @@ from playrunner.sandbox.kube.controllers.framework.resources import Object, owne
 from playrunner.sandbox.kube.operators.installed import TRAINING_OPERATOR
 from playrunner.sandbox.kube.operators.kinds import PYTORCH_JOBS
 from playrunner.sandbox.kube.operators.objects import add_variables, container_named
-from playrunner.sandbox.kube.operators.replicated.spec import Dialect, ReplicaJob, Replicas, RunPolicy, Tally, replicas_of
+from playrunner.sandbox.kube.operators.replicated.spec import (
+    Dialect,
+    ReplicaJob,
+    Replicas,
+    RunPolicy,
+    Tally,
+    replicas_of,
+)
 
 COMPONENT = "pytorchjob-controller"
 CONTAINER = "pytorch"
@@ -17,7 +25,11 @@ _PREFIX = "training.kubeflow.org"
 
 
 def read(one: Object) -> ReplicaJob:
-    replicas = replicas_of(one["spec"].get("pytorchReplicaSpecs") or {}, ("Master", "Worker"), default_restart="OnFailure")
+    replicas = replicas_of(
+        one["spec"].get("pytorchReplicaSpecs") or {},
+        ("Master", "Worker"),
+        default_restart="OnFailure",
+    )
     return ReplicaJob(one, replicas, RunPolicy.of(one["spec"].get("runPolicy") or {}))
 
 
@@ -37,7 +49,10 @@ def dress(job: ReplicaJob, replicas: Replicas, index: int, pod: Object) -> None:
     container = container_named(pod, CONTAINER)
     declared = container.get("ports") or []
     if not any(one.get("name") == PORT_NAME for one in declared):
-        container["ports"] = [*declared, {"name": PORT_NAME, "containerPort": DEFAULT_PORT, "protocol": "TCP"}]
+        container["ports"] = [
+            *declared,
+            {"name": PORT_NAME, "containerPort": DEFAULT_PORT, "protocol": "TCP"},
+        ]
     master = job.of_kind("Master")
     if master is not None and replicas.kind == "Worker":
         waiting = _wait_for(job.pod_name(master, 0))
@@ -45,7 +60,8 @@ def dress(job: ReplicaJob, replicas: Replicas, index: int, pod: Object) -> None:
 
 
 def variables(job: ReplicaJob, replicas: Replicas, index: int) -> dict[str, Any]:
-    """What the launcher in the container reads; an elastic policy speaks torchrun's own PET_ language."""
+    """What the launcher in the container reads; an elastic policy speaks torchrun's own PET_
+    language."""
     master, elastic = job.of_kind("Master"), job.spec.get("elasticPolicy")
     per_node = str(job.spec.get("nprocPerNode") or (elastic or {}).get("nProcPerNode") or "auto")
     found: dict[str, Any] = {"PYTHONUNBUFFERED": "1"}
@@ -53,8 +69,18 @@ def variables(job: ReplicaJob, replicas: Replicas, index: int) -> dict[str, Any]
         address, port = job.pod_name(master, 0), _port(master)
         rank = index if replicas.kind == "Master" else index + 1
         world = job.total * (int(per_node) if per_node.isdigit() else 1)
-        found |= {"MASTER_PORT": port, "PET_MASTER_PORT": port, "MASTER_ADDR": address, "PET_MASTER_ADDR": address}
-        found |= {"WORLD_SIZE": world, "RANK": rank, "PET_NPROC_PER_NODE": per_node, "PET_NODE_RANK": rank}
+        found |= {
+            "MASTER_PORT": port,
+            "PET_MASTER_PORT": port,
+            "MASTER_ADDR": address,
+            "PET_MASTER_ADDR": address,
+        }
+        found |= {
+            "WORLD_SIZE": world,
+            "RANK": rank,
+            "PET_NPROC_PER_NODE": per_node,
+            "PET_NODE_RANK": rank,
+        }
     return found | (_elastic_variables(job, elastic) if elastic else {"PET_NNODES": job.total})
 
 
@@ -72,7 +98,9 @@ def _elastic_variables(job: ReplicaJob, policy: Object) -> dict[str, Any]:
         "PET_NPROC_PER_NODE": policy.get("nProcPerNode") or job.spec.get("nprocPerNode"),
         "PET_MAX_RESTARTS": policy.get("maxRestarts"),
         "PET_RDZV_ID": policy.get("rdzvId"),
-        "PET_RDZV_CONF": ",".join(f"{one['key']}={one['value']}" for one in policy.get("rdzvConf") or ()) or None,
+        "PET_RDZV_CONF": (
+            ",".join(f"{one['key']}={one['value']}" for one in policy.get("rdzvConf") or ()) or None
+        ),
         "PET_STANDALONE": "" if policy.get("standalone") else None,
     }
     return found | {name: value for name, value in optional.items() if value is not None}
@@ -80,7 +108,8 @@ def _elastic_variables(job: ReplicaJob, policy: Object) -> dict[str, Any]:
 
 def ports(job: ReplicaJob, replicas: Replicas) -> list[Object]:
     found = [
-        {"name": one.get("name") or f"port-{one['containerPort']}", "port": one["containerPort"]} for one in _declared(replicas)
+        {"name": one.get("name") or f"port-{one['containerPort']}", "port": one["containerPort"]}
+        for one in _declared(replicas)
     ]
     known = any(one["name"] == PORT_NAME for one in found)
     return found if known else [*found, {"name": PORT_NAME, "port": DEFAULT_PORT}]
@@ -97,7 +126,8 @@ def succeeded(job: ReplicaJob, tallies: dict[str, Tally]) -> bool:
 
 
 def autoscaler(job: ReplicaJob) -> Object | None:
-    """The HorizontalPodAutoscaler that metrics in the elastic policy ask for; nothing here measures for it."""
+    """The HorizontalPodAutoscaler that metrics in the elastic policy ask for; nothing here measures
+    for it."""
     policy = job.spec.get("elasticPolicy") or {}
     if not policy.get("metrics"):
         return None
@@ -105,7 +135,11 @@ def autoscaler(job: ReplicaJob) -> Object | None:
     return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": job.name, "namespace": job.object["metadata"]["namespace"], "ownerReferences": owned(job.object)},
+        "metadata": {
+            "name": job.name,
+            "namespace": job.object["metadata"]["namespace"],
+            "ownerReferences": owned(job.object),
+        },
         "spec": {
             "scaleTargetRef": target,
             "minReplicas": policy.get("minReplicas") or 1,
@@ -116,7 +150,10 @@ def autoscaler(job: ReplicaJob) -> Object | None:
 
 
 def _port(replicas: Replicas) -> int:
-    return next((int(one["containerPort"]) for one in _declared(replicas) if one.get("name") == PORT_NAME), DEFAULT_PORT)
+    return next(
+        (int(one["containerPort"]) for one in _declared(replicas) if one.get("name") == PORT_NAME),
+        DEFAULT_PORT,
+    )
 
 
 def _declared(replicas: Replicas) -> list[Object]:
@@ -127,13 +164,19 @@ def _declared(replicas: Replicas) -> list[Object]:
 
 def _wait_for(master: str) -> Object:
     """Until the master's name is known: workers that start before it would give up."""
-    script = f"for attempt in $(seq 200); do getent hosts {master} && exit 0; echo waiting for {master}; sleep 1; done; exit 1"
+    script = (
+        f"for attempt in $(seq 200); do getent hosts {master} && exit 0; echo waiting for {master};"
+        " sleep 1; done; exit 1"
+    )
     return {
         "name": "init-pytorch",
         "image": "alpine:3.10",
         "imagePullPolicy": "IfNotPresent",
         "command": ["sh", "-c", script],
-        "resources": {"limits": {"cpu": "100m", "memory": "20Mi"}, "requests": {"cpu": "50m", "memory": "10Mi"}},
+        "resources": {
+            "limits": {"cpu": "100m", "memory": "20Mi"},
+            "requests": {"cpu": "50m", "memory": "10Mi"},
+        },
     }
 
 

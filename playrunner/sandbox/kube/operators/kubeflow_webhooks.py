@@ -24,9 +24,16 @@ def _problems(job: Object) -> list[str]:
     name, spec = job["metadata"].get("name") or "", job.get("spec") or {}
     found = []
     if not _NAME.fullmatch(name) or len(name) > 63:
-        found.append(f'metadata.name: Invalid value: "{name}": should match: must start with a letter, of a-z, 0-9 and dashes')
-    if (spec.get("elasticPolicy") or {}).get("nProcPerNode") is not None and spec.get("nprocPerNode") is not None:
-        found.append("spec.elasticPolicy.nProcPerNode: Forbidden: must not be used with spec.nprocPerNode")
+        found.append(
+            f'metadata.name: Invalid value: "{name}": should match: must start with a letter, of'
+            " a-z, 0-9 and dashes"
+        )
+    if (spec.get("elasticPolicy") or {}).get("nProcPerNode") is not None and spec.get(
+        "nprocPerNode"
+    ) is not None:
+        found.append(
+            "spec.elasticPolicy.nProcPerNode: Forbidden: must not be used with spec.nprocPerNode"
+        )
     replicas = spec.get("pytorchReplicaSpecs")
     if not replicas:
         return [*found, "spec.pytorchReplicaSpecs: Required value: must be specified"]
@@ -44,9 +51,15 @@ def _replica_problems(kind: str, one: Object, where: str) -> list[str]:
         return [f"{where}.template.spec.containers: Required value: must be specified"]
     for number, container in enumerate(containers):
         if not container.get("image"):
-            found.append(f"{where}.template.spec.containers[{number}].image: Required value: must be required")
+            found.append(
+                f"{where}.template.spec.containers[{number}].image: Required value: must be"
+                " required"
+            )
     if not any(container.get("name") == CONTAINER for container in containers):
-        found.append(f"{where}.template.spec.containers: Required value: must have at least one container with name {CONTAINER}")
+        found.append(
+            f"{where}.template.spec.containers: Required value: must have at least one container"
+            f" with name {CONTAINER}"
+        )
     if kind == "Master" and (one.get("replicas") or 1) != 1:
         found.append(f"{where}.replicas: Forbidden: must be 1")
     return found

@@ -21,7 +21,9 @@ class Listener(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, world: World, judges: dict[str, Judge], address: tuple[str, int], folder: Path) -> None:
+    def __init__(
+        self, world: World, judges: dict[str, Judge], address: tuple[str, int], folder: Path
+    ) -> None:
         """`folder` has tls.crt and tls.key."""
         self.world, self.judges = world, judges
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -32,7 +34,9 @@ class Listener(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def start(self) -> None:
-        threading.Thread(target=self.serve_forever, name=f"webhooks-{self.server_port}", daemon=True).start()
+        threading.Thread(
+            target=self.serve_forever, name=f"webhooks-{self.server_port}", daemon=True
+        ).start()
 
     def stop(self) -> None:
         self.shutdown()
@@ -55,7 +59,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         review = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
         judge = self.server.judges.get(self.path.partition("?")[0])
-        body = json.dumps(answered(review, judge(self.server.world, Question.of(review)))).encode() if judge else b"{}"
+        body = (
+            json.dumps(answered(review, judge(self.server.world, Question.of(review)))).encode()
+            if judge
+            else b"{}"
+        )
         self.send_response(200 if judge else 404)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))

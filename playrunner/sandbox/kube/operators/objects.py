@@ -1,4 +1,5 @@
-"""Small things that every operator makes or reads: pods from templates, headless services, exit codes, times."""
+"""Small things that every operator makes or reads: pods from templates, headless services, exit
+codes, times."""
 
 from __future__ import annotations
 
@@ -10,13 +11,23 @@ from playrunner.sandbox.kube.controllers.framework.pods import from_template
 from playrunner.sandbox.kube.controllers.framework.resources import Object, owned
 
 
-def pod_from(template: Object, owner: Object, name: str, labels: dict[str, str], annotations: dict[str, str]) -> Object:
+def pod_from(
+    template: Object, owner: Object, name: str, labels: dict[str, str], annotations: dict[str, str]
+) -> Object:
     """A pod of its own, from a template that stays as it is."""
-    metadata = {"name": name, "namespace": owner["metadata"]["namespace"], "ownerReferences": owned(owner)}
-    return from_template(copy.deepcopy(template), {**metadata, "labels": labels, "annotations": annotations})
+    metadata = {
+        "name": name,
+        "namespace": owner["metadata"]["namespace"],
+        "ownerReferences": owned(owner),
+    }
+    return from_template(
+        copy.deepcopy(template), {**metadata, "labels": labels, "annotations": annotations}
+    )
 
 
-def headless_service(owner: Object, name: str, selector: dict[str, str], ports: list[Object], **spec: Any) -> Object:
+def headless_service(
+    owner: Object, name: str, selector: dict[str, str], ports: list[Object], **spec: Any
+) -> Object:
     """One that only gives pods their names."""
     return {
         "apiVersion": "v1",
@@ -32,10 +43,15 @@ def headless_service(owner: Object, name: str, selector: dict[str, str], ports: 
 
 
 def add_variables(pod: Object, variables: dict[str, Any]) -> None:
-    """In place, for every container. What comes later wins, as in a cluster. A value that is a mapping says where to find it."""
+    """In place, for every container. What comes later wins, as in a cluster. A value that is a
+    mapping says where to find it."""
     for container in pod["spec"].get("containers") or ():
         added = [
-            {"name": name, "valueFrom": value} if isinstance(value, dict) else {"name": name, "value": str(value)}
+            (
+                {"name": name, "valueFrom": value}
+                if isinstance(value, dict)
+                else {"name": name, "value": str(value)}
+            )
             for name, value in variables.items()
         ]
         container["env"] = [*(container.get("env") or ()), *added]

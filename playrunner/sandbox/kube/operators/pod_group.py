@@ -16,11 +16,16 @@ SCHEDULER_NAME = "volcano"
 
 
 def pod_group(owner: Object, name: str, least: int, pods: Iterable[Object], **spec: Any) -> Object:
-    """One for these pods, of which so many have to run at once; `spec` adds the queue and the like, where given."""
+    """One for these pods, of which so many have to run at once; `spec` adds the queue and the like,
+    where given."""
     return {
         "apiVersion": POD_GROUPS.api_version,
         "kind": POD_GROUPS.kind,
-        "metadata": {"name": name, "namespace": owner["metadata"]["namespace"], "ownerReferences": owned(owner)},
+        "metadata": {
+            "name": name,
+            "namespace": owner["metadata"]["namespace"],
+            "ownerReferences": owned(owner),
+        },
         "spec": {
             "minMember": least,
             "minResources": written(total(list(pods)[:least])),

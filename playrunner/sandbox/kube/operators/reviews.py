@@ -23,7 +23,9 @@ class Question:
     def of(review: Object) -> Question:
         request = review["request"]
         before = request.get("oldObject") or {}
-        return Question(request["operation"], request.get("object") or before, before, request.get("name") or "")
+        return Question(
+            request["operation"], request.get("object") or before, before, request.get("name") or ""
+        )
 
 
 @dataclass(frozen=True)
@@ -42,5 +44,8 @@ def answered(review: Object, verdict: Verdict) -> Object:
         response["status"] |= {"reason": "Forbidden"} if verdict.code == 403 else {}
     elif verdict.added:
         patch = [{"op": "add", "path": path, "value": value} for path, value in verdict.added]
-        response |= {"patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(patch).encode()).decode()}
+        response |= {
+            "patchType": "JSONPatch",
+            "patch": base64.b64encode(json.dumps(patch).encode()).decode(),
+        }
     return {"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}

@@ -1,4 +1,5 @@
-"""The Kubernetes API as a background process: start it, look at it, end it. A real one where its programs are, else ours."""
+"""The Kubernetes API as a background process: start it, look at it, end it. A real one where its
+programs are, else ours."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ class Kube:
 def up(root: Path, *, pretend: bool = False, moving: bool = False) -> Kube:
     """Bring it up, or keep it as it is when it is healthy; returns when it answers.
 
-    `pretend`: ours even where a real one is. `moving`: its controllers, too, and nodes that run pods.
+    `pretend`: ours even where a real one is. `moving`: its controllers, too, and nodes that run
+    pods.
     """
     with state.locked(root):
         kube = status(root)
@@ -66,7 +68,12 @@ def status(root: Path) -> Kube | None:
     pids = _processes(root)
     kube = Kube(**record)
     alive = bool(pids) and _answers(kube.server, folder(root) / "ca.crt")
-    return Kube(**record, pid=min(pids, default=None), alive=alive, moving=bool(controllers.processes(folder(root))))
+    return Kube(
+        **record,
+        pid=min(pids, default=None),
+        alive=alive,
+        moving=bool(controllers.processes(folder(root))),
+    )
 
 
 def down(root: Path) -> None:
@@ -107,7 +114,9 @@ def _started(root: Path, known: Kube | None, assets: real.Assets | None, moving:
         token = secrets.token_urlsafe(32)
         control_secret.write(place, token)
         state.write_file(place / "token", f"{token}\n")
-    port = known.server.rpartition(":")[2] if known else "0"  # the same as before, for those who noted it down
+    port = (
+        known.server.rpartition(":")[2] if known else "0"
+    )  # the same as before, for those who noted it down
     if assets is None:
         pid, port = _start_pretend(place, port)
     else:
@@ -115,9 +124,15 @@ def _started(root: Path, known: Kube | None, assets: real.Assets | None, moving:
     server = f"https://127.0.0.1:{port}"
     if not state.await_that(lambda: _answers(server, place / "ca.crt"), START_SECONDS):
         raise SandboxError(f"the Kubernetes API does not answer at {server}; see {place / 'log'}")
-    kubeconfig.write(kubeconfig_file(root), server, place / "ca.crt", (place / "token").read_text().strip())
+    kubeconfig.write(
+        kubeconfig_file(root), server, place / "ca.crt", (place / "token").read_text().strip()
+    )
     kube = Kube(server, str(kubeconfig_file(root)), "real" if assets else "pretend")
-    record = {name: value for name, value in asdict(kube).items() if name not in ("pid", "alive", "moving")}
+    record = {
+        name: value
+        for name, value in asdict(kube).items()
+        if name not in ("pid", "alive", "moving")
+    }
     state.write_file(record_file(root), json.dumps(record, indent=2) + "\n")
     return Kube(**record, pid=pid, alive=True)
 
@@ -127,10 +142,19 @@ def _start_pretend(place: Path, port: str) -> tuple[int, str]:
     port_file.unlink(missing_ok=True)
     command = [sys.executable, "-m", MODULE, "--port", port, "--folder", str(place)]
     parent = str(Path(__file__).parents[4])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [parent, os.environ.get("PYTHONPATH")]))}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, [parent, os.environ.get("PYTHONPATH")])),
+    }
     with open(place / "log", "ab") as log:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True, cwd=place
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=environment,
+            start_new_session=True,
+            cwd=place,
         )
     state.await_that(lambda: port_file.exists() or process.poll() is not None, START_SECONDS)
     if not port_file.exists():
@@ -144,7 +168,8 @@ def _processes(root: Path) -> set[int]:
     return {
         pid
         for pid, command in state.commands().items()
-        if (f"-m {MODULE} " in command and command.endswith(place)) or (real.is_ours(command) and f"{place}/" in command)
+        if (f"-m {MODULE} " in command and command.endswith(place))
+        or (real.is_ours(command) and f"{place}/" in command)
     }
 
 
@@ -152,7 +177,9 @@ def _answers(server: str, authority: Path) -> bool:
     with suppress(OSError, urllib.error.URLError):
         context = ssl.create_default_context(cafile=str(authority))
         # Loopback must be reached directly, whatever proxy the environment names.
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
+        opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
+        )
         with opener.open(f"{server}/readyz", timeout=5) as answer:
             return bool(answer.status == 200)
     return False

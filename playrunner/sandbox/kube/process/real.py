@@ -1,4 +1,5 @@
-"""A real kube-apiserver and its etcd on loopback, where their programs are found; nothing else of a cluster."""
+"""A real kube-apiserver and its etcd on loopback, where their programs are found; nothing else of a
+cluster."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ def assets() -> Assets | None:
     """From the folder in KUBEBUILDER_ASSETS, else from PATH; None when one of them is missing."""
     folder = os.environ.get("KUBEBUILDER_ASSETS")
     path = folder if folder and Path(folder, "kube-apiserver").exists() else None
-    etcd, apiserver = (shutil.which(name, path=path) or shutil.which(name) for name in ("etcd", "kube-apiserver"))
+    etcd, apiserver = (
+        shutil.which(name, path=path) or shutil.which(name) for name in ("etcd", "kube-apiserver")
+    )
     return Assets(etcd, apiserver) if etcd and apiserver else None
 
 
@@ -42,11 +45,14 @@ def is_ours(command: str) -> bool:
 
 
 def start(found: Assets, place: Path, port: int, *, moving: bool = False) -> tuple[int, str]:
-    """Start both; the process and port of the API server, which may not answer yet. `moving`: controllers stand beside it."""
+    """Start both; the process and port of the API server, which may not answer yet. `moving`:
+    controllers stand beside it."""
     etcd_port, peer_port = _free_port(), _free_port()
     port = port or _free_port()
     token = (place / "token").read_text().strip()
-    state.write_file(place / "tokens.csv", f'{token},sandbox-admin,sandbox-admin,"system:masters"\n')
+    state.write_file(
+        place / "tokens.csv", f'{token},sandbox-admin,sandbox-admin,"system:masters"\n'
+    )
     etcd, peer = f"https://127.0.0.1:{etcd_port}", f"https://127.0.0.1:{peer_port}"
     _run(place, [
         found.etcd, f"--data-dir={place}/etcd", f"--listen-client-urls={etcd}", f"--advertise-client-urls={etcd}",
@@ -71,9 +77,14 @@ def start(found: Assets, place: Path, port: int, *, moving: bool = False) -> tup
 
 
 def _shown_certificates(place: Path, prefix: str = "") -> list[str]:
-    """Have etcd answer only to those who show a certificate of ours: whoever can write there owns the cluster."""
-    return [f"--{prefix}cert-file={place}/server.crt", f"--{prefix}key-file={place}/server.key",
-            f"--{prefix}trusted-ca-file={place}/ca.crt", f"--{prefix}client-cert-auth"]
+    """Have etcd answer only to those who show a certificate of ours: whoever can write there owns
+    the cluster."""
+    return [
+        f"--{prefix}cert-file={place}/server.crt",
+        f"--{prefix}key-file={place}/server.key",
+        f"--{prefix}trusted-ca-file={place}/ca.crt",
+        f"--{prefix}client-cert-auth",
+    ]
 
 
 def _known_to_webhooks(place: Path) -> Path:
@@ -81,21 +92,43 @@ def _known_to_webhooks(place: Path) -> Path:
     user = {"client-certificate": f"{place}/server.crt", "client-key": f"{place}/server.key"}
     shown = {"apiVersion": "v1", "kind": "Config", "users": [{"name": "*", "user": user}]}
     state.write_file(place / "webhook-users.json", json.dumps(shown) + "\n")
-    inner = {"apiVersion": _ADMISSION_VERSION, "kind": "WebhookAdmissionConfiguration",
-             "kubeConfigFile": f"{place}/webhook-users.json"}
-    plugins = [{"name": name, "configuration": inner} for name in ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")]
-    config = {"apiVersion": _ADMISSION_VERSION, "kind": "AdmissionConfiguration", "plugins": plugins}
+    inner = {
+        "apiVersion": _ADMISSION_VERSION,
+        "kind": "WebhookAdmissionConfiguration",
+        "kubeConfigFile": f"{place}/webhook-users.json",
+    }
+    plugins = [
+        {"name": name, "configuration": inner}
+        for name in ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
+    ]
+    config = {
+        "apiVersion": _ADMISSION_VERSION,
+        "kind": "AdmissionConfiguration",
+        "plugins": plugins,
+    }
     state.write_file(place / "admission.json", json.dumps(config) + "\n")
     return place / "admission.json"
 
 
 def _through_controllers(place: Path) -> list[str]:
-    """Have it reach webhooks and nodes through the controllers' proxy, which knows where services are."""
+    """Have it reach webhooks and nodes through the controllers' proxy, which knows where services
+    are."""
     port = _controllers_port(place / "egress-port")
-    trust = {"caBundle": f"{place}/ca.crt", "clientCert": f"{place}/server.crt", "clientKey": f"{place}/server.key"}
-    proxy = {"proxyProtocol": "HTTPConnect", "transport": {"tcp": {"url": f"https://127.0.0.1:{port}", "tlsConfig": trust}}}
+    trust = {
+        "caBundle": f"{place}/ca.crt",
+        "clientCert": f"{place}/server.crt",
+        "clientKey": f"{place}/server.key",
+    }
+    proxy = {
+        "proxyProtocol": "HTTPConnect",
+        "transport": {"tcp": {"url": f"https://127.0.0.1:{port}", "tlsConfig": trust}},
+    }
     selection = {"name": "cluster", "connection": proxy}
-    config = {"apiVersion": _EGRESS_VERSION, "kind": "EgressSelectorConfiguration", "egressSelections": [selection]}
+    config = {
+        "apiVersion": _EGRESS_VERSION,
+        "kind": "EgressSelectorConfiguration",
+        "egressSelections": [selection],
+    }
     state.write_file(place / "egress.json", json.dumps(config) + "\n")
     return [f"--egress-selector-config-file={place}/egress.json", *_asking_about_tokens(place)]
 
@@ -111,11 +144,15 @@ def _asking_about_tokens(place: Path) -> list[str]:
         "users": [{"name": "apiserver", "user": {"client-certificate": shown, "client-key": f"{place}/server.key"}}],
     }  # fmt: skip
     state.write_file(place / "token-reviews.json", json.dumps(config) + "\n")
-    return [f"--authentication-token-webhook-config-file={place}/token-reviews.json", "--authentication-token-webhook-version=v1"]
+    return [
+        f"--authentication-token-webhook-config-file={place}/token-reviews.json",
+        "--authentication-token-webhook-version=v1",
+    ]
 
 
 def _controllers_port(known: Path) -> int:
-    """The port that the controllers listen on already, or the one that they will; they read it from this file."""
+    """The port that the controllers listen on already, or the one that they will; they read it from
+    this file."""
     if known.exists() and _listens(int(known.read_text())):
         return int(known.read_text())
     port = _free_port()
@@ -124,10 +161,19 @@ def _controllers_port(known: Path) -> int:
 
 
 def _run(place: Path, command: list[str]) -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "ETCD_UNSUPPORTED_ARCH": "arm64"}  # older ones refuse to start there without it
+    environment = {
+        **os.environ,
+        "ETCD_UNSUPPORTED_ARCH": "arm64",
+    }  # older ones refuse to start there without it
     with open(place / "log", "ab") as log:
         return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True, cwd=place
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=environment,
+            start_new_session=True,
+            cwd=place,
         )
 
 

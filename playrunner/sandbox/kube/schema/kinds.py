@@ -30,7 +30,9 @@ class Kind:
     type_name: str = ""  # the built-in type; empty for a custom kind
     list_kind: str = ""
     columns: tuple[dict[str, Any], ...] = field(default=(), compare=False)
-    scale: dict[str, str] = field(default_factory=dict, compare=False)  # the paths of a custom kind's scale
+    scale: dict[str, str] = field(
+        default_factory=dict, compare=False
+    )  # the paths of a custom kind's scale
 
     @property
     def api_version(self) -> str:
@@ -43,7 +45,11 @@ class Kind:
     @property
     def stored_as(self) -> tuple[str, str]:
         """Versions of one kind share their objects; events are the same in both of their groups."""
-        return ("", "events") if self.qualified == "events.events.k8s.io" else (self.group, self.plural)
+        return (
+            ("", "events")
+            if self.qualified == "events.events.k8s.io"
+            else (self.group, self.plural)
+        )
 
     @property
     def custom(self) -> bool:
@@ -72,14 +78,23 @@ class Kinds:
     def of(self, api_version: str, kind: str) -> Kind | None:
         """By the words of a manifest."""
         group, _, version = api_version.rpartition("/")
-        return next((one for one in self.all() if (one.group, one.version, one.kind) == (group, version, kind)), None)
+        return next(
+            (
+                one
+                for one in self.all()
+                if (one.group, one.version, one.kind) == (group, version, kind)
+            ),
+            None,
+        )
 
     def all(self) -> list[Kind]:
         return list(self._all.values())
 
     def one_of_each(self) -> list[Kind]:
         """One version of every kind that holds objects."""
-        return list({one.stored_as: one for one in reversed(self.all()) if "list" in one.verbs}.values())
+        return list(
+            {one.stored_as: one for one in reversed(self.all()) if "list" in one.verbs}.values()
+        )
 
     def versions(self) -> dict[str, list[str]]:
         """The versions of every group, preferred first."""
@@ -87,13 +102,20 @@ class Kinds:
         for one in self.all():
             if one.version not in found.setdefault(one.group, []):
                 found[one.group].append(one.version)
-        return {group: sorted(versions, key=_priority, reverse=True) for group, versions in found.items()}
+        return {
+            group: sorted(versions, key=_priority, reverse=True)
+            for group, versions in found.items()
+        }
 
     def serve_custom(self, definition: str, kinds: tuple[Kind, ...]) -> None:
         """What a definition adds; nothing when it is gone."""
         with self._lock:
             self._custom[definition] = kinds
-            added = {(one.group, one.version, one.plural): one for group in self._custom.values() for one in group}
+            added = {
+                (one.group, one.version, one.plural): one
+                for group in self._custom.values()
+                for one in group
+            }
             self._all = {**self._builtin, **added}
 
 

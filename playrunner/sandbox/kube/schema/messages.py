@@ -25,9 +25,13 @@ class Request:
     groups: tuple[str, ...] = ()  # that the client's certificate names
 
     @staticmethod
-    def of(method: str, target: str, headers: Message, body: bytes, groups: tuple[str, ...] = ()) -> Request:
+    def of(
+        method: str, target: str, headers: Message, body: bytes, groups: tuple[str, ...] = ()
+    ) -> Request:
         parts = urlsplit(target)
-        return Request(method, parts.path, parse_qs(parts.query, keep_blank_values=True), headers, body, groups)
+        return Request(
+            method, parts.path, parse_qs(parts.query, keep_blank_values=True), headers, body, groups
+        )
 
     def option(self, name: str, default: str = "") -> str:
         return self.query.get(name, [default])[-1]
@@ -63,7 +67,10 @@ class Request:
     @property
     def manager(self) -> str:
         """Who writes: the field manager named, else the first part of the client's name."""
-        return self.option("fieldManager") or self.headers.get("User-Agent", "unknown").split("/")[0][:128]
+        return (
+            self.option("fieldManager")
+            or self.headers.get("User-Agent", "unknown").split("/")[0][:128]
+        )
 
 
 @dataclass(frozen=True)
@@ -83,7 +90,8 @@ class Reply:
 
 @dataclass(frozen=True)
 class Stream:
-    """An answer that goes on: pieces are sent as they come; an empty piece asks whether the client is still there."""
+    """An answer that goes on: pieces are sent as they come; an empty piece asks whether the client
+    is still there."""
 
     pieces: Iterable[bytes]
     content_type: str = "application/json"

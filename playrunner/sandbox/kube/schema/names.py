@@ -17,26 +17,30 @@ _LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels: no words
 ANNOTATIONS_LIMIT = 256 * 1024
 
 SUBDOMAIN_RULE = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.',"
+    " and must start and end "
     "with an alphanumeric character (e.g. 'example.com', regex used for validation is "
     r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
 LABEL_RULE = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
-    "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must"
+    " start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for"
+    " validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 )
 LABEL_1035_RULE = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end "
-    "with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an"
+    " alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123',"
+    " regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
 )
 _VALUE_RULE = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with "
-    "an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
-    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.',"
+    " and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or"
+    " '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 )
 _KEY_RULE = (
-    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
-    "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end"
+    " with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for"
+    " validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
 
 
@@ -48,7 +52,11 @@ def generated(prefix: str) -> str:
 def metadata_problems(kind: Kind, metadata: dict[str, Any]) -> list[Problem]:
     """What is wrong with the metadata of an object of this kind."""
     name = metadata.get("name", "")
-    found = [required("metadata.name", "name or generateName is required")] if not name else _name_problems(kind, name)
+    found = (
+        [required("metadata.name", "name or generateName is required")]
+        if not name
+        else _name_problems(kind, name)
+    )
     found += label_problems(metadata.get("labels") or {}, "metadata.labels")
     for key in metadata.get("annotations") or {}:
         if not _key_fits(key.lower()):
@@ -56,7 +64,11 @@ def metadata_problems(kind: Kind, metadata: dict[str, Any]) -> list[Problem]:
     size = sum(len(key) + len(value) for key, value in (metadata.get("annotations") or {}).items())
     if size > ANNOTATIONS_LIMIT:
         found.append(
-            Problem("metadata.annotations", "FieldValueTooLong", f"Too long: must have at most {ANNOTATIONS_LIMIT} bytes")
+            Problem(
+                "metadata.annotations",
+                "FieldValueTooLong",
+                f"Too long: must have at most {ANNOTATIONS_LIMIT} bytes",
+            )
         )
     return found
 
@@ -81,7 +93,9 @@ def is_subdomain(text: str) -> bool:
 
 def _key_fits(key: str) -> bool:
     prefix, slash, name = key.rpartition("/")
-    return bool(len(name) <= 63 and _QUALIFIED.fullmatch(name) and (not slash or is_subdomain(prefix)))
+    return bool(
+        len(name) <= 63 and _QUALIFIED.fullmatch(name) and (not slash or is_subdomain(prefix))
+    )
 
 
 def _name_problems(kind: Kind, name: str) -> list[Problem]:

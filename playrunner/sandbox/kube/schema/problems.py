@@ -1,4 +1,5 @@
-"""Refusals in the words of a Kubernetes API server: every error answer is one `Refusal`, sent as a Status object."""
+"""Refusals in the words of a Kubernetes API server: every error answer is one `Refusal`, sent as a
+Status object."""
 
 from __future__ import annotations
 
@@ -24,19 +25,39 @@ class Problem:
 class Refusal(Exception):
     """The request is answered with an error."""
 
-    def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None, retry_after: int = 0) -> None:
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: dict[str, Any] | None = None,
+        retry_after: int = 0,
+    ) -> None:
         super().__init__(message)
         self.code, self.reason, self.message = code, reason, message
         self.details = details or {}
         self.retry_after = retry_after
 
     def status(self) -> dict[str, Any]:
-        status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message}
-        return {**status, "reason": self.reason, **({"details": self.details} if self.details else {}), "code": self.code}
+        status = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+        }
+        return {
+            **status,
+            "reason": self.reason,
+            **({"details": self.details} if self.details else {}),
+            "code": self.code,
+        }
 
 
 def required(field: str, message: str = "") -> Problem:
-    return Problem(field, "FieldValueRequired", f"Required value{': ' + message if message else ''}")
+    return Problem(
+        field, "FieldValueRequired", f"Required value{': ' + message if message else ''}"
+    )
 
 
 def invalid_value(field: str, value: Any, why: str) -> Problem:
@@ -45,7 +66,11 @@ def invalid_value(field: str, value: Any, why: str) -> Problem:
 
 def unsupported(field: str, value: Any, allowed: list[Any]) -> Problem:
     choices = ", ".join(shown(one) for one in allowed)
-    return Problem(field, "FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {choices}")
+    return Problem(
+        field,
+        "FieldValueNotSupported",
+        f"Unsupported value: {shown(value)}: supported values: {choices}",
+    )
 
 
 def duplicate(field: str, value: Any) -> Problem:
@@ -76,15 +101,27 @@ def not_found(kind: Kind, name: str) -> Refusal:
 
 
 def already_exists(kind: Kind, name: str) -> Refusal:
-    return Refusal(409, "AlreadyExists", f'{kind.qualified} "{name}" already exists', _details(kind, name))
+    return Refusal(
+        409, "AlreadyExists", f'{kind.qualified} "{name}" already exists', _details(kind, name)
+    )
 
 
 def conflict(kind: Kind, name: str, why: str = "") -> Refusal:
-    why = why or "the object has been modified; please apply your changes to the latest version and try again"
-    return Refusal(409, "Conflict", f'Operation cannot be fulfilled on {kind.qualified} "{name}": {why}', _details(kind, name))
+    why = (
+        why
+        or "the object has been modified; please apply your changes to the latest version and try again"
+    )
+    return Refusal(
+        409,
+        "Conflict",
+        f'Operation cannot be fulfilled on {kind.qualified} "{name}": {why}',
+        _details(kind, name),
+    )
 
 
-def forbidden(kind: Kind, name: str, why: str, causes: list[dict[str, str]] | None = None) -> Refusal:
+def forbidden(
+    kind: Kind, name: str, why: str, causes: list[dict[str, str]] | None = None
+) -> Refusal:
     details = _details(kind, name)
     if causes:
         details["causes"] = causes
@@ -94,7 +131,9 @@ def forbidden(kind: Kind, name: str, why: str, causes: list[dict[str, str]] | No
 def invalid(kind: Kind, name: str, problems: list[Problem]) -> Refusal:
     listed = str(problems[0]) if len(problems) == 1 else "[" + ", ".join(map(str, problems)) + "]"
     qualified = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
-    causes = [{"reason": one.reason, "message": one.message, "field": one.field} for one in problems]
+    causes = [
+        {"reason": one.reason, "message": one.message, "field": one.field} for one in problems
+    ]
     details = {**_details(kind, name), "kind": kind.kind, "causes": causes}
     return Refusal(422, "Invalid", f'{qualified} "{name}" is invalid: {listed}', details)
 
@@ -116,7 +155,9 @@ def unauthorized() -> Refusal:
 
 
 def method_not_allowed() -> Refusal:
-    return Refusal(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+    return Refusal(
+        405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
+    )
 
 
 def no_such_path() -> Refusal:

@@ -1,4 +1,5 @@
-"""Amounts of resources, as `500m`, `2Gi` or `1e3`: their value, and the one way a server writes them."""
+"""Amounts of resources, as `500m`, `2Gi` or `1e3`: their value, and the one way a server writes
+them."""
 
 from __future__ import annotations
 
@@ -41,5 +42,8 @@ def canonical(text: Any) -> str:
 def _parts(text: Any) -> tuple[Decimal, str]:
     found = _FORM.fullmatch(str(text).strip())
     if found is None:
-        raise ValueError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
+        raise ValueError(
+            "quantities must match the regular expression"
+            " '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+        )
     return Decimal(found[1]), found[2] or ""

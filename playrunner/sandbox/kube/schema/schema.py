@@ -1,10 +1,13 @@
-"""The shapes of objects: built-in types read from `types/*.types`, custom ones from their definitions, in one dialect.
+"""The shapes of objects: built-in types read from `types/*.types`, custom ones from their
+definitions, in one dialect.
 
-A schema is an OpenAPI dictionary; `{"$ref": "core.v1.Container"}` points at a built-in type. A line of a `.types` file reads
+A schema is an OpenAPI dictionary; `{"$ref": "core.v1.Container"}` points at a built-in type. A line
+of a `.types` file reads
 
     name[!] TYPE [by KEYS] [merge KEY] [set] [atomic] [retainKeys]
 
-`!`: required; `[T]` a list, `{T}` a map; `by`: items known by these fields; `merge`: the key of strategic merge patches.
+`!`: required; `[T]` a list, `{T}` a map; `by`: items known by these fields; `merge`: the key of
+strategic merge patches.
 """
 
 from __future__ import annotations
@@ -42,7 +45,11 @@ def definitions() -> dict[str, Schema]:
             if line.startswith(" "):
                 _add_field(current, line.split(), package)
             else:
-                current = found[f"{package}.{line}"] = {"type": "object", "properties": {}, "required": []}
+                current = found[f"{package}.{line}"] = {
+                    "type": "object",
+                    "properties": {},
+                    "required": [],
+                }
     return found
 
 
@@ -92,8 +99,16 @@ def is_atomic(schema: Schema, value: Any) -> bool:
 
 def of_custom(declared: Schema) -> Schema:
     """A custom resource's schema, with the members that every object has."""
-    standard = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"$ref": "meta.v1.ObjectMeta"}}
-    return {**declared, "type": "object", "properties": {**declared.get("properties", {}), **standard}}
+    standard = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"$ref": "meta.v1.ObjectMeta"},
+    }
+    return {
+        **declared,
+        "type": "object",
+        "properties": {**declared.get("properties", {}), **standard},
+    }
 
 
 def _add_field(owner: Schema, words: list[str], package: str) -> None:
@@ -120,10 +135,15 @@ def _extensions(words: list[str]) -> Schema:
         if word == "by":
             keys = next(ahead).split(",")
             found |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys}
-            found |= {"x-kubernetes-patch-merge-key": keys[0], "x-kubernetes-patch-strategy": "merge"}
+            found |= {
+                "x-kubernetes-patch-merge-key": keys[0],
+                "x-kubernetes-patch-strategy": "merge",
+            }
         elif word == "merge":
             key = next(ahead)
-            found |= {"x-kubernetes-patch-strategy": "merge"} | ({"x-kubernetes-patch-merge-key": key} if key != "." else {})
+            found |= {"x-kubernetes-patch-strategy": "merge"} | (
+                {"x-kubernetes-patch-merge-key": key} if key != "." else {}
+            )
         elif word == "set":
             found["x-kubernetes-list-type"] = "set"
         elif word == "atomic":

@@ -1,4 +1,5 @@
-"""Bringing what was sent into the shape of its kind: unknown fields dropped, types checked, defaults of a schema filled in."""
+"""Bringing what was sent into the shape of its kind: unknown fields dropped, types checked,
+defaults of a schema filled in."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ class Shaping:
         self.unknown: list[str] = []
 
     def builtin(self, value: Any, schema: Schema, path: str = "") -> Any:
-        """A built-in object as Go would read and write it: wrong types refused, nulls and empty lists forgotten."""
+        """A built-in object as Go would read and write it: wrong types refused, nulls and empty
+        lists forgotten."""
         if schema.get("x-kubernetes-any"):
             return value
         if "x-kubernetes-quantity" in schema:
@@ -34,7 +36,10 @@ class Shaping:
         if schema["type"] == "array":
             if not isinstance(value, list):
                 raise self._mismatch(value, path, "[]")
-            return [self.builtin(one, schemas.items(schema), f"{path}[{at}]") for at, one in enumerate(value)]
+            return [
+                self.builtin(one, schemas.items(schema), f"{path}[{at}]")
+                for at, one in enumerate(value)
+            ]
         if schema.get("format") == "byte":
             self._require_base64(value, path)
         return self._scalar(value, path, _PYTHON_TYPES[schema["type"]], _GO_NAMES[schema["type"]])
@@ -50,7 +55,11 @@ class Shaping:
                 self.unknown.append(where)
             elif one is not None:
                 found = self.builtin(one, inner, where)
-                if found in ([], {}) and _left_out_when_empty(inner) and name not in schema.get("required", ()):
+                if (
+                    found in ([], {})
+                    and _left_out_when_empty(inner)
+                    and name not in schema.get("required", ())
+                ):
                     continue
                 shaped[name] = found
         return shaped
@@ -72,7 +81,10 @@ class Shaping:
                     shaped[name] = self.custom(one, inner, where)
             return shaped
         if isinstance(value, list):
-            return [self.custom(one, schemas.items(schema), f"{path}[{at}]") for at, one in enumerate(value)]
+            return [
+                self.custom(one, schemas.items(schema), f"{path}[{at}]")
+                for at, one in enumerate(value)
+            ]
         return value
 
     def _quantity(self, value: Any, path: str) -> Any:
@@ -81,14 +93,19 @@ class Shaping:
         try:
             return canonical(value)
         except ValueError as error:
-            raise bad_request(f"{self.kind_name} cannot be handled as a {self.kind_name.split()[0]}: {error}") from error
+            raise bad_request(
+                f"{self.kind_name} cannot be handled as a {self.kind_name.split()[0]}: {error}"
+            ) from error
 
     def _require_base64(self, value: Any, path: str) -> None:
         try:
             base64.b64decode(value, validate=True)
         except (ValueError, TypeError) as error:
             kind = self.kind_name.split()[0]
-            raise bad_request(f"{self.kind_name} cannot be handled as a {kind}: {path}: illegal base64 data: {error}") from error
+            raise bad_request(
+                f"{self.kind_name} cannot be handled as a {kind}: {path}: illegal base64 data:"
+                f" {error}"
+            ) from error
 
     def _scalar(self, value: Any, path: str, allowed: type | tuple[type, ...], go: str) -> Any:
         if not isinstance(value, allowed) or (isinstance(value, bool) and allowed is not bool):
@@ -96,15 +113,26 @@ class Shaping:
         return value
 
     def _mismatch(self, value: Any, path: str, go: str) -> Exception:
-        found = {dict: "object", list: "array", str: "string", bool: "bool", type(None): "null"}.get(type(value), "number")
+        found = {
+            dict: "object",
+            list: "array",
+            str: "string",
+            bool: "bool",
+            type(None): "null",
+        }.get(type(value), "number")
         kind = self.kind_name.split()[0]
         return bad_request(
-            f"{self.kind_name} cannot be handled as a {kind}: json: cannot unmarshal {found} into Go struct field "
-            f"{kind}.{path} of type {go}"
+            f"{self.kind_name} cannot be handled as a {kind}: json: cannot unmarshal {found} into"
+            f" Go struct field {kind}.{path} of type {go}"
         )
 
 
-_PYTHON_TYPES: dict[str, type | tuple[type, ...]] = {"string": str, "integer": int, "boolean": bool, "number": (int, float)}
+_PYTHON_TYPES: dict[str, type | tuple[type, ...]] = {
+    "string": str,
+    "integer": int,
+    "boolean": bool,
+    "number": (int, float),
+}
 
 
 def _left_out_when_empty(schema: Schema) -> bool:
@@ -118,7 +146,10 @@ def with_defaults(value: Any, schema: Schema) -> Any:
         for name, inner in schema.get("properties", {}).items():
             if filled.get(name) is None and "default" in inner and not inner.get("nullable"):
                 filled[name] = copy.deepcopy(inner["default"])
-        return {name: with_defaults(one, schemas.field(schema, name) or {}) for name, one in filled.items()}
+        return {
+            name: with_defaults(one, schemas.field(schema, name) or {})
+            for name, one in filled.items()
+        }
     if isinstance(value, list):
         return [with_defaults(one, schemas.items(schema)) for one in value]
     return value

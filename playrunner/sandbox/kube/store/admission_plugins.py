@@ -1,4 +1,5 @@
-"""What a server does to built-in objects on their way in, beyond defaults: addresses, priorities, selectors of jobs."""
+"""What a server does to built-in objects on their way in, beyond defaults: addresses, priorities,
+selectors of jobs."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ def require_namespace(cluster: Cluster, kind: Kind, namespace: str, name: str) -
             "message": f"namespace {namespace} is being terminated",
             "field": "metadata.namespace",
         }
-        why = f"unable to create new content in namespace {namespace} because it is being terminated"
+        why = (
+            f"unable to create new content in namespace {namespace} because it is being terminated"
+        )
         raise forbidden(kind, name, why, [cause])
 
 
@@ -44,27 +47,41 @@ def _pod(cluster: Cluster, kind: Kind, one: Object, before: Object | None) -> No
     _fill(spec, serviceAccountName="default")
     _fill(spec, serviceAccount=spec["serviceAccountName"])
     name = spec.get("priorityClassName")
-    found = cluster.store.get(("scheduling.k8s.io", "priorityclasses"), ("", name)) if name else None
+    found = (
+        cluster.store.get(("scheduling.k8s.io", "priorityclasses"), ("", name)) if name else None
+    )
     if name and found is None:
-        raise forbidden(kind, one["metadata"]["name"], f"no PriorityClass with name {name} was found")
+        raise forbidden(
+            kind, one["metadata"]["name"], f"no PriorityClass with name {name} was found"
+        )
     _fill(spec, priority=found["value"] if found else 0, preemptionPolicy="PreemptLowerPriority")
     tolerations = spec.setdefault("tolerations", [])
     for taint in ("not-ready", "unreachable"):
         key = f"node.kubernetes.io/{taint}"
-        if not any(item.get("key") in (key, None) and item.get("effect") in ("NoExecute", None) for item in tolerations):
-            tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
+        if not any(
+            item.get("key") in (key, None) and item.get("effect") in ("NoExecute", None)
+            for item in tolerations
+        ):
+            tolerations.append(
+                {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+            )
     one["status"] = {"phase": "Pending", "qosClass": quality_of_service(spec)}
 
 
 def quality_of_service(spec: dict[str, Any]) -> str:
     """Guaranteed, Burstable or BestEffort."""
-    resources = [one.get("resources") or {} for one in [*spec.get("containers", ()), *spec.get("initContainers", ())]]
+    resources = [
+        one.get("resources") or {}
+        for one in [*spec.get("containers", ()), *spec.get("initContainers", ())]
+    ]
     if not any(one.get("limits") or one.get("requests") for one in resources):
         return "BestEffort"
     for one in resources:
         limits, requests = one.get("limits") or {}, one.get("requests") or {}
         for name in ("cpu", "memory"):
-            if name not in limits or value_of(requests.get(name, limits[name])) != value_of(limits[name]):
+            if name not in limits or value_of(requests.get(name, limits[name])) != value_of(
+                limits[name]
+            ):
                 return "Burstable"
     return "Guaranteed"
 
@@ -80,7 +97,10 @@ def _service(cluster: Cluster, kind: Kind, one: Object, before: Object | None) -
         _require_free(cluster, kind, one)
     spec["clusterIPs"] = [spec["clusterIP"]]
     if spec["type"] in ("NodePort", "LoadBalancer"):
-        known_ports = {port["port"]: port.get("nodePort") for port in (before or {"spec": {}})["spec"].get("ports", ())}
+        known_ports = {
+            port["port"]: port.get("nodePort")
+            for port in (before or {"spec": {}})["spec"].get("ports", ())
+        }
         for port in spec.get("ports", ()):
             if not port.get("nodePort"):
                 own = {each["nodePort"] for each in spec["ports"] if each.get("nodePort")}
@@ -89,9 +109,14 @@ def _service(cluster: Cluster, kind: Kind, one: Object, before: Object | None) -
 
 def _require_free(cluster: Cluster, kind: Kind, one: Object) -> None:
     wanted = one["spec"]["clusterIP"]
-    if any(other["spec"].get("clusterIP") == wanted for other in cluster.store.list(("", "services"))[0]):
+    if any(
+        other["spec"].get("clusterIP") == wanted
+        for other in cluster.store.list(("", "services"))[0]
+    ):
         problem = invalid_value(
-            "spec.clusterIPs", [wanted], "failed to allocate IP " + wanted + ": provided IP is already allocated"
+            "spec.clusterIPs",
+            [wanted],
+            "failed to allocate IP " + wanted + ": provided IP is already allocated",
         )
         raise invalid(kind, one["metadata"]["name"], [problem])
 
@@ -100,7 +125,9 @@ def _claim(cluster: Cluster, kind: Kind, one: Object, before: Object | None) -> 
     if before is not None or "storageClassName" in one["spec"]:
         return
     for found in cluster.store.list(("storage.k8s.io", "storageclasses"))[0]:
-        if (found["metadata"].get("annotations") or {}).get("storageclass.kubernetes.io/is-default-class") == "true":
+        if (found["metadata"].get("annotations") or {}).get(
+            "storageclass.kubernetes.io/is-default-class"
+        ) == "true":
             one["spec"]["storageClassName"] = found["metadata"]["name"]
 
 

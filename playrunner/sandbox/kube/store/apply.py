@@ -1,4 +1,5 @@
-"""Server-side apply: merge what a manager wants into what is there, and tell it who else wants something different."""
+"""Server-side apply: merge what a manager wants into what is there, and tell it who else wants
+something different."""
 
 from __future__ import annotations
 
@@ -23,8 +24,11 @@ from playrunner.sandbox.kube.store.ownership import NOBODYS, Owner, owners_of, w
 _FIRST = "before-first-apply"  # owns what was there when managed fields began
 
 
-def applied(live: dict[str, Any], wanted: dict[str, Any], schema: Schema, writer: Owner, *, force: bool) -> dict[str, Any]:
-    """The live object after the apply, managed fields included; refused where it takes a field from someone else."""
+def applied(
+    live: dict[str, Any], wanted: dict[str, Any], schema: Schema, writer: Owner, *, force: bool
+) -> dict[str, Any]:
+    """The live object after the apply, managed fields included; refused where it takes a field from
+    someone else."""
     owners = owners_of(live) or _first_owner(live, schema, writer)
     mine = fields_of(wanted, schema) - NOBODYS
     before = next((one for one in owners if one.identity == writer.identity), None)
@@ -61,13 +65,21 @@ def merged_values(live: Any, wanted: Any, schema: Schema) -> Any:
 
 
 def _merged_list(live: list[Any], wanted: list[Any], schema: Schema) -> list[Any]:
-    """What was there keeps its place; what is new comes where the applied list has it, after what it follows there."""
+    """What was there keeps its place; what is new comes where the applied list has it, after what
+    it follows there."""
     inner = schemas.items(schema)
     new = {item_step(one, schema): one for one in wanted}
     if len(new) < len(wanted):
-        raise Refusal(500, "InternalError", "failed to create typed patch object: duplicate entries for a list key")
+        raise Refusal(
+            500,
+            "InternalError",
+            "failed to create typed patch object: duplicate entries for a list key",
+        )
     there = {step: one for step, one, _ in members_of(live, schema)}
-    merged = {step: merged_values(there[step], one, inner) if step in there else one for step, one in new.items()}
+    merged = {
+        step: merged_values(there[step], one, inner) if step in there else one
+        for step, one in new.items()
+    }
     order: list[str] = []
     ahead = list(new)
     for step in there:
@@ -82,7 +94,8 @@ def _merged_list(live: list[Any], wanted: list[Any], schema: Schema) -> list[Any
 
 
 def _pruned(merged: Any, had: Fields, has: Fields, others: list[Owner], schema: Schema) -> Any:
-    """Without what the manager applied before and does not apply now, unless someone else owns it too."""
+    """Without what the manager applied before and does not apply now, unless someone else owns it
+    too."""
     kept = with_parents(has) | with_parents(path for one in others for path in one.fields)
     for path in sorted(with_parents(had) - kept - NOBODYS, key=len):
         merged = without(merged, path, schema)
@@ -92,13 +105,19 @@ def _pruned(merged: Any, had: Fields, has: Fields, others: list[Owner], schema: 
 def _first_owner(live: dict[str, Any], schema: Schema, writer: Owner) -> list[Owner]:
     if not live.get("metadata", {}).get("uid"):
         return []
-    fields = fields_of({name: one for name, one in live.items() if name != "status"}, schema) - NOBODYS
+    fields = (
+        fields_of({name: one for name, one in live.items() if name != "status"}, schema) - NOBODYS
+    )
     return [replace(writer, manager=_FIRST, operation="Update", fields=frozenset(fields))]
 
 
 def _conflict(conflicts: list[tuple[Owner, list[tuple[str, ...]]]]) -> Refusal:
     causes = [
-        {"reason": "FieldManagerConflict", "message": f"conflict with {_named(owner)}", "field": spelled(path)}
+        {
+            "reason": "FieldManagerConflict",
+            "message": f"conflict with {_named(owner)}",
+            "field": spelled(path),
+        }
         for owner, paths in conflicts
         for path in paths
     ]
@@ -113,5 +132,9 @@ def _conflict(conflicts: list[tuple[Owner, list[tuple[str, ...]]]]) -> Refusal:
 
 
 def _named(owner: Owner) -> str:
-    name = f'"{owner.manager}"' + (f' with subresource "{owner.subresource}"' if owner.subresource else "")
-    return f"{name} using {owner.api_version} at {owner.time}" if owner.operation == "Update" else name
+    name = f'"{owner.manager}"' + (
+        f' with subresource "{owner.subresource}"' if owner.subresource else ""
+    )
+    return (
+        f"{name} using {owner.api_version} at {owner.time}" if owner.operation == "Update" else name
+    )

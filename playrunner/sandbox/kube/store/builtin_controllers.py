@@ -1,4 +1,5 @@
-"""What a cluster does by itself: definitions become served, dependents follow their owners, namespaces empty themselves."""
+"""What a cluster does by itself: definitions become served, dependents follow their owners,
+namespaces empty themselves."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ class Housekeeper:
             self.cluster.store.wait_past(self._seen, pause)
             try:
                 self.step()
-            except Exception:  # the edge: one object that we fall over must not end the housekeeping of all others
+            except (
+                Exception
+            ):  # the edge: one object that we fall over must not end the housekeeping of all others
                 traceback.print_exc()
 
     def step(self) -> None:
@@ -49,7 +52,11 @@ class Housekeeper:
                 happened = self.cluster.store.since(since)
             except Refusal:  # the history was cut: what is leaving is found again
                 everything = self.cluster.store.everything()
-                self._leaving = {(of, _place(one)) for of, one in everything if one["metadata"].get("deletionTimestamp")}
+                self._leaving = {
+                    (of, _place(one))
+                    for of, one in everything
+                    if one["metadata"].get("deletionTimestamp")
+                }
         for event in happened:
             self._follow(event)
         for name in [name for name, due in self._due.items() if due <= time.monotonic()]:
@@ -61,7 +68,9 @@ class Housekeeper:
     def _follow(self, event: Event) -> None:
         place = _place(event.last)
         if event.of == _DEFINITIONS:
-            self._due[place[1]] = time.monotonic() + (self.cluster.settings.established if event.before is None else 0)
+            self._due[place[1]] = time.monotonic() + (
+                self.cluster.settings.established if event.before is None else 0
+            )
         if event.of == _NAMESPACES and event.before is None and event.after is not None:
             self._give_account(place[1])
         if event.before is None and event.after is not None:
@@ -75,10 +84,18 @@ class Housekeeper:
     def _give_account(self, namespace: str) -> None:
         """Every namespace has a service account called default."""
         kind = self.cluster.kind("", "v1", "serviceaccounts")
-        metadata = {"name": "default", "namespace": namespace, "creationTimestamp": now(), "uid": f"{namespace}-default"}
+        metadata = {
+            "name": "default",
+            "namespace": namespace,
+            "creationTimestamp": now(),
+            "uid": f"{namespace}-default",
+        }
         try:
             self.cluster.store.put(
-                kind.stored_as, (namespace, "default"), None, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+                kind.stored_as,
+                (namespace, "default"),
+                None,
+                {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
             )
         except Moved:
             pass  # somebody made it first
@@ -96,22 +113,47 @@ class Housekeeper:
             ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
         ):
             conditions.setdefault(
-                kind, {"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now()}
+                kind,
+                {
+                    "type": kind,
+                    "status": "True",
+                    "reason": reason,
+                    "message": message,
+                    "lastTransitionTime": now(),
+                },
             )
         stored = [each["name"] for each in one["spec"]["versions"] if each.get("storage")]
         known = one.get("status", {}).get("storedVersions", [])
         versions = [*known, *(each for each in stored if each not in known)]
-        status = {"conditions": list(conditions.values()), "acceptedNames": one["spec"]["names"], "storedVersions": versions}
-        finalizers = list(dict.fromkeys([*one["metadata"].get("finalizers", ()), definitions.CLEANUP]))
-        metadata = one["metadata"] if one["metadata"].get("deletionTimestamp") else {**one["metadata"], "finalizers": finalizers}
+        status = {
+            "conditions": list(conditions.values()),
+            "acceptedNames": one["spec"]["names"],
+            "storedVersions": versions,
+        }
+        finalizers = list(
+            dict.fromkeys([*one["metadata"].get("finalizers", ()), definitions.CLEANUP])
+        )
+        metadata = (
+            one["metadata"]
+            if one["metadata"].get("deletionTimestamp")
+            else {**one["metadata"], "finalizers": finalizers}
+        )
         self._replace(_DEFINITIONS, one, {**one, "metadata": metadata, "status": status})
 
     def _dependents_follow(self, owner: Object) -> None:
         """What had only this owner goes too."""
         for kind, one in self._dependents(owner):
-            others = [each for each in one["metadata"]["ownerReferences"] if each["uid"] != owner["metadata"]["uid"]]
+            others = [
+                each
+                for each in one["metadata"]["ownerReferences"]
+                if each["uid"] != owner["metadata"]["uid"]
+            ]
             if any(self._is_there(each, one) for each in others):
-                self._replace(kind.stored_as, one, {**one, "metadata": {**one["metadata"], "ownerReferences": others}})
+                self._replace(
+                    kind.stored_as,
+                    one,
+                    {**one, "metadata": {**one["metadata"], "ownerReferences": others}},
+                )
             else:
                 self._remove(kind, one, "Background")
 
@@ -153,8 +195,14 @@ class Housekeeper:
 
     def _let_go(self, owner: Object) -> None:
         for kind, one in self._dependents(owner):
-            others = [each for each in one["metadata"]["ownerReferences"] if each["uid"] != owner["metadata"]["uid"]]
-            metadata = {name: value for name, value in one["metadata"].items() if name != "ownerReferences"}
+            others = [
+                each
+                for each in one["metadata"]["ownerReferences"]
+                if each["uid"] != owner["metadata"]["uid"]
+            ]
+            metadata = {
+                name: value for name, value in one["metadata"].items() if name != "ownerReferences"
+            }
             if others:
                 metadata["ownerReferences"] = others
             self._replace(kind.stored_as, one, {**one, "metadata": metadata})
@@ -178,10 +226,17 @@ class Housekeeper:
                     if not each["metadata"].get("deletionTimestamp"):
                         self._remove(kind, each, "Background")
         left = [
-            (kind, each) for kind in self._kinds() if kind.namespaced for each in self.cluster.store.list(kind.stored_as, name)[0]
+            (kind, each)
+            for kind in self._kinds()
+            if kind.namespaced
+            for each in self.cluster.store.list(kind.stored_as, name)[0]
         ]
         if left:
-            self._replace(_NAMESPACES, one, {**one, "status": {"phase": "Terminating", "conditions": _remaining(left, one)}})
+            self._replace(
+                _NAMESPACES,
+                one,
+                {**one, "status": {"phase": "Terminating", "conditions": _remaining(left, one)}},
+            )
         elif one["spec"].get("finalizers"):
             emptied = self._replace(_NAMESPACES, one, {**one, "spec": {}})
             if emptied is not None and not emptied["metadata"].get("finalizers"):
@@ -196,12 +251,15 @@ class Housekeeper:
         return [
             (kinds[of], one)
             for of, one in self.cluster.store.everything()
-            if of in kinds and any(each.get("uid") == uid for each in one["metadata"].get("ownerReferences") or ())
+            if of in kinds
+            and any(each.get("uid") == uid for each in one["metadata"].get("ownerReferences") or ())
         ]
 
     def _remove(self, kind: Kind, one: Object, propagation: str) -> None:
         try:
-            delete(self.cluster, kind, _place(one), Farewell(propagation, uid=one["metadata"]["uid"]))
+            delete(
+                self.cluster, kind, _place(one), Farewell(propagation, uid=one["metadata"]["uid"])
+            )
         except Refusal:
             pass  # gone already, or a webhook refused: the next change brings us back
 
@@ -228,7 +286,10 @@ def _place(one: Object) -> Place:
 
 def _blocks(dependent: Object, owner: Object) -> bool:
     references = dependent["metadata"].get("ownerReferences") or ()
-    return any(each["uid"] == owner["metadata"]["uid"] and each.get("blockOwnerDeletion") for each in references)
+    return any(
+        each["uid"] == owner["metadata"]["uid"] and each.get("blockOwnerDeletion")
+        for each in references
+    )
 
 
 def _remaining(left: list[tuple[Kind, Object]], namespace: Object) -> list[dict[str, Any]]:
@@ -239,10 +300,20 @@ def _remaining(left: list[tuple[Kind, Object]], namespace: Object) -> list[dict[
         counts[kind.qualified] = counts.get(kind.qualified, 0) + 1
         for each in one["metadata"].get("finalizers") or ():
             finalizers[each] = finalizers.get(each, 0) + 1
-    content = ", ".join(f"{name} has {count} resource instances" for name, count in sorted(counts.items()))
-    found = [("NamespaceContentRemaining", "SomeResourcesRemain", f"Some resources are remaining: {content}")]
+    content = ", ".join(
+        f"{name} has {count} resource instances" for name, count in sorted(counts.items())
+    )
+    found = [
+        (
+            "NamespaceContentRemaining",
+            "SomeResourcesRemain",
+            f"Some resources are remaining: {content}",
+        )
+    ]
     if finalizers:
-        said = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(finalizers.items()))
+        said = ", ".join(
+            f"{name} in {count} resource instances" for name, count in sorted(finalizers.items())
+        )
         found.append(
             (
                 "NamespaceFinalizersRemaining",
@@ -252,6 +323,12 @@ def _remaining(left: list[tuple[Kind, Object]], namespace: Object) -> list[dict[
         )
     since = namespace["metadata"]["deletionTimestamp"]
     return [
-        {"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": since}
+        {
+            "type": kind,
+            "status": "True",
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": since,
+        }
         for kind, reason, message in found
     ]

@@ -48,7 +48,9 @@ class Settings:
 class Cluster:
     """One pretend cluster."""
 
-    runtime: PodRuntime = field(default_factory=NoRuntime)  # asked where a pod's node has no kubelet
+    runtime: PodRuntime = field(
+        default_factory=NoRuntime
+    )  # asked where a pod's node has no kubelet
     nodes: Nodes | None = None
     accounts: Accounts | None = None  # gives out tokens of service accounts
     certificate: tuple[Path, Path] | None = None  # and its key: what webhooks are shown
@@ -90,7 +92,9 @@ class Cluster:
     def free_node_port(self, besides: set[int]) -> int:
         """A port of the nodes that no service has, nor is among these."""
         services = self.store.list(("", "services"))[0]
-        taken = besides | {port.get("nodePort") for one in services for port in one["spec"].get("ports", ())}
+        taken = besides | {
+            port.get("nodePort") for one in services for port in one["spec"].get("ports", ())
+        }
         return next(port for port in range(30000, 32768) if port not in taken)
 
     def _seed(self) -> None:
@@ -100,19 +104,40 @@ class Cluster:
             self._put("", "v1", "serviceaccounts", name, "default", {})
         ports = [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}]
         first = str(next(SERVICE_RANGE.hosts()))
-        spec = {"clusterIP": first, "clusterIPs": [first], "ports": ports, "type": "ClusterIP", "sessionAffinity": "None"}
+        spec = {
+            "clusterIP": first,
+            "clusterIPs": [first],
+            "ports": ports,
+            "type": "ClusterIP",
+            "sessionAffinity": "None",
+        }
         self._put(
-            "", "v1", "services", "default", "kubernetes", {"spec": spec}, {"component": "apiserver", "provider": "kubernetes"}
+            "",
+            "v1",
+            "services",
+            "default",
+            "kubernetes",
+            {"spec": spec},
+            {"component": "apiserver", "provider": "kubernetes"},
         )
         for name, value in _PRIORITIES.items():
             body = {"value": value, "preemptionPolicy": "PreemptLowerPriority"}
             self._put("scheduling.k8s.io", "v1", "priorityclasses", "", name, body)
         everything = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
         for name in ("cluster-admin", "admin", "edit", "view"):
-            self._put("rbac.authorization.k8s.io", "v1", "clusterroles", "", name, {"rules": everything})
+            self._put(
+                "rbac.authorization.k8s.io", "v1", "clusterroles", "", name, {"rules": everything}
+            )
 
     def _put(
-        self, group: str, version: str, plural: str, namespace: str, name: str, body: Object, labels: dict[str, str] | None = None
+        self,
+        group: str,
+        version: str,
+        plural: str,
+        namespace: str,
+        name: str,
+        body: Object,
+        labels: dict[str, str] | None = None,
     ) -> None:
         kind = self.kind(group, version, plural)
         metadata: dict[str, Any] = {

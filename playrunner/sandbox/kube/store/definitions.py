@@ -36,12 +36,16 @@ def definition_problems(one: Object) -> Iterator[Problem]:
             yield invalid_value(f"spec.names.{name}", names[name], "must be a DNS label")
     wanted = f"{names.get('plural')}.{group}"
     if one["metadata"].get("name") != wanted:
-        yield invalid_value("metadata.name", one["metadata"].get("name"), 'must be spec.names.plural+"."+spec.group')
+        yield invalid_value(
+            "metadata.name", one["metadata"].get("name"), 'must be spec.names.plural+"."+spec.group'
+        )
     versions = spec.get("versions") or []
     if not versions:
         yield required("spec.versions")
     elif sum(bool(version.get("storage")) for version in versions) != 1:
-        yield invalid_value("spec.versions", versions, "must have exactly one version marked as storage version")
+        yield invalid_value(
+            "spec.versions", versions, "must have exactly one version marked as storage version"
+        )
     for at, version in enumerate(versions):
         yield from _version_problems(version, f"spec.versions[{at}]")
 
@@ -80,7 +84,9 @@ def _untyped(schema: Any, path: str) -> Iterator[Problem]:
 def kinds_of(definition: Object) -> tuple[Kind, ...]:
     """What a definition adds, one kind for each version that it serves."""
     spec, names = definition["spec"], definition["spec"]["names"]
-    return tuple(_kind(spec, names, version) for version in spec["versions"] if version.get("served"))
+    return tuple(
+        _kind(spec, names, version) for version in spec["versions"] if version.get("served")
+    )
 
 
 def _kind(spec: Object, names: Object, version: Object) -> Kind:

@@ -15,8 +15,19 @@ from playrunner.sandbox.kube.store.write_options import Way
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 # Kinds whose own deletion answers with the object that was there.
-_SHOWN = ("Pod", "Service", "ServiceAccount", "Namespace", "PersistentVolume", "PersistentVolumeClaim", "ResourceQuota")
-_LEAVE_DEPENDENTS = ("batch.v1.Job", "core.v1.ReplicationController")  # unless they are asked not to
+_SHOWN = (
+    "Pod",
+    "Service",
+    "ServiceAccount",
+    "Namespace",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "ResourceQuota",
+)
+_LEAVE_DEPENDENTS = (
+    "batch.v1.Job",
+    "core.v1.ReplicationController",
+)  # unless they are asked not to
 
 
 @dataclass(frozen=True)
@@ -35,7 +46,10 @@ class Farewell:
         options = options if isinstance(options, dict) else {}
         first = {name: values[-1] for name, values in query.items()}
         propagation = options.get("propagationPolicy") or first.get("propagationPolicy", "")
-        orphans = options.get("orphanDependents", {"true": True, "false": False}.get(first.get("orphanDependents", "")))
+        orphans = options.get(
+            "orphanDependents",
+            {"true": True, "false": False}.get(first.get("orphanDependents", "")),
+        )
         if orphans is not None and not propagation:
             propagation = "Orphan" if orphans else "Background"
         if propagation not in ("", "Background", "Foreground", "Orphan"):
@@ -59,7 +73,11 @@ def delete(cluster: Cluster, kind: Kind, place: Place, farewell: Farewell) -> Ob
         if live is None:
             raise not_found(kind, place[1])
         _require_as_seen(kind, live, farewell)
-        if kind.type_name == "core.v1.Namespace" and place[1] in ("default", "kube-system", "kube-public"):
+        if kind.type_name == "core.v1.Namespace" and place[1] in (
+            "default",
+            "kube-system",
+            "kube-public",
+        ):
             raise forbidden(kind, place[1], "this namespace may not be deleted")
         webhooks.validate(cluster, kind, None, live, Way(dry_run=farewell.dry_run))
         leaving = _leaving(cluster, kind, live, farewell)
@@ -79,20 +97,27 @@ def _require_as_seen(kind: Kind, live: Object, farewell: Farewell) -> None:
         ("ResourceVersion", farewell.version, metadata["resourceVersion"], "modified"),
     ):
         if wanted and wanted != there:
-            why = f"the {name} in the precondition ({wanted}) does not match the {name} in record ({there})"
+            why = (
+                f"the {name} in the precondition ({wanted}) does not match the {name} in record"
+                f" ({there})"
+            )
             raise conflict(kind, metadata["name"], f"{why}. The object might have been {happened}")
 
 
 def _leaving(cluster: Cluster, kind: Kind, live: Object, farewell: Farewell) -> Object | None:
     """The object as it waits to go; None when nothing holds it."""
     metadata = dict(live["metadata"])
-    finalizers = [one for one in metadata.get("finalizers") or () if one not in (FOREGROUND, ORPHAN)]
+    finalizers = [
+        one for one in metadata.get("finalizers") or () if one not in (FOREGROUND, ORPHAN)
+    ]
     propagation = farewell.propagation or ("Orphan" if kind.type_name in _LEAVE_DEPENDENTS else "")
     asked = {"Foreground": FOREGROUND, "Orphan": ORPHAN}.get(propagation)
     if asked:
         finalizers.append(asked)
     elif not propagation:
-        finalizers += [one for one in metadata.get("finalizers") or () if one in (FOREGROUND, ORPHAN)]
+        finalizers += [
+            one for one in metadata.get("finalizers") or () if one in (FOREGROUND, ORPHAN)
+        ]
     metadata.pop("finalizers", None)
     if finalizers:
         metadata["finalizers"] = finalizers
@@ -103,7 +128,11 @@ def _leaving(cluster: Cluster, kind: Kind, live: Object, farewell: Farewell) -> 
         if "generation" in metadata and first:
             metadata["generation"] += 1
     if kind.type_name == "core.v1.Namespace" and live["spec"].get("finalizers"):
-        return {**live, "metadata": metadata, "status": {**live.get("status", {}), "phase": "Terminating"}}
+        return {
+            **live,
+            "metadata": metadata,
+            "status": {**live.get("status", {}), "phase": "Terminating"},
+        }
     if grace or finalizers:
         return {**live, "metadata": metadata}
     return None
@@ -113,19 +142,40 @@ def _grace(cluster: Cluster, kind: Kind, live: Object, farewell: Farewell) -> in
     """Only a pod that runs somewhere is given time."""
     if kind.type_name != "core.v1.Pod" or not cluster.settings.pod_grace:
         return 0
-    if not live["spec"].get("nodeName") or live.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+    if not live["spec"].get("nodeName") or live.get("status", {}).get("phase") in (
+        "Succeeded",
+        "Failed",
+    ):
         return 0
     if farewell.grace is not None:
         return farewell.grace
-    return int(live["metadata"].get("deletionGracePeriodSeconds", live["spec"].get("terminationGracePeriodSeconds", 30)))
+    return int(
+        live["metadata"].get(
+            "deletionGracePeriodSeconds", live["spec"].get("terminationGracePeriodSeconds", 30)
+        )
+    )
 
 
 def _later(seconds: int) -> str:
-    return (datetime.now(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ") if seconds else now()
+    return (
+        (datetime.now(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        if seconds
+        else now()
+    )
 
 
 def _gone(kind: Kind, live: Object) -> Object:
-    details = {"name": live["metadata"]["name"], "kind": kind.plural, "uid": live["metadata"]["uid"]}
+    details = {
+        "name": live["metadata"]["name"],
+        "kind": kind.plural,
+        "uid": live["metadata"]["uid"],
+    }
     if kind.group:
         details["group"] = kind.group
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
+    }

@@ -1,4 +1,5 @@
-"""Events are kept once and served twice: as v1, and as events.k8s.io/v1 with other names for the same things."""
+"""Events are kept once and served twice: as v1, and as events.k8s.io/v1 with other names for the
+same things."""
 
 from __future__ import annotations
 
@@ -8,14 +9,22 @@ from playrunner.sandbox.kube.schema.kinds import Kind
 from playrunner.sandbox.kube.schema.schema import Schema, definitions
 
 _NEW = "events.k8s.io/v1"
-_NAMES = {"regarding": "involvedObject", "note": "message", "reportingController": "reportingComponent"}
+_NAMES = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "reportingController": "reportingComponent",
+}
 _OLD = {"deprecatedCount": "count", "deprecatedFirstTimestamp": "firstTimestamp", "deprecatedLastTimestamp": "lastTimestamp",
         "deprecatedSource": "source"}  # fmt: skip
 
 
 def stored(kind: Kind, body: Any) -> Any:
     """As it is kept."""
-    if not isinstance(body, dict) or body.get("apiVersion") != _NEW or kind.stored_as != ("", "events"):
+    if (
+        not isinstance(body, dict)
+        or body.get("apiVersion") != _NEW
+        or kind.stored_as != ("", "events")
+    ):
         return body
     names = _NAMES | _OLD
     return {names.get(name, name): value for name, value in body.items()} | {"apiVersion": "v1"}

@@ -1,4 +1,5 @@
-"""Sets of fields, as managed fields spell them: a path is a tuple of `f:name`, `k:{"key":...}` and `v:value`."""
+"""Sets of fields, as managed fields spell them: a path is a tuple of `f:name`, `k:{"key":...}` and
+`v:value`."""
 
 from __future__ import annotations
 
@@ -69,7 +70,9 @@ def changed_fields(before: Any, after: Any, schema: Schema) -> tuple[Fields, Fie
     return touched, removed
 
 
-def _compare(before: Any, after: Any, schema: Schema, path: Path, touched: Fields, removed: Fields) -> None:
+def _compare(
+    before: Any, after: Any, schema: Schema, path: Path, touched: Fields, removed: Fields
+) -> None:
     if after is ABSENT:
         removed |= {path + rest for rest in fields_of(before, schema)} | {path}
         return
@@ -89,7 +92,8 @@ def _compare(before: Any, after: Any, schema: Schema, path: Path, touched: Field
 
 
 def _collect_new(value: Any, schema: Schema, path: Path, found: Fields) -> None:
-    """What appears: a map is a field of its own, beside its members; a structure is only its members."""
+    """What appears: a map is a field of its own, beside its members; a structure is only its
+    members."""
     members = list(members_of(value, schema))
     if not members or "properties" not in schema:
         found.add(path)
@@ -142,7 +146,11 @@ def spelled(path: Path) -> str:
         elif kind == "v":
             text += f"[={rest}]"
         else:
-            text += "[" + ",".join(f"{key}={json.dumps(value)}" for key, value in json.loads(rest).items()) + "]"
+            text += (
+                "["
+                + ",".join(f"{key}={json.dumps(value)}" for key, value in json.loads(rest).items())
+                + "]"
+            )
     return text
 
 

@@ -1,4 +1,5 @@
-"""The API server's way to a node: logs and commands of pods are asked of the kubelet that the pod's node names."""
+"""The API server's way to a node: logs and commands of pods are asked of the kubelet that the pod's
+node names."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ class Nodes:
     """The nodes that can be asked, each by the address in its status."""
 
     def __init__(self, store: Store, folder: Path) -> None:
-        """`folder` has ca.crt, and the certificate that we show to kubelets: server.crt and server.key."""
+        """`folder` has ca.crt, and the certificate that we show to kubelets: server.crt and
+        server.key."""
         self._store = store
         self._tls = ssl.create_default_context(cafile=str(folder / "ca.crt"))
         self._tls.load_cert_chain(folder / "server.crt", folder / "server.key")
@@ -40,8 +42,14 @@ class Nodes:
             return None
         container = [] if what == "portforward" else [container_of(pod, request)]
         names = [pod["metadata"]["namespace"], pod["metadata"]["name"], *container]
-        query = {_STREAM_NAMES.get(name, name): values for name, values in request.query.items() if name != "container"}
-        target = "/".join(["", _VERBS[what], *names]) + (f"?{urlencode(query, doseq=True)}" if query else "")
+        query = {
+            _STREAM_NAMES.get(name, name): values
+            for name, values in request.query.items()
+            if name != "container"
+        }
+        target = "/".join(["", _VERBS[what], *names]) + (
+            f"?{urlencode(query, doseq=True)}" if query else ""
+        )
         return (
             self._log(address, target)
             if what == "log"
@@ -59,16 +67,24 @@ class Nodes:
             raise Refusal(reply.status, "BadRequest", reply.read().decode(errors="replace"))
         return Stream(_pieces(reply), "text/plain")
 
-    def _tunnel(self, address: tuple[str, int], target: str, request: Request, handler: Any) -> None:
+    def _tunnel(
+        self, address: tuple[str, int], target: str, request: Request, handler: Any
+    ) -> None:
         """Hand the client's request on as it is, and then every byte, both ways."""
         try:
-            far = self._tls.wrap_socket(socket.create_connection(address, timeout=10), server_hostname=address[0])
+            far = self._tls.wrap_socket(
+                socket.create_connection(address, timeout=10), server_hostname=address[0]
+            )
         except OSError as error:
             handler.send_error(502, str(_unreachable(address, target, error)))
             return
         far.settimeout(None)
         lines = [f"{request.method} {target} HTTP/1.1", f"Host: {address[0]}:{address[1]}"]
-        lines += [f"{name}: {value}" for name, value in request.headers.items() if name.lower() not in _NOT_PASSED_ON]
+        lines += [
+            f"{name}: {value}"
+            for name, value in request.headers.items()
+            if name.lower() not in _NOT_PASSED_ON
+        ]
         with far:
             far.sendall("\r\n".join([*lines, "", ""]).encode())
             threading.Thread(target=_copy, args=(handler.rfile, far), daemon=True).start()
@@ -100,4 +116,6 @@ def _pieces(reply: http.client.HTTPResponse) -> Iterator[bytes]:
 
 
 def _unreachable(address: tuple[str, int], target: str, error: OSError) -> Refusal:
-    return Refusal(500, "InternalError", f'Get "https://{address[0]}:{address[1]}{target}": {error}')
+    return Refusal(
+        500, "InternalError", f'Get "https://{address[0]}:{address[1]}{target}": {error}'
+    )

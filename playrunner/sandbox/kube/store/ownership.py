@@ -30,7 +30,9 @@ class Owner:
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
-        version = "" if self.operation == "Apply" else self.api_version  # who applies is the same in every version
+        version = (
+            "" if self.operation == "Apply" else self.api_version
+        )  # who applies is the same in every version
         return self.manager, self.operation, version, self.subresource
 
     def entry(self) -> dict[str, Any]:
@@ -60,22 +62,35 @@ def owners_of(one: dict[str, Any]) -> list[Owner]:
 
 def with_owners(one: dict[str, Any], owners: list[Owner]) -> dict[str, Any]:
     """The object with these entries; those that own nothing are left out."""
-    kept = sorted((owner for owner in owners if owner.fields), key=lambda owner: (owner.operation, owner.time, owner.manager))
+    kept = sorted(
+        (owner for owner in owners if owner.fields),
+        key=lambda owner: (owner.operation, owner.time, owner.manager),
+    )
     metadata = {name: value for name, value in one["metadata"].items() if name != "managedFields"}
     if kept:
         metadata["managedFields"] = [owner.entry() for owner in kept]
     return {**one, "metadata": metadata}
 
 
-def after_update(before: dict[str, Any] | None, after: dict[str, Any], schema: Schema, writer: Owner) -> dict[str, Any]:
-    """The object after a create, replace or patch: the writer takes what it changed, from whoever had it."""
+def after_update(
+    before: dict[str, Any] | None, after: dict[str, Any], schema: Schema, writer: Owner
+) -> dict[str, Any]:
+    """The object after a create, replace or patch: the writer takes what it changed, from whoever
+    had it."""
     touched, removed = changed_fields(before or {}, after, schema)
     touched -= NOBODYS
     if before is not None and not touched and not removed:
         return with_owners(after, owners_of(before))
-    others = [replace(one, fields=one.fields - touched - removed) for one in owners_of(before or {"metadata": {}})]
+    others = [
+        replace(one, fields=one.fields - touched - removed)
+        for one in owners_of(before or {"metadata": {}})
+    ]
     mine = next((one for one in others if one.identity == writer.identity), None)
     kept = [one for one in others if one is not mine]
     had = mine.fields if mine else frozenset()
-    mine_now = replace(writer, fields=frozenset(had | touched), time=writer.time if touched or mine is None else mine.time)
+    mine_now = replace(
+        writer,
+        fields=frozenset(had | touched),
+        time=writer.time if touched or mine is None else mine.time,
+    )
     return with_owners(after, [*kept, mine_now])

@@ -10,7 +10,15 @@ from playrunner.sandbox.kube.schema.quantities import canonical, value_of
 from playrunner.sandbox.kube.store.cluster import Cluster
 from playrunner.sandbox.kube.store.store import Object
 
-_COUNTED = ("pods", "services", "secrets", "configmaps", "persistentvolumeclaims", "replicationcontrollers", "resourcequotas")
+_COUNTED = (
+    "pods",
+    "services",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "replicationcontrollers",
+    "resourcequotas",
+)
 
 
 def require_quota(cluster: Cluster, kind: Kind, one: Object) -> None:
@@ -22,12 +30,20 @@ def require_quota(cluster: Cluster, kind: Kind, one: Object) -> None:
         if not wanted:
             continue
         there = [_usage(kind, other) for other in cluster.store.list(kind.stored_as, namespace)[0]]
-        used = {name: sum((each.get(name, Decimal(0)) for each in there), Decimal(0)) for name in wanted}
+        used = {
+            name: sum((each.get(name, Decimal(0)) for each in there), Decimal(0)) for name in wanted
+        }
         over = sorted(name for name in wanted if used[name] + wanted[name] > value_of(hard[name]))
         if over:
-            said = [", ".join(f"{name}={_spelled(amounts[name])}" for name in over) for amounts in (wanted, used)]
+            said = [
+                ", ".join(f"{name}={_spelled(amounts[name])}" for name in over)
+                for amounts in (wanted, used)
+            ]
             limited = ", ".join(f"{name}={hard[name]}" for name in over)
-            why = f"exceeded quota: {quota['metadata']['name']}, requested: {said[0]}, used: {said[1]}, limited: {limited}"
+            why = (
+                f"exceeded quota: {quota['metadata']['name']}, requested: {said[0]}, used:"
+                f" {said[1]}, limited: {limited}"
+            )
             raise forbidden(kind, one["metadata"]["name"], why)
 
 
@@ -37,7 +53,9 @@ def _usage(kind: Kind, one: Object) -> dict[str, Decimal]:
     if kind.plural in _COUNTED and not kind.group:
         found[kind.plural] = Decimal(1)
     if kind.type_name == "core.v1.PersistentVolumeClaim":
-        found["requests.storage"] = value_of(one["spec"].get("resources", {}).get("requests", {}).get("storage", "0"))
+        found["requests.storage"] = value_of(
+            one["spec"].get("resources", {}).get("requests", {}).get("storage", "0")
+        )
     if kind.type_name == "core.v1.Pod":
         if one.get("status", {}).get("phase") in ("Succeeded", "Failed"):
             return {}

@@ -1,6 +1,8 @@
-"""What is there, and what happened: objects by kind, a resource version that only grows, and the history that watches read.
+"""What is there, and what happened: objects by kind, a resource version that only grows, and the
+history that watches read.
 
-Objects in here are never changed in place: a write puts a new one, so that what was handed out stays as it was.
+Objects in here are never changed in place: a write puts a new one, so that what was handed out
+stays as it was.
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ class Store:
             chosen = sorted(place for place in found if not namespace or place[0] == namespace)
             return [found[place] for place in chosen], self.version
 
-    def put(self, of: tuple[str, str], place: Place, seen: Object | None, wanted: Object | None) -> Object:
+    def put(
+        self, of: tuple[str, str], place: Place, seen: Object | None, wanted: Object | None
+    ) -> Object:
         """Replace what the writer saw (None: nothing) by what is wanted (None: nothing)."""
         with self.changed:
             objects = self._objects.setdefault(of, {})
@@ -67,15 +71,23 @@ class Store:
             self.version += 1
             final = wanted if wanted is not None else seen
             assert final is not None
-            final = {**final, "metadata": {**final["metadata"], "resourceVersion": str(self.version)}}
+            final = {
+                **final,
+                "metadata": {**final["metadata"], "resourceVersion": str(self.version)},
+            }
             if wanted is None:
                 del objects[place]
             else:
                 objects[place] = final
             if len(self._history) == HISTORY:
                 self._oldest = self._history[0].version
-            # What is told of a removal carries the version of the removal, so that a watch can go on from it.
-            self._history.append(Event(self.version, of, final, None) if wanted is None else Event(self.version, of, seen, final))
+            # What is told of a removal carries the version of the removal, so that a watch can go
+            # on from it.
+            self._history.append(
+                Event(self.version, of, final, None)
+                if wanted is None
+                else Event(self.version, of, seen, final)
+            )
             self.changed.notify_all()
             return final
 

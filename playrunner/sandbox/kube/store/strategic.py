@@ -38,7 +38,9 @@ def strategic_patch(target: Any, patch: Any, schema: Schema) -> Any:
     return merged
 
 
-def _merged_member(merged: dict[str, Any], name: str, value: Any, schema: Schema, patch: dict[str, Any]) -> Any:
+def _merged_member(
+    merged: dict[str, Any], name: str, value: Any, schema: Schema, patch: dict[str, Any]
+) -> Any:
     there = merged.get(name)
     if isinstance(value, dict):
         return strategic_patch(there, value, schema)
@@ -79,7 +81,11 @@ def _in_order(merged: list[Any], order: list[Any] | None, key: str | None) -> li
 def _plain(value: Any) -> Any:
     """Without directives, at any depth."""
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items() if not name.startswith(_PREFIXES) and one is not None}
+        return {
+            name: _plain(one)
+            for name, one in value.items()
+            if not name.startswith(_PREFIXES) and one is not None
+        }
     if isinstance(value, list):
         return [_plain(one) for one in value]
     return value

@@ -31,33 +31,49 @@ class _Unreachable(Exception):
 
 def mutated(cluster: Cluster, kind: Kind, one: Object, before: Object | None, way: Way) -> Object:
     """The object after every mutating webhook that wants it; the same one when none changed it."""
-    for hook in _matching(cluster, "mutatingwebhookconfigurations", kind, one, before, way.subresource):
+    for hook in _matching(
+        cluster, "mutatingwebhookconfigurations", kind, one, before, way.subresource
+    ):
         answer = _asked(cluster, hook, kind, one, before, way)
         if answer.get("patch"):
             one = json_patch(one, json.loads(base64.b64decode(answer["patch"])))
     return one
 
 
-def validate(cluster: Cluster, kind: Kind, one: Object | None, before: Object | None, way: Way) -> None:
+def validate(
+    cluster: Cluster, kind: Kind, one: Object | None, before: Object | None, way: Way
+) -> None:
     """Refused when one of the validating webhooks refuses; without an object, it is a removal."""
-    for hook in _matching(cluster, "validatingwebhookconfigurations", kind, one, before, way.subresource):
+    for hook in _matching(
+        cluster, "validatingwebhookconfigurations", kind, one, before, way.subresource
+    ):
         _asked(cluster, hook, kind, one, before, way)
 
 
 def _matching(
-    cluster: Cluster, plural: str, kind: Kind, one: Object | None, before: Object | None, subresource: str
+    cluster: Cluster,
+    plural: str,
+    kind: Kind,
+    one: Object | None,
+    before: Object | None,
+    subresource: str,
 ) -> Iterator[dict[str, Any]]:
     if kind.group == _GROUP:
         return
     subject = one if one is not None else before
     assert subject is not None
     namespace_name = subject["metadata"].get("namespace") if kind.namespaced else None
-    namespace = cluster.store.get(("", "namespaces"), ("", namespace_name)) if namespace_name else None
+    namespace = (
+        cluster.store.get(("", "namespaces"), ("", namespace_name)) if namespace_name else None
+    )
     if kind.type_name == "core.v1.Namespace":
         namespace = subject
     for configuration in cluster.store.list((_GROUP, plural))[0]:
         for hook in configuration.get("webhooks", ()):
-            concerned = any(_rule_fits(rule, kind, _operation(one, before), subresource) for rule in hook.get("rules", ()))
+            concerned = any(
+                _rule_fits(rule, kind, _operation(one, before), subresource)
+                for rule in hook.get("rules", ())
+            )
             here = namespace is None or by_selector(hook.get("namespaceSelector", {}))(namespace)
             if concerned and here and by_selector(hook.get("objectSelector", {}))(subject):
                 yield hook
@@ -88,7 +104,12 @@ def _among(value: str, allowed: list[str] | None) -> bool:
 
 
 def _asked(
-    cluster: Cluster, hook: dict[str, Any], kind: Kind, one: Object | None, before: Object | None, way: Way
+    cluster: Cluster,
+    hook: dict[str, Any],
+    kind: Kind,
+    one: Object | None,
+    before: Object | None,
+    way: Way,
 ) -> dict[str, Any]:
     review = _review(kind, one, before, way)
     try:
@@ -96,15 +117,26 @@ def _asked(
     except _Unreachable as error:
         if hook.get("failurePolicy") == "Ignore":
             return {}
-        why = f'Internal error occurred: failed calling webhook "{hook["name"]}": failed to call webhook: {error}'
-        raise Refusal(500, "InternalError", why, {"causes": [{"message": why.partition(": ")[2]}]}) from error
+        why = (
+            f'Internal error occurred: failed calling webhook "{hook["name"]}": failed to call'
+            f" webhook: {error}"
+        )
+        raise Refusal(
+            500, "InternalError", why, {"causes": [{"message": why.partition(": ")[2]}]}
+        ) from error
     way.warnings.extend(answer.get("warnings") or ())
     if not answer.get("allowed"):
         status = answer.get("status") or {}
         said = status.get("message") or status.get("reason")
-        why = f'admission webhook "{hook["name"]}" denied the request' + (f": {said}" if said else " without explanation")
+        why = f'admission webhook "{hook["name"]}" denied the request' + (
+            f": {said}" if said else " without explanation"
+        )
         code = status.get("code") or 400
-        raise Refusal(code if code >= 400 else 400, status.get("reason") or ("BadRequest" if code == 400 else ""), why)
+        raise Refusal(
+            code if code >= 400 else 400,
+            status.get("reason") or ("BadRequest" if code == 400 else ""),
+            why,
+        )
     return answer
 
 
@@ -135,13 +167,22 @@ def _review(kind: Kind, one: Object | None, before: Object | None, way: Way) -> 
 
 def _called(cluster: Cluster, hook: dict[str, Any], review: dict[str, Any]) -> dict[str, Any]:
     url = _address(cluster, hook["clientConfig"])
-    request = urllib.request.Request(url, json.dumps(review).encode(), {"Content-Type": "application/json"})
-    handlers = [urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=_trust(cluster, hook["clientConfig"]))]
+    request = urllib.request.Request(
+        url, json.dumps(review).encode(), {"Content-Type": "application/json"}
+    )
+    handlers = [
+        urllib.request.ProxyHandler({}),
+        urllib.request.HTTPSHandler(context=_trust(cluster, hook["clientConfig"])),
+    ]
     try:
-        with urllib.request.build_opener(*handlers).open(request, timeout=hook.get("timeoutSeconds", 10)) as reply:
+        with urllib.request.build_opener(*handlers).open(
+            request, timeout=hook.get("timeoutSeconds", 10)
+        ) as reply:
             answer = json.load(reply)
     except urllib.error.HTTPError as error:
-        raise _Unreachable(f'the server responded with status {error.code}: Post "{url}"') from error
+        raise _Unreachable(
+            f'the server responded with status {error.code}: Post "{url}"'
+        ) from error
     except (OSError, ValueError) as error:
         raise _Unreachable(f'Post "{url}": {_cause(error)}') from error
     response = answer.get("response") if isinstance(answer, dict) else None
@@ -163,19 +204,24 @@ def _cause(error: Exception) -> str:
 def _trust(cluster: Cluster, config: dict[str, Any]) -> ssl.SSLContext:
     bundle = config.get("caBundle")
     try:
-        context = ssl.create_default_context(cadata=base64.b64decode(bundle).decode() if bundle else None)
+        context = ssl.create_default_context(
+            cadata=base64.b64decode(bundle).decode() if bundle else None
+        )
     except (ssl.SSLError, binascii.Error, ValueError) as error:
         raise _Unreachable(f"unable to load root certificates: {error}") from error
     if cluster.certificate is not None:  # the sandbox's own webhooks answer nobody else
         context.load_cert_chain(*cluster.certificate)
     if not bundle:
         return context
-    context.check_hostname = "service" not in config  # a service's address is ours, its name is the cluster's
+    context.check_hostname = (
+        "service" not in config
+    )  # a service's address is ours, its name is the cluster's
     return context
 
 
 def _address(cluster: Cluster, config: dict[str, Any]) -> str:
-    """Where to call: the URL, or an address behind the service; a service without one is refused as a server does."""
+    """Where to call: the URL, or an address behind the service; a service without one is refused as
+    a server does."""
     if config.get("url"):
         return str(config["url"])
     service = config["service"]
@@ -186,12 +232,20 @@ def _address(cluster: Cluster, config: dict[str, Any]) -> str:
     if found is None:
         raise _Unreachable(f'Post "{url}": service "{name}" not found')
     endpoints = cluster.store.get(("", "endpoints"), place) or {}
-    target = next((one.get("targetPort", port) for one in found["spec"].get("ports", ()) if one["port"] == port), None)
+    target = next(
+        (
+            one.get("targetPort", port)
+            for one in found["spec"].get("ports", ())
+            if one["port"] == port
+        ),
+        None,
+    )
     for subset in endpoints.get("subsets", ()):
         for address in subset.get("addresses", ()):
             ports = subset.get("ports", ())
             number = next(
-                (one["port"] for one in ports if target in (one["port"], one.get("name"))), ports[0]["port"] if ports else port
+                (one["port"] for one in ports if target in (one["port"], one.get("name"))),
+                ports[0]["port"] if ports else port,
             )
             return f"https://{address['ip']}:{number}/{path}"
     raise _Unreachable(f'Post "{url}": no endpoints available for service "{name}"')

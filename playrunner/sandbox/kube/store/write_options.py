@@ -22,4 +22,6 @@ class Way:
     warnings: list[str] = field(default_factory=list)
 
     def owner(self, kind: Kind) -> Owner:
-        return Owner(self.manager, self.operation, kind.api_version, self.subresource, now(), frozenset())
+        return Owner(
+            self.manager, self.operation, kind.api_version, self.subresource, now(), frozenset()
+        )

@@ -32,17 +32,27 @@ class Authority:
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey
 
-    def issue(self, name: str, *, groups: tuple[str, ...] = (), names: tuple[str, ...] = ()) -> None:
-        """`NAME.crt` and `NAME.key`, good for serving on loopback (and under these names) and for presenting oneself as NAME."""
+    def issue(
+        self, name: str, *, groups: tuple[str, ...] = (), names: tuple[str, ...] = ()
+    ) -> None:
+        """`NAME.crt` and `NAME.key`, good for serving on loopback (and under these names) and for
+        presenting oneself as NAME."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = [
             x509.NameAttribute(NameOID.COMMON_NAME, name),
             *(x509.NameAttribute(NameOID.ORGANIZATION_NAME, one) for one in groups),
         ]
-        places = [*map(x509.DNSName, (*_NAMES, *names)), *(x509.IPAddress(ipaddress.ip_address(one)) for one in _ADDRESSES)]
-        usages = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
+        places = [
+            *map(x509.DNSName, (*_NAMES, *names)),
+            *(x509.IPAddress(ipaddress.ip_address(one)) for one in _ADDRESSES),
+        ]
+        usages = x509.ExtendedKeyUsage(
+            [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+        )
         builder = _builder(x509.Name(subject), self.certificate.subject, key.public_key())
-        builder = builder.add_extension(x509.SubjectAlternativeName(places), critical=False).add_extension(usages, critical=False)
+        builder = builder.add_extension(
+            x509.SubjectAlternativeName(places), critical=False
+        ).add_extension(usages, critical=False)
         signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
         builder = builder.add_extension(signer, critical=False)
         write_file(self.folder / f"{name}.crt", _pem(builder.sign(self.key, hashes.SHA256())))
@@ -56,7 +66,9 @@ def authority(folder: Path) -> Authority:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sandbox")])
     builder = _builder(name, name, key.public_key())
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-    builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    builder = builder.add_extension(
+        x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
+    )
     builder = builder.add_extension(_SIGNS_CERTIFICATES, critical=True)
     certificate = builder.sign(key, hashes.SHA256())
     write_file(folder / "ca.crt", _pem(certificate))
@@ -64,17 +76,26 @@ def authority(folder: Path) -> Authority:
 
 
 def signing_key(path: Path) -> None:
-    """The key with which an API server signs the tokens of service accounts; its public half is `*.pub`."""
+    """The key with which an API server signs the tokens of service accounts; its public half is
+    `*.pub`."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
     write_file(path.with_suffix(".pub"), public.decode())
     write_file(path, _key_pem(key))
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, public_key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def _builder(
+    subject: x509.Name, issuer: x509.Name, public_key: ec.EllipticCurvePublicKey
+) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
-    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(public_key)
-    builder = builder.serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(hours=1))
+    builder = (
+        x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(public_key)
+    )
+    builder = builder.serial_number(x509.random_serial_number()).not_valid_before(
+        now - datetime.timedelta(hours=1)
+    )
     return builder.not_valid_after(now + datetime.timedelta(days=_DAYS))
 
 
@@ -84,5 +105,7 @@ def _pem(certificate: x509.Certificate) -> str:
 
 def _key_pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> str:
     return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
     ).decode()

@@ -1,4 +1,5 @@
-"""Several streams over one connection, as exec, attach and port-forward need: what their two wire forms have in common."""
+"""Several streams over one connection, as exec, attach and port-forward need: what their two wire
+forms have in common."""
 
 from __future__ import annotations
 
@@ -50,6 +51,14 @@ def _feed(session: Session, channels: Channels) -> None:
 def _ending(code: int) -> dict[str, Any]:
     if code == 0:
         return {"metadata": {}, "status": "Success"}
-    message = f"command terminated with non-zero exit code: error executing command, exit code {code}"
+    message = (
+        f"command terminated with non-zero exit code: error executing command, exit code {code}"
+    )
     causes = [{"reason": "ExitCode", "message": str(code)}]
-    return {"metadata": {}, "status": "Failure", "message": message, "reason": "NonZeroExitCode", "details": {"causes": causes}}
+    return {
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": "NonZeroExitCode",
+        "details": {"causes": causes},
+    }

@@ -19,8 +19,12 @@ def write(path: Path, server: str, authority: Path, token: str) -> None:
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": NAME,
-        "clusters": [{"name": NAME, "cluster": {"server": server, "certificate-authority-data": trusted}}],
+        "clusters": [
+            {"name": NAME, "cluster": {"server": server, "certificate-authority-data": trusted}}
+        ],
         "users": [{"name": NAME, "user": {"token": token}}],
-        "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": NAME, "namespace": "default"}}],
+        "contexts": [
+            {"name": NAME, "context": {"cluster": NAME, "user": NAME, "namespace": "default"}}
+        ],
     }
     write_file(path, yaml.safe_dump(content, sort_keys=False))

@@ -48,9 +48,12 @@ class PodRuntime(Protocol):
     """Whoever runs the pods."""
 
     def logs(self, pod: Pod, wish: LogWish) -> Iterator[bytes]:
-        """Pieces of the log as they come; an empty piece now and then while following, so that a client that left is noticed."""
+        """Pieces of the log as they come; an empty piece now and then while following, so that a
+        client that left is noticed."""
 
-    def exec(self, pod: Pod, container: str, command: list[str], *, stdin: bool, tty: bool) -> Session:
+    def exec(
+        self, pod: Pod, container: str, command: list[str], *, stdin: bool, tty: bool
+    ) -> Session:
         """Start a command beside the container's own."""
 
     def attach(self, pod: Pod, container: str, *, stdin: bool, tty: bool) -> Session:
@@ -66,7 +69,9 @@ class NoRuntime:
     def logs(self, pod: Pod, wish: LogWish) -> Iterator[bytes]:
         raise _nothing_runs(pod, wish.container)
 
-    def exec(self, pod: Pod, container: str, command: list[str], *, stdin: bool, tty: bool) -> Session:
+    def exec(
+        self, pod: Pod, container: str, command: list[str], *, stdin: bool, tty: bool
+    ) -> Session:
         raise _nothing_runs(pod, container)
 
     def attach(self, pod: Pod, container: str, *, stdin: bool, tty: bool) -> Session:
@@ -79,5 +84,8 @@ class NoRuntime:
 def _nothing_runs(pod: Pod, what: str) -> Refusal:
     name = pod["metadata"]["name"]
     return Refusal(
-        400, "BadRequest", f'container "{what}" in pod "{name}" is waiting to start: no process runs pods in this sandbox'
+        400,
+        "BadRequest",
+        f'container "{what}" in pod "{name}" is waiting to start: no process runs pods in this'
+        " sandbox",
     )

@@ -80,7 +80,11 @@ def by_selector(selector: dict[str, Any] | None) -> Matches:
 
 
 def _expression_holds(labels: dict[str, str], expression: dict[str, Any]) -> bool:
-    key, operator, values = expression["key"], expression["operator"], expression.get("values") or []
+    key, operator, values = (
+        expression["key"],
+        expression["operator"],
+        expression.get("values") or [],
+    )
     holds = {
         "In": labels.get(key) in values,
         "NotIn": key not in labels or labels[key] not in values,
@@ -124,7 +128,11 @@ def _field_test(path: str, wanted: str, *, negated: bool) -> Matches:
             value = value.get("component")
         if path == "status.successful":
             value = (one.get("status") or {}).get("succeeded", 0)
-        text = str(value).lower() if isinstance(value, bool) else str(value if value is not None else "")
+        text = (
+            str(value).lower()
+            if isinstance(value, bool)
+            else str(value if value is not None else "")
+        )
         if path == "spec.unschedulable" and not text:
             text = "false"
         return (text != wanted) if negated else (text == wanted)

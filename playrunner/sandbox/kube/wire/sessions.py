@@ -59,7 +59,9 @@ class ProcessSession:
 
     def resize(self, columns: int, rows: int) -> None:
         if self._terminal is not None:
-            fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+            fcntl.ioctl(
+                self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0)
+            )
 
     def output(self) -> Iterator[tuple[int, bytes]]:
         if self._terminal is not None:

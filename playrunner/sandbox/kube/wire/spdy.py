@@ -1,4 +1,5 @@
-"""The server's end of SPDY/3.1, which older kubectl speaks for exec and port-forward. No flow control: its clients have none."""
+"""The server's end of SPDY/3.1, which older kubectl speaks for exec and port-forward. No flow
+control: its clients have none."""
 
 from __future__ import annotations
 
@@ -13,25 +14,42 @@ from typing import Any
 _SYN_STREAM, _SYN_REPLY, _RST_STREAM, _PING, _GOAWAY = 1, 2, 3, 6, 7
 _FIN = 1
 _NAMES = {"stdin": 0, "stdout": 1, "stderr": 2, "error": 3, "resize": 4}
-PROTOCOLS = ("v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io", "channel.k8s.io", "portforward.k8s.io")
+PROTOCOLS = (
+    "v4.channel.k8s.io",
+    "v3.channel.k8s.io",
+    "v2.channel.k8s.io",
+    "channel.k8s.io",
+    "portforward.k8s.io",
+)
 
 # The words that headers are compressed with: part of the protocol.
 _WORDS = (
-    "options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow "
-    "authorization cache-control connection content-base content-encoding content-language content-length content-location "
-    "content-md5 content-range content-type date etag expect expires from host if-match if-modified-since if-none-match "
-    "if-range if-unmodified-since last-modified location max-forwards pragma proxy-authenticate proxy-authorization range "
-    "referer retry-after server te trailer transfer-encoding upgrade user-agent vary via warning www-authenticate method get "
-    "status 200_OK version HTTP/1.1 url public set-cookie keep-alive origin"
+    "options head post put delete trace accept accept-charset accept-encoding accept-language"
+    " accept-ranges age allow authorization cache-control connection content-base content-encoding"
+    " content-language content-length content-location content-md5 content-range content-type date"
+    " etag expect expires from host if-match if-modified-since if-none-match if-range"
+    " if-unmodified-since last-modified location max-forwards pragma proxy-authenticate"
+    " proxy-authorization range referer retry-after server te trailer transfer-encoding upgrade"
+    " user-agent vary via warning www-authenticate method get status 200_OK version HTTP/1.1 url"
+    " public set-cookie keep-alive origin"
 )
 _TAIL = (
-    "100101201202205206300302303304305306307402405406407408409410411412413414415416417502504505203 Non-Authoritative "
-    "Information204 No Content301 Moved Permanently400 Bad Request401 Unauthorized403 Forbidden404 Not Found500 Internal "
-    "Server Error501 Not Implemented503 Service UnavailableJan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec 00:00:00 Mon, "
-    "Tue, Wed, Thu, Fri, Sat, Sun, GMTchunked,text/html,image/png,image/jpg,image/gif,application/xml,application/xhtml+xml,"
+    "100101201202205206300302303304305306307402405406407408409410411412413414415416417502504505203"
+    " Non-Authoritative "
+    "Information204 No Content301 Moved Permanently400 Bad Request401 Unauthorized403 Forbidden404"
+    " Not Found500 Internal "
+    "Server Error501 Not Implemented503 Service UnavailableJan Feb Mar Apr May Jun Jul Aug Sept Oct"
+    " Nov Dec 00:00:00 Mon, "
+    "Tue, Wed, Thu, Fri, Sat, Sun,"
+    " GMTchunked,text/html,image/png,image/jpg,image/gif,application/xml,application/xhtml+xml,"
     "text/plain,text/javascript,publicprivatemax-age=gzip,deflate,sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0."
 )
-_DICTIONARY = b"".join(struct.pack(">I", len(word)) + word.replace("_", " ").encode() for word in _WORDS.split()) + _TAIL.encode()
+_DICTIONARY = (
+    b"".join(
+        struct.pack(">I", len(word)) + word.replace("_", " ").encode() for word in _WORDS.split()
+    )
+    + _TAIL.encode()
+)
 
 
 def wanted(headers: Message) -> bool:
@@ -43,7 +61,11 @@ class Spdy:
 
     def __init__(self, handler: Any) -> None:
         """Answers the client's handshake; the connection is ours from here."""
-        offered = [one.strip() for value in handler.headers.get_all("X-Stream-Protocol-Version", []) for one in value.split(",")]
+        offered = [
+            one.strip()
+            for value in handler.headers.get_all("X-Stream-Protocol-Version", [])
+            for one in value.split(",")
+        ]
         self.protocol = next((one for one in PROTOCOLS if one in offered), "")
         handler.send_response(101, "Switching Protocols")
         handler.send_header("Upgrade", "SPDY/3.1")
@@ -83,7 +105,9 @@ class Spdy:
         for at in range(0, max(len(data), 1), 1 << 20):
             piece = data[at : at + (1 << 20)]
             final = last and at + len(piece) >= len(data)
-            self._write(struct.pack(">II", stream, (_FIN if final else 0) << 24 | len(piece)) + piece)
+            self._write(
+                struct.pack(">II", stream, (_FIN if final else 0) << 24 | len(piece)) + piece
+            )
 
     def go_away(self, last: int) -> None:
         with suppress(OSError):
@@ -91,7 +115,9 @@ class Spdy:
 
     def _reply(self, stream: int) -> None:
         with self._lock:
-            block = self._deflate.compress(struct.pack(">I", 0)) + self._deflate.flush(zlib.Z_SYNC_FLUSH)
+            block = self._deflate.compress(struct.pack(">I", 0)) + self._deflate.flush(
+                zlib.Z_SYNC_FLUSH
+            )
             body = struct.pack(">I", stream) + block
             self._out.write(struct.pack(">HHI", 0x8003, _SYN_REPLY, len(body)) + body)
             self._out.flush()

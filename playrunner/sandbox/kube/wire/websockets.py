@@ -14,7 +14,13 @@ from typing import Any
 _MAGIC = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _CONTINUATION, _TEXT, _BINARY, _CLOSE, _PING, _PONG = 0, 1, 2, 8, 9, 10
 _CLOSE_STREAM = 255  # in v5, a message on this channel closes the stream it names
-PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io", "channel.k8s.io")
+PROTOCOLS = (
+    "v5.channel.k8s.io",
+    "v4.channel.k8s.io",
+    "v3.channel.k8s.io",
+    "v2.channel.k8s.io",
+    "channel.k8s.io",
+)
 
 
 def wanted(headers: Message) -> bool:
@@ -26,13 +32,17 @@ class WebSocket:
 
     def __init__(self, handler: Any) -> None:
         """Answers the client's handshake; the connection is ours from here."""
-        offered = [one.strip() for one in handler.headers.get("Sec-WebSocket-Protocol", "").split(",")]
+        offered = [
+            one.strip() for one in handler.headers.get("Sec-WebSocket-Protocol", "").split(",")
+        ]
         self.protocol = next((one for one in PROTOCOLS if one in offered), "")
         key = handler.headers.get("Sec-WebSocket-Key", "").encode()
         handler.send_response(101, "Switching Protocols")
         handler.send_header("Upgrade", "websocket")
         handler.send_header("Connection", "Upgrade")
-        handler.send_header("Sec-WebSocket-Accept", base64.b64encode(hashlib.sha1(key + _MAGIC).digest()).decode())
+        handler.send_header(
+            "Sec-WebSocket-Accept", base64.b64encode(hashlib.sha1(key + _MAGIC).digest()).decode()
+        )
         if self.protocol:
             handler.send_header("Sec-WebSocket-Protocol", self.protocol)
         handler.end_headers()

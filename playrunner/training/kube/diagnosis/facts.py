@@ -49,7 +49,11 @@ class Facts:
         return str((pod.get("status") or {}).get("phase") or "Pending")
 
     def events_about(self, name: str) -> list[Thing]:
-        return [event for event in self.events if (event.get("involvedObject") or {}).get("name") == name]
+        return [
+            event
+            for event in self.events
+            if (event.get("involvedObject") or {}).get("name") == name
+        ]
 
 
 def gather(site: Site, run: ClusterRun) -> Facts:
@@ -57,10 +61,25 @@ def gather(site: Site, run: ClusterRun) -> Facts:
     claim, group = str(run.summary.get("claim") or ""), None
     if run.kind.name == "vcjob":
         groups = site.kube.listing(POD_GROUPS, run.namespace).items
-        group = next((one for one in groups if str(one["metadata"]["name"]).startswith(run.run_id)), None)
-    told = site.kube.listing(EVENTS, run.namespace, fields=f"involvedObject.name={claim}").items if claim else []
-    return Facts(run, time.time(), events_of(site.kube, run), logs, metrics_of(site.kube, run, logs),
-                 site.kube.get(CLAIMS, run.namespace, claim) if claim else None, told, group, look(site.kube))
+        group = next(
+            (one for one in groups if str(one["metadata"]["name"]).startswith(run.run_id)), None
+        )
+    told = (
+        site.kube.listing(EVENTS, run.namespace, fields=f"involvedObject.name={claim}").items
+        if claim
+        else []
+    )
+    return Facts(
+        run,
+        time.time(),
+        events_of(site.kube, run),
+        logs,
+        metrics_of(site.kube, run, logs),
+        site.kube.get(CLAIMS, run.namespace, claim) if claim else None,
+        told,
+        group,
+        look(site.kube),
+    )
 
 
 def moment(text: Any) -> float:

@@ -1,4 +1,5 @@
-"""Why a run that began does not get on: crashes, lost nodes, names that do not resolve, a standstill, or a slow pace."""
+"""Why a run that began does not get on: crashes, lost nodes, names that do not resolve, a
+standstill, or a slow pace."""
 
 from __future__ import annotations
 
@@ -14,13 +15,29 @@ from playrunner.training.kube.diagnosis.facts import Facts
 from playrunner.training.kube.give_up import UNHEARD, UNKEPT
 from playrunner.training.kube.selection import GOING_ON
 
-STILL_SECONDS, STILL_GAPS = 60.0, 8  # without a line for this long, and for so many times the usual gap
+STILL_SECONDS, STILL_GAPS = (
+    60.0,
+    8,
+)  # without a line for this long, and for so many times the usual gap
 SLOWER, DATA_SHARE = 1.5, 0.3
 ENOUGH = 20  # lines: the first steps of a run say little about its pace
 _WAITING = re.compile(r"pod: (?:waiting for )?(\S+) (?:\(|did not answer)")
-_NO_NAME = ("Name or service not known", "Temporary failure in name resolution", "nodename nor servname", "No address associated")
-_LOST = ("NodeLost", "NodeNotReady", "NodeShutdown", "TaintManagerEviction", "Evicted", "SpotInterruption", "Preempted",
-         "DeletionByTaintManager")
+_NO_NAME = (
+    "Name or service not known",
+    "Temporary failure in name resolution",
+    "nodename nor servname",
+    "No address associated",
+)
+_LOST = (
+    "NodeLost",
+    "NodeNotReady",
+    "NodeShutdown",
+    "TaintManagerEviction",
+    "Evicted",
+    "SpotInterruption",
+    "Preempted",
+    "DeletionByTaintManager",
+)
 
 
 def troubles(facts: Facts) -> Iterator[Cause]:
@@ -43,7 +60,9 @@ def _on_purpose(facts: Facts) -> Iterator[Cause]:
 
 def _gone(facts: Facts) -> Iterator[Cause]:
     if facts.run.state == "lost":
-        yield Cause(90, "its job was deleted by somebody else", (facts.run.status.reason,), facts.resume)
+        yield Cause(
+            90, "its job was deleted by somebody else", (facts.run.status.reason,), facts.resume
+        )
 
 
 def _given_up(facts: Facts) -> Iterator[Cause]:
@@ -57,8 +76,13 @@ def _crashes(facts: Facts) -> Iterator[Cause]:
         tail = [line for line in facts.logs.get(name, ()) if line.strip()][-5:]
         for text in reasons.pod(pod, tail[-1] if tail else ""):
             if "OOMKilled" in text:
-                yield Cause(97, f"{name} ran out of memory and was killed", tuple(tail),
-                            f"{facts.resume} --set train.device_batch_size=N (half of what it was), or nodes with more memory")
+                yield Cause(
+                    97,
+                    f"{name} ran out of memory and was killed",
+                    tuple(tail),
+                    f"{facts.resume} --set train.device_batch_size=N (half of what it was), or"
+                    " nodes with more memory",
+                )
             elif "ends again and again" in text or "exit code" in text:
                 score = 85 if facts.run.state != "finished" else 20
                 yield Cause(score, text, tuple(tail), f"{facts.see_logs} --host {name}")
@@ -66,16 +90,34 @@ def _crashes(facts: Facts) -> Iterator[Cause]:
 
 def _refused(facts: Facts) -> Iterator[Cause]:
     """What the trainer itself says it cannot do."""
-    said = [line for lines in facts.logs.values() for line in lines if re.search(r"^(\[\d+\] )?trainer: (?!asked to end)", line)]
+    said = [
+        line
+        for lines in facts.logs.values()
+        for line in lines
+        if re.search(r"^(\[\d+\] )?trainer: (?!asked to end)", line)
+    ]
     if said and facts.run.state in ("failed", *GOING_ON):
         loss = any("the loss is" in line for line in said)
         what = "the loss is no longer a number" if loss else "the trainer refused to go on"
-        how = "--set train.optimizer.lr=LOWER" if loss else "--set NAME=VALUE for the setting it names"
+        how = (
+            "--set train.optimizer.lr=LOWER"
+            if loss
+            else "--set NAME=VALUE for the setting it names"
+        )
         yield Cause(96, what, tuple(dict.fromkeys(said))[-2:], f"{facts.resume} {how}")
-    trouble = [line for lines in facts.logs.values() for line in lines if "Failed to get list of machines" in line]
+    trouble = [
+        line
+        for lines in facts.logs.values()
+        for line in lines
+        if "Failed to get list of machines" in line
+    ]
     if trouble:
-        yield Cause(95, "etcd does not answer, and the pods meet there", (trouble[-1],),
-                    "invoke etcd.check; train_etcd names its service; train_rendezvous: c10d needs none")
+        yield Cause(
+            95,
+            "etcd does not answer, and the pods meet there",
+            (trouble[-1],),
+            "invoke etcd.check; train_etcd names its service; train_rendezvous: c10d needs none",
+        )
 
 
 def _lost_nodes(facts: Facts) -> Iterator[Cause]:
@@ -83,16 +125,29 @@ def _lost_nodes(facts: Facts) -> Iterator[Cause]:
     lost = [pod for pod in facts.run.pods if str((pod.get("status") or {}).get("reason")) in _LOST]
     if said or lost:
         lines = [" ".join(str(event.get("message")).split()) for event in said[-2:]]
-        lines += [f"{pod['metadata']['name']}: {pod['status']['reason']} on {pod['spec'].get('nodeName')}" for pod in lost[:2]]
+        lines += [
+            f"{pod['metadata']['name']}: {pod['status']['reason']} on {pod['spec'].get('nodeName')}"
+            for pod in lost[:2]
+        ]
         score = 70 if facts.run.state in GOING_ON else 88
-        yield Cause(score, "a node was lost, or its pods were driven off it", tuple(lines),
-                    f"kubectl get nodes; its pods come back elsewhere where there is room; else: {facts.resume} --nodes N")
+        yield Cause(
+            score,
+            "a node was lost, or its pods were driven off it",
+            tuple(lines),
+            "kubectl get nodes; its pods come back elsewhere where there is room; else:"
+            f" {facts.resume} --nodes N",
+        )
 
 
 def _bad_nodes(facts: Facts) -> Iterator[Cause]:
     for one in suspects(facts.run.pods):
-        yield Cause(84, f"it failed {one.times} times on node {one.node}, last: {one.why}", (),
-                    f"invoke nodes.quarantine {one.node}; kubectl delete pod -n {facts.run.namespace} {one.pod}")
+        yield Cause(
+            84,
+            f"it failed {one.times} times on node {one.node}, last: {one.why}",
+            (),
+            f"invoke nodes.quarantine {one.node}; kubectl delete pod -n {facts.run.namespace}"
+            f" {one.pod}",
+        )
 
 
 def _meeting(facts: Facts) -> Iterator[Cause]:
@@ -105,11 +160,21 @@ def _meeting(facts: Facts) -> Iterator[Cause]:
             continue
         where = (_WAITING.search(waiting[-1]) or [""] * 2)[1]
         if any(text in waiting[-1] for text in _NO_NAME):
-            yield Cause(84, f"the name {where.rpartition(':')[0]} does not resolve in {pod}", (waiting[-1],),
-                        f"invoke train.netcheck --name {facts.run.name}; kubectl get pods -n kube-system -l k8s-app=kube-dns")
+            yield Cause(
+                84,
+                f"the name {where.rpartition(':')[0]} does not resolve in {pod}",
+                (waiting[-1],),
+                f"invoke train.netcheck --name {facts.run.name}; kubectl get pods -n kube-system -l"
+                " k8s-app=kube-dns",
+            )
         else:
-            yield Cause(78, f"{pod} waits for {where}, which does not answer yet", (waiting[-1],),
-                        f"invoke train.netcheck --name {facts.run.name}; invoke train.status --name {facts.run.name}")
+            yield Cause(
+                78,
+                f"{pod} waits for {where}, which does not answer yet",
+                (waiting[-1],),
+                f"invoke train.netcheck --name {facts.run.name}; invoke train.status --name"
+                f" {facts.run.name}",
+            )
         return
 
 
@@ -120,25 +185,43 @@ def _standstill(facts: Facts) -> Iterator[Cause]:
     usual = median(later - earlier for earlier, later in pairwise(times)) if len(times) > 1 else 0.0
     silent = facts.now - times[-1] if times else 0.0
     if silent > STILL_SECONDS and silent > STILL_GAPS * usual:
-        title = (f"it stands still: nothing for {silent:.0f} s after step {facts.metrics[-1]['step']}, usually a line every"
-                 f" {usual:.1f} s")
-        yield Cause(83, title, _last_lines(facts), f"{facts.see_logs} --all; invoke train.top --name {facts.run.name}; invoke"
-                                                   f" train.netcheck --name {facts.run.name}")
+        title = (
+            f"it stands still: nothing for {silent:.0f} s after step {facts.metrics[-1]['step']},"
+            f" usually a line every {usual:.1f} s"
+        )
+        yield Cause(
+            83,
+            title,
+            _last_lines(facts),
+            f"{facts.see_logs} --all; invoke train.top --name {facts.run.name}; invoke"
+            f" train.netcheck --name {facts.run.name}",
+        )
 
 
 def _slow(facts: Facts) -> Iterator[Cause]:
     paces = [float(each["step_seconds"]) for each in facts.metrics if each.get("step_seconds")]
     if facts.run.state != "running" or len(paces) < ENOUGH:
         return
-    before, now = median(paces[1:len(paces) // 2]), median(paces[-8:])
+    before, now = median(paces[1 : len(paces) // 2]), median(paces[-8:])
     if now > SLOWER * before:
-        yield Cause(60, f"it became slower: {now:.2f} s a step, {before:.2f} s before", (),
-                    f"invoke train.top --name {facts.run.name}; kubectl top nodes")
-    waited = [float(each.get("data_wait_seconds") or 0) / float(each["step_seconds"]) for each in facts.metrics[-5:]
-              if each.get("step_seconds")]
+        yield Cause(
+            60,
+            f"it became slower: {now:.2f} s a step, {before:.2f} s before",
+            (),
+            f"invoke train.top --name {facts.run.name}; kubectl top nodes",
+        )
+    waited = [
+        float(each.get("data_wait_seconds") or 0) / float(each["step_seconds"])
+        for each in facts.metrics[-5:]
+        if each.get("step_seconds")
+    ]
     if waited and median(waited) > DATA_SHARE:
-        yield Cause(65, f"it waits for data {100 * median(waited):.0f} % of the time", (),
-                    f"{facts.resume} --set train.data.workers=N; tokens on the claim instead of a stream")
+        yield Cause(
+            65,
+            f"it waits for data {100 * median(waited):.0f} % of the time",
+            (),
+            f"{facts.resume} --set train.data.workers=N; tokens on the claim instead of a stream",
+        )
 
 
 def _last_lines(facts: Facts) -> tuple[str, ...]:

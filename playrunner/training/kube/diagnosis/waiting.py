@@ -1,4 +1,5 @@
-"""Why pods do not come: the gang, quotas, devices, taints, the autoscaler, volumes, images, or an operator that is not there."""
+"""Why pods do not come: the gang, quotas, devices, taints, the autoscaler, volumes, images, or an
+operator that is not there."""
 
 from __future__ import annotations
 
@@ -10,9 +11,17 @@ from playrunner.training.kube.diagnosis.facts import Facts
 from playrunner.training.kube.give_up import unheard
 
 SLOW_OPERATOR_SECONDS = 20.0
-_CONTROLLERS = {"pytorchjob": ("kubeflow", "kubeflow"), "elasticjob": ("elastic-job", "elastic"),
-                "vcjob": ("volcano-system", "volcano"), "job": ("kube-system", ""), "deepspeedjob": ("kube-system", "")}
-_GROWN, _NOT_GROWN = ("TriggeredScaleUp", "ScaledUpGroup"), ("NotTriggerScaleUp", "ScaleUpFailed", "FailedToScaleUpGroup")
+_CONTROLLERS = {
+    "pytorchjob": ("kubeflow", "kubeflow"),
+    "elasticjob": ("elastic-job", "elastic"),
+    "vcjob": ("volcano-system", "volcano"),
+    "job": ("kube-system", ""),
+    "deepspeedjob": ("kube-system", ""),
+}
+_GROWN, _NOT_GROWN = (
+    ("TriggeredScaleUp", "ScaledUpGroup"),
+    ("NotTriggerScaleUp", "ScaleUpFailed", "FailedToScaleUpGroup"),
+)
 
 
 def waits(facts: Facts) -> Iterator[Cause]:
@@ -26,7 +35,8 @@ def waits(facts: Facts) -> Iterator[Cause]:
 
 
 def _no_operator(facts: Facts) -> Iterator[Cause]:
-    """A job that nobody looks at has neither status nor pods, or does not say that its pods have ended."""
+    """A job that nobody looks at has neither status nor pods, or does not say that its pods have
+    ended."""
     job = facts.run.job
     if job is None or facts.age < SLOW_OPERATOR_SECONDS:
         return
@@ -34,8 +44,12 @@ def _no_operator(facts: Facts) -> Iterator[Cause]:
     command = f"kubectl get pods -n {namespace}" + (f"; invoke {role}.check" if role else "")
     if not job.get("status") and not facts.run.pods:
         what = f"{facts.run.kind.resource[1]} {facts.run.run_id}"
-        yield Cause(92, f"nobody has looked at {what} since it was submitted: its operator"
-                        " does not run", (f"{facts.age:.0f} s old, no status, no pods",), command)
+        yield Cause(
+            92,
+            f"nobody has looked at {what} since it was submitted: its operator does not run",
+            (f"{facts.age:.0f} s old, no status, no pods",),
+            command,
+        )
     elif facts.run.pods and (seen := unheard(facts.run, job, facts.run.pods)):
         yield Cause(92, seen.reason, (f"the job says {facts.run.status.phase}",), command)
 
@@ -49,25 +63,57 @@ def _gang(facts: Facts) -> Iterator[Cause]:
     phase = str(status.get("phase") or "Pending")
     if phase not in ("Pending", "Inqueue") or facts.run.state != "pending":
         return
-    said = [" ".join(str(one.get("message") or one.get("reason") or "").split()) for one in status.get("conditions") or ()
-            if one.get("type") == "Unschedulable" and str(one.get("status")) == "True"]
+    said = [
+        " ".join(str(one.get("message") or one.get("reason") or "").split())
+        for one in status.get("conditions") or ()
+        if one.get("type") == "Unschedulable" and str(one.get("status")) == "True"
+    ]
     queue, least = spec.get("queue", "default"), spec.get("minMember", "?")
-    lines = [f"PodGroup {group['metadata']['name']} is {phase}: all {least} pods or none, in queue {queue}", *said[-1:]]
-    if any("queue" in line.lower() or "overused" in line.lower() for line in said) or (phase == "Pending" and not said):
-        title = f"the queue {queue} has no room for the gang of {least}; its pods are not made, and no autoscaler sees them"
-        yield Cause(91, title, tuple(lines),
-                    f"kubectl get queue {queue} -o yaml (its capability); invoke volcano.create sizes it from the nodes")
+    lines = [
+        (
+            f"PodGroup {group['metadata']['name']} is {phase}: all {least} pods or none, in queue"
+            f" {queue}"
+        ),
+        *said[-1:],
+    ]
+    if any("queue" in line.lower() or "overused" in line.lower() for line in said) or (
+        phase == "Pending" and not said
+    ):
+        title = (
+            f"the queue {queue} has no room for the gang of {least}; its pods are not made, and no"
+            " autoscaler sees them"
+        )
+        yield Cause(
+            91,
+            title,
+            tuple(lines),
+            f"kubectl get queue {queue} -o yaml (its capability); invoke volcano.create sizes it"
+            " from the nodes",
+        )
     else:
         fit = sum(offer.usable for offer in facts.offers)
-        yield Cause(90, f"the gang of {least} does not fit the nodes as they are now", tuple(lines),
-                    f"kubectl describe nodes ({fit} can be used); add nodes, or {facts.resume} --nodes N after train.stop")
+        yield Cause(
+            90,
+            f"the gang of {least} does not fit the nodes as they are now",
+            tuple(lines),
+            f"kubectl describe nodes ({fit} can be used); add nodes, or {facts.resume} --nodes N"
+            " after train.stop",
+        )
 
 
 def _quota(facts: Facts) -> Iterator[Cause]:
-    said = [str(event.get("message")) for event in facts.events if "exceeded quota" in str(event.get("message"))]
+    said = [
+        str(event.get("message"))
+        for event in facts.events
+        if "exceeded quota" in str(event.get("message"))
+    ]
     if said:
-        yield Cause(95, "the namespace's quota does not let its pods be made", (said[-1],),
-                    f"kubectl describe resourcequota -n {facts.run.namespace}")
+        yield Cause(
+            95,
+            "the namespace's quota does not let its pods be made",
+            (said[-1],),
+            f"kubectl describe resourcequota -n {facts.run.namespace}",
+        )
 
 
 def _volume(facts: Facts) -> Iterator[Cause]:
@@ -76,38 +122,75 @@ def _volume(facts: Facts) -> Iterator[Cause]:
         return
     see = f"kubectl describe pvc {name} -n {namespace}"
     if facts.claim is None:
-        yield Cause(95, f"its claim {name} is gone", (), f"kubectl get pvc -n {namespace}; invoke efs.create or fsx.create")
+        yield Cause(
+            95,
+            f"its claim {name} is gone",
+            (),
+            f"kubectl get pvc -n {namespace}; invoke efs.create or fsx.create",
+        )
         return
     phase = str((facts.claim.get("status") or {}).get("phase") or "Pending")
-    failed = [" ".join(str(event.get("message")).split()) for event in facts.claim_events
-              if event.get("reason") in ("ProvisioningFailed", "FailedBinding")]
+    failed = [
+        " ".join(str(event.get("message")).split())
+        for event in facts.claim_events
+        if event.get("reason") in ("ProvisioningFailed", "FailedBinding")
+    ]
     if phase != "Bound" and (failed or facts.run.pods):
         yield Cause(93, f"its claim {name} is {phase}, not Bound", tuple(failed[-2:]), see)
-    mounts = [event for event in facts.events if event.get("reason") in ("FailedMount", "FailedAttachVolume")]
+    mounts = [
+        event
+        for event in facts.events
+        if event.get("reason") in ("FailedMount", "FailedAttachVolume")
+    ]
     if mounts:
         said = " ".join(str(mounts[-1].get("message")).split())
-        yield Cause(88, "a volume is not mounted", (said,),
-                    f"{see}; is the CSI driver on that node? kubectl get daemonsets -n kube-system")
+        yield Cause(
+            88,
+            "a volume is not mounted",
+            (said,),
+            f"{see}; is the CSI driver on that node? kubectl get daemonsets -n kube-system",
+        )
 
 
 def _autoscaler(facts: Facts) -> Iterator[Cause]:
     grown = [event for event in facts.events if event.get("reason") in _GROWN]
     refused = [event for event in facts.events if event.get("reason") in _NOT_GROWN]
     if grown and any(facts.phase(pod) == "Pending" for pod in facts.run.pods):
-        yield Cause(80, "the autoscaler is adding nodes: a few minutes", (str(grown[-1].get("message")),), "kubectl get nodes -w")
+        yield Cause(
+            80,
+            "the autoscaler is adding nodes: a few minutes",
+            (str(grown[-1].get("message")),),
+            "kubectl get nodes -w",
+        )
     elif refused and any(facts.phase(pod) == "Pending" for pod in facts.run.pods):
-        yield Cause(86, "the autoscaler adds no node for it", (" ".join(str(refused[-1].get("message")).split()),),
-                    "the node group's largest size, its zone: eks_nodegroups in the inventory; then invoke eks.create")
+        yield Cause(
+            86,
+            "the autoscaler adds no node for it",
+            (" ".join(str(refused[-1].get("message")).split()),),
+            "the node group's largest size, its zone: eks_nodegroups in the inventory; then invoke"
+            " eks.create",
+        )
 
 
 def _scheduling(facts: Facts) -> Iterator[Cause]:
     for pod in facts.run.pods:
         conditions = (pod.get("status") or {}).get("conditions") or ()
-        held = next((one for one in conditions if one.get("type") == "PodScheduled" and one.get("status") == "False"), None)
+        held = next(
+            (
+                one
+                for one in conditions
+                if one.get("type") == "PodScheduled" and one.get("status") == "False"
+            ),
+            None,
+        )
         message = str((held or {}).get("message") or "")
         name = str(pod["metadata"]["name"])
         if not message and facts.phase(pod) == "Pending":
-            told = [event for event in facts.events_about(name) if event.get("reason") == "FailedScheduling"]
+            told = [
+                event
+                for event in facts.events_about(name)
+                if event.get("reason") == "FailedScheduling"
+            ]
             message = str(told[-1].get("message")) if told else ""
         for text in reasons.scheduling(message) if message else ():
             title, _, command = text.rpartition(": ")
@@ -120,4 +203,9 @@ def _held_up(facts: Facts) -> Iterator[Cause]:
         if facts.phase(pod) == "Pending":
             for text in reasons.pod(pod):
                 if "is not scheduled" not in text and "nodes" not in text:
-                    yield Cause(87, text, (), f"kubectl describe pod -n {facts.run.namespace} {pod['metadata']['name']}")
+                    yield Cause(
+                        87,
+                        text,
+                        (),
+                        f"kubectl describe pod -n {facts.run.namespace} {pod['metadata']['name']}",
+                    )

@@ -1,4 +1,5 @@
-"""deepspeedjob: an Indexed Job whose first pod starts the ranks on all over SSH, by a hostfile, with keys of this run only."""
+"""deepspeedjob: an Indexed Job whose first pod starts the ranks on all over SSH, by a hostfile,
+with keys of this run only."""
 
 from __future__ import annotations
 
@@ -15,16 +16,28 @@ GROUP = 1000  # a Secret's files are root's; whoever else an image runs as reads
 
 
 def _fill(job: ClusterJob) -> dict[str, Any]:
-    arguments = ["--over-ssh", f"--name={job.run_id}", f"--nodes={job.nodes}", f"--slots={job.share.processes}",
-                 f"--port={job.ground.port}", f"--keys={MOUNT}", *trainer_words(job)]
+    arguments = [
+        "--over-ssh",
+        f"--name={job.run_id}",
+        f"--nodes={job.nodes}",
+        f"--slots={job.share.processes}",
+        f"--port={job.ground.port}",
+        f"--keys={MOUNT}",
+        *trainer_words(job),
+    ]
     pod = pod_spec(job, arguments, "JOB_COMPLETION_INDEX=0", "Never")
     (container,) = pod["containers"]
     container["volumeMounts"].append({"name": "keys", "mountPath": MOUNT, "readOnly": True})
-    pod["volumes"].append({"name": "keys", "secret": {"secretName": secret_name(job.run_id), "defaultMode": 0o600}})
+    pod["volumes"].append(
+        {"name": "keys", "secret": {"secretName": secret_name(job.run_id), "defaultMode": 0o600}}
+    )
     pod["securityContext"] = {"fsGroup": GROUP, "fsGroupChangePolicy": "OnRootMismatch"}
-    # A pod that ended is replaced; the first one, which ends with any that fails, then starts all ranks again.
-    return {"pod": {"metadata": pod_metadata(job), "spec": {**pod, "subdomain": job.run_id}},
-            "retries": max(1, job.profile.launch.max_restarts) * job.nodes}
+    # A pod that ended is replaced; the first one, which ends with any that fails, then starts all
+    # ranks again.
+    return {
+        "pod": {"metadata": pod_metadata(job), "spec": {**pod, "subdomain": job.run_id}},
+        "retries": max(1, job.profile.launch.max_restarts) * job.nodes,
+    }
 
 
 KIND = Kind("deepspeedjob", ("batch/v1", "Job"), "", _fill, first_pod, pods, read)

@@ -1,4 +1,5 @@
-"""elasticjob: TorchElastic's own controller, which puts the rendezvous and the number of nodes before a pod's arguments."""
+"""elasticjob: TorchElastic's own controller, which puts the rendezvous and the number of nodes
+before a pod's arguments."""
 
 from __future__ import annotations
 
@@ -19,13 +20,33 @@ def _first_pod(job: ClusterJob) -> str:
 def _fill(job: ClusterJob) -> dict[str, Any]:
     # The controller asks for etcd, whatever is wanted; of two flags the later one counts.
     other = [f"--rdzv_backend={job.ground.rendezvous}"] if job.ground.rendezvous != "etcd" else []
-    arguments = [f"--nproc_per_node={job.share.processes}", *other, *common_flags(job), *trainer_words(job)]
+    arguments = [
+        f"--nproc_per_node={job.share.processes}",
+        *other,
+        *common_flags(job),
+        *trainer_words(job),
+    ]
     least, most = job.elastic or (job.nodes, job.nodes)
-    return {"pod": {"metadata": pod_metadata(job), "spec": pod_spec(job, arguments, f"POD_NAME={_first_pod(job)}", _RESTART)},
-            "restart_policy": _RESTART, "endpoint": endpoint(job, _first_pod(job)), "least": least, "most": most,
-            "retries": max(1, job.profile.launch.max_restarts) * job.nodes}
+    return {
+        "pod": {
+            "metadata": pod_metadata(job),
+            "spec": pod_spec(job, arguments, f"POD_NAME={_first_pod(job)}", _RESTART),
+        },
+        "restart_policy": _RESTART,
+        "endpoint": endpoint(job, _first_pod(job)),
+        "least": least,
+        "most": most,
+        "retries": max(1, job.profile.launch.max_restarts) * job.nodes,
+    }
 
 
-KIND = Kind("elasticjob", ("elastic.pytorch.org/v1alpha1", "ElasticJob"), "invoke elastic.create", _fill, _first_pod,
-            lambda job: [f"{job.run_id}-worker-{at}" for at in range(job.nodes)], from_conditions,
-            ("spec", "replicaSpecs", "Worker", "replicas"))
+KIND = Kind(
+    "elasticjob",
+    ("elastic.pytorch.org/v1alpha1", "ElasticJob"),
+    "invoke elastic.create",
+    _fill,
+    _first_pod,
+    lambda job: [f"{job.run_id}-worker-{at}" for at in range(job.nodes)],
+    from_conditions,
+    ("spec", "replicaSpecs", "Worker", "replicas"),
+)

@@ -1,4 +1,5 @@
-"""job: a plain Indexed Job, which every cluster runs without an operator; pods meet at index 0 through a headless Service."""
+"""job: a plain Indexed Job, which every cluster runs without an operator; pods meet at index 0
+through a headless Service."""
 
 from __future__ import annotations
 
@@ -17,9 +18,12 @@ def first_pod(job: ClusterJob) -> str:
 def _fill(job: ClusterJob) -> dict[str, Any]:
     arguments = [*torchrun_flags(job, endpoint(job, first_pod(job))), *trainer_words(job)]
     pod = pod_spec(job, arguments, "JOB_COMPLETION_INDEX=0", "Never")
-    # A pod that ended is replaced as often as torchrun would start its processes again, for every node.
-    return {"pod": {"metadata": pod_metadata(job), "spec": {**pod, "subdomain": job.run_id}},
-            "retries": max(1, job.profile.launch.max_restarts) * job.nodes}
+    # A pod that ended is replaced as often as torchrun would start its processes again, for every
+    # node.
+    return {
+        "pod": {"metadata": pod_metadata(job), "spec": {**pod, "subdomain": job.run_id}},
+        "retries": max(1, job.profile.launch.max_restarts) * job.nodes,
+    }
 
 
 def pods(job: ClusterJob) -> list[str]:
@@ -28,16 +32,26 @@ def pods(job: ClusterJob) -> list[str]:
 
 def read(thing: Thing) -> Status:
     status = thing.get("status") or {}
-    held = {str(one.get("type")): one for one in status.get("conditions") or () if str(one.get("status")) == "True"}
+    held = {
+        str(one.get("type")): one
+        for one in status.get("conditions") or ()
+        if str(one.get("status")) == "True"
+    }
     if "Failed" in held or "FailureTarget" in held:
         why = held.get("Failed") or held["FailureTarget"]
-        return Status("failed", "Failed", f"{why.get('reason', '')}: {why.get('message', '')}".strip(": "))
+        return Status(
+            "failed", "Failed", f"{why.get('reason', '')}: {why.get('message', '')}".strip(": ")
+        )
     if "Complete" in held or "SuccessCriteriaMet" in held:
         return Status("finished", "Complete")
     if "Suspended" in held:
         return Status("pending", "Suspended")
     active = int(status.get("active") or 0)
-    return Status("running", "Active") if active and status.get("ready") else Status("pending", "Active" if active else "Created")
+    return (
+        Status("running", "Active")
+        if active and status.get("ready")
+        else Status("pending", "Active" if active else "Created")
+    )
 
 
 KIND = Kind("job", ("batch/v1", "Job"), "", _fill, first_pod, pods, read)

@@ -1,4 +1,5 @@
-"""pytorchjob: Kubeflow's training operator; a master and workers, or workers alone between a least and a most."""
+"""pytorchjob: Kubeflow's training operator; a master and workers, or workers alone between a least
+and a most."""
 
 from __future__ import annotations
 
@@ -18,15 +19,39 @@ def _first_pod(job: ClusterJob) -> str:
 
 def _fill(job: ClusterJob) -> dict[str, Any]:
     meet = endpoint(job, _first_pod(job))
-    pod = {"metadata": pod_metadata(job),
-           "spec": pod_spec(job, [*torchrun_flags(job, meet), *trainer_words(job)], f"POD_NAME={_first_pod(job)}", _RESTART)}
-    replicas = {"Worker": job.nodes} if job.elastic else {"Master": 1, **({"Worker": job.nodes - 1} if job.nodes > 1 else {})}
+    pod = {
+        "metadata": pod_metadata(job),
+        "spec": pod_spec(
+            job,
+            [*torchrun_flags(job, meet), *trainer_words(job)],
+            f"POD_NAME={_first_pod(job)}",
+            _RESTART,
+        ),
+    }
+    replicas = (
+        {"Worker": job.nodes}
+        if job.elastic
+        else {"Master": 1, **({"Worker": job.nodes - 1} if job.nodes > 1 else {})}
+    )
     host, _, port = meet.rpartition(":")
     least, most = job.elastic or (0, 0)
-    policy = {"rdzvBackend": job.ground.rendezvous, "rdzvHost": host, "rdzvPort": int(port), "rdzvId": job.run_id,
-              "minReplicas": least, "maxReplicas": most, "maxRestarts": job.profile.launch.max_restarts}
-    return {"pod": pod, "replicas": replicas, "restart_policy": _RESTART, "elastic": policy if job.elastic else None,
-            "processes": str(job.share.processes), "retries": max(1, job.profile.launch.max_restarts) * job.nodes}
+    policy = {
+        "rdzvBackend": job.ground.rendezvous,
+        "rdzvHost": host,
+        "rdzvPort": int(port),
+        "rdzvId": job.run_id,
+        "minReplicas": least,
+        "maxReplicas": most,
+        "maxRestarts": job.profile.launch.max_restarts,
+    }
+    return {
+        "pod": pod,
+        "replicas": replicas,
+        "restart_policy": _RESTART,
+        "elastic": policy if job.elastic else None,
+        "processes": str(job.share.processes),
+        "retries": max(1, job.profile.launch.max_restarts) * job.nodes,
+    }
 
 
 def _pods(job: ClusterJob) -> list[str]:
@@ -35,5 +60,13 @@ def _pods(job: ClusterJob) -> list[str]:
     return [f"{job.run_id}-master-0", *(f"{job.run_id}-worker-{at}" for at in range(job.nodes - 1))]
 
 
-KIND = Kind("pytorchjob", ("kubeflow.org/v1", "PyTorchJob"), "invoke kubeflow.create", _fill, _first_pod, _pods, from_conditions,
-            ("spec", "pytorchReplicaSpecs", "Worker", "replicas"))
+KIND = Kind(
+    "pytorchjob",
+    ("kubeflow.org/v1", "PyTorchJob"),
+    "invoke kubeflow.create",
+    _fill,
+    _first_pod,
+    _pods,
+    from_conditions,
+    ("spec", "pytorchReplicaSpecs", "Worker", "replicas"),
+)

@@ -1,4 +1,5 @@
-"""vcjob: a Volcano job as TorchX makes it; all pods or none (a gang), one task per replica, begun again as a whole."""
+"""vcjob: a Volcano job as TorchX makes it; all pods or none (a gang), one task per replica, begun
+again as a whole."""
 
 from __future__ import annotations
 
@@ -10,9 +11,19 @@ from playrunner.training.kube.launchers.kind import Kind, Status, Thing
 from playrunner.training.kube.pod import pod_metadata, pod_spec
 
 ROLE = "role1"
-_STATES = {"Pending": "pending", "Inqueue": "pending", "Running": "running", "Restarting": "running", "Completing": "running",
-           "Completed": "finished", "Failed": "failed", "Aborted": "failed", "Aborting": "stopping", "Terminating": "stopping",
-           "Terminated": "failed"}
+_STATES = {
+    "Pending": "pending",
+    "Inqueue": "pending",
+    "Running": "running",
+    "Restarting": "running",
+    "Completing": "running",
+    "Completed": "finished",
+    "Failed": "failed",
+    "Aborted": "failed",
+    "Aborting": "stopping",
+    "Terminating": "stopping",
+    "Terminated": "failed",
+}
 
 
 def _first_pod(job: ClusterJob) -> str:
@@ -22,16 +33,30 @@ def _first_pod(job: ClusterJob) -> str:
 def _fill(job: ClusterJob) -> dict[str, Any]:
     arguments = [*torchrun_flags(job, endpoint(job, _first_pod(job))), *trainer_words(job)]
     first = f"POD_NAME={job.run_id}-{ROLE}-0-0"
-    return {"tasks": [{"name": f"{ROLE}-{at}", "pod": {"metadata": pod_metadata(job, _torchx(job, at)),
-                                                       "spec": pod_spec(job, arguments, first, "Never", replica=at)}}
-                      for at in range(job.nodes)],
-            "retries": max(1, job.profile.launch.max_restarts), "queue": job.ground.queue}
+    return {
+        "tasks": [
+            {
+                "name": f"{ROLE}-{at}",
+                "pod": {
+                    "metadata": pod_metadata(job, _torchx(job, at)),
+                    "spec": pod_spec(job, arguments, first, "Never", replica=at),
+                },
+            }
+            for at in range(job.nodes)
+        ],
+        "retries": max(1, job.profile.launch.max_restarts),
+        "queue": job.ground.queue,
+    }
 
 
 def _torchx(job: ClusterJob, at: int) -> dict[str, str]:
     """The labels by which TorchX users select pods."""
-    return {"torchx.pytorch.org/app-name": job.name, "torchx.pytorch.org/role-index": "0",
-            "torchx.pytorch.org/role-name": ROLE, "torchx.pytorch.org/replica-id": str(at)}
+    return {
+        "torchx.pytorch.org/app-name": job.name,
+        "torchx.pytorch.org/role-index": "0",
+        "torchx.pytorch.org/role-name": ROLE,
+        "torchx.pytorch.org/replica-id": str(at),
+    }
 
 
 def _read(thing: Thing) -> Status:
@@ -42,5 +67,12 @@ def _read(thing: Thing) -> Status:
     return Status(found, phase, why if found in ("failed", "pending") else "")
 
 
-KIND = Kind("vcjob", ("batch.volcano.sh/v1alpha1", "Job"), "invoke volcano.create", _fill, _first_pod,
-            lambda job: [f"{job.run_id}-{ROLE}-{at}-0" for at in range(job.nodes)], _read)
+KIND = Kind(
+    "vcjob",
+    ("batch.volcano.sh/v1alpha1", "Job"),
+    "invoke volcano.create",
+    _fill,
+    _first_pod,
+    lambda job: [f"{job.run_id}-{ROLE}-{at}-0" for at in range(job.nodes)],
+    _read,
+)

@@ -1,4 +1,5 @@
-"""Node groups as their clouds tell of them: how many nodes each has, the most it may have, and who decides how many."""
+"""Node groups as their clouds tell of them: how many nodes each has, the most it may have, and who
+decides how many."""
 
 from __future__ import annotations
 
@@ -13,7 +14,11 @@ from playrunner.variables.templating import MISSING
 
 LABELS = {"aws": "eks.amazonaws.com/nodegroup", "gcp": "cloud.google.com/gke-nodepool"}
 _NO_SUCH = ("ResourceNotFoundException",)
-_FROM_EFFECT = {"NO_SCHEDULE": "NoSchedule", "NO_EXECUTE": "NoExecute", "PREFER_NO_SCHEDULE": "PreferNoSchedule"}
+_FROM_EFFECT = {
+    "NO_SCHEDULE": "NoSchedule",
+    "NO_EXECUTE": "NoExecute",
+    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
+}
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,9 @@ class Group:
     most: int  # 0 where nobody says
     by_itself: bool = False  # its cloud brings nodes when pods wait for them
     zones: int = 1  # a pool's size counts in each of them
-    declared: dict[str, Any] = field(default_factory=dict)  # all that its module compares, as it is now
+    declared: dict[str, Any] = field(
+        default_factory=dict
+    )  # all that its module compares, as it is now
 
     @property
     def text(self) -> str:
@@ -45,8 +52,14 @@ class Group:
 
 
 def group_of(site: Site, nodes: Iterable[Offer]) -> Group | None:
-    """The group that most of these nodes belong to; none where they belong to none that its cloud knows."""
-    named = Counter((cloud, offer.labels[label]) for offer in nodes for cloud, label in LABELS.items() if offer.labels.get(label))
+    """The group that most of these nodes belong to; none where they belong to none that its cloud
+    knows."""
+    named = Counter(
+        (cloud, offer.labels[label])
+        for offer in nodes
+        for cloud, label in LABELS.items()
+        if offer.labels.get(label)
+    )
     if not named:
         return None
     (cloud, name), _ = named.most_common(1)[0]
@@ -58,14 +71,23 @@ def _of_aws(site: Site, name: str) -> Group | None:
 
     cluster = _said(site, "eks_existing") or _said(site, "eks_name") or _said(site, "cluster_name")
     aws = Aws(Account(settings_of(lambda word: _said(site, word))))
-    answer = aws.read("eks", "describe_nodegroup", missing=_NO_SUCH, clusterName=cluster, nodegroupName=name)
+    answer = aws.read(
+        "eks", "describe_nodegroup", missing=_NO_SUCH, clusterName=cluster, nodegroupName=name
+    )
     if answer is None:
         return None
     found = answer["nodegroup"]
     sizes = found["scalingConfig"]
-    declared = {"node_role": found["nodeRole"], "subnets": list(found["subnets"]), "capacity_type": found["capacityType"],
-                "min_size": sizes["minSize"], "max_size": sizes["maxSize"]}
-    return Group("aws", cluster, name, int(sizes["desiredSize"]), int(sizes["maxSize"]), declared=declared)
+    declared = {
+        "node_role": found["nodeRole"],
+        "subnets": list(found["subnets"]),
+        "capacity_type": found["capacityType"],
+        "min_size": sizes["minSize"],
+        "max_size": sizes["maxSize"],
+    }
+    return Group(
+        "aws", cluster, name, int(sizes["desiredSize"]), int(sizes["maxSize"]), declared=declared
+    )
 
 
 def _of_gcp(site: Site, name: str) -> Group | None:
@@ -76,26 +98,50 @@ def _of_gcp(site: Site, name: str) -> Group | None:
     gcp = Gcp(Project(settings_of(lambda word: _said(site, word))))
     cluster = _said(site, "gke_name") or _said(site, "cluster_name")
     location = _said(site, "gke_location") or gcp.zone
-    found = gcp.read("container", f"projects/{gcp.project}/locations/{location}/clusters/{cluster}/nodePools/{name}")
+    found = gcp.read(
+        "container",
+        f"projects/{gcp.project}/locations/{location}/clusters/{cluster}/nodePools/{name}",
+    )
     if found is None:
         return None
     scaling, urls = found.get("autoscaling") or {}, found.get("instanceGroupUrls") or ()
-    groups = [gcp.read("compute", f"projects/{str(url).partition('/projects/')[2]}") for url in urls]
+    groups = [
+        gcp.read("compute", f"projects/{str(url).partition('/projects/')[2]}") for url in urls
+    ]
     size = sum(int(one["targetSize"]) for one in groups if one)
     zones = max(1, len(urls))
-    return Group("gcp", cluster, name, size, zones * int(scaling.get("maxNodeCount") or 0), bool(scaling.get("enabled")), zones,
-                 {"location": location, **_pool(found.get("config") or {})})
+    return Group(
+        "gcp",
+        cluster,
+        name,
+        size,
+        zones * int(scaling.get("maxNodeCount") or 0),
+        bool(scaling.get("enabled")),
+        zones,
+        {"location": location, **_pool(found.get("config") or {})},
+    )
 
 
 def _pool(config: dict[str, Any]) -> dict[str, Any]:
-    """A pool's machines in the words of gcp.gke_nodepool, so that it finds nothing but the size to change."""
+    """A pool's machines in the words of gcp.gke_nodepool, so that it finds nothing but the size to
+    change."""
     card = next(iter(config.get("accelerators") or ()), {})
-    taints = [{**one, "effect": _FROM_EFFECT.get(one["effect"], one["effect"])} for one in config.get("taints") or ()
-              if one["key"] != "nvidia.com/gpu"]
-    return {"machine_type": config["machineType"], "disk_gib": int(config["diskSizeGb"]), "disk_type": config["diskType"],
-            "spot": bool(config.get("spot")), "image_type": config["imageType"], "labels": dict(config.get("labels") or {}),
-            "taints": taints, "accelerator": str(card.get("acceleratorType") or ""),
-            "accelerators": int(card.get("acceleratorCount") or 0)}
+    taints = [
+        {**one, "effect": _FROM_EFFECT.get(one["effect"], one["effect"])}
+        for one in config.get("taints") or ()
+        if one["key"] != "nvidia.com/gpu"
+    ]
+    return {
+        "machine_type": config["machineType"],
+        "disk_gib": int(config["diskSizeGb"]),
+        "disk_type": config["diskType"],
+        "spot": bool(config.get("spot")),
+        "image_type": config["imageType"],
+        "labels": dict(config.get("labels") or {}),
+        "taints": taints,
+        "accelerator": str(card.get("acceleratorType") or ""),
+        "accelerators": int(card.get("acceleratorCount") or 0),
+    }
 
 
 def _said(site: Site, name: str) -> str:

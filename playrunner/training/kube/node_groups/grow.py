@@ -1,4 +1,5 @@
-"""Room for more pods of a run: its node group grows first where free nodes are too few, never beyond its most, never back."""
+"""Room for more pods of a run: its node group grows first where free nodes are too few, never
+beyond its most, never back."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ from playrunner.training.kube.site import Site
 from playrunner.training.kube.sizing import PASSED_TAINTS, may_run
 from playrunner.training.ssh.plan import LaunchRefused
 
-JOIN_SECONDS = 900.0  # a machine boots, joins, pulls the device plugin's image and offers its devices
+JOIN_SECONDS = (
+    900.0  # a machine boots, joins, pulls the device plugin's image and offers its devices
+)
 LOOK_SECONDS = 1.0
 
 
@@ -38,7 +41,8 @@ class Growth:
 
 
 def foresee(site: Site, run: ClusterRun, more: int) -> Growth:
-    """Whether so many more pods have room, or what must grow for them; refused, with the numbers, where nothing may."""
+    """Whether so many more pods have room, or what must grow for them; refused, with the numbers,
+    where nothing may."""
     if more <= 0 or not run.pods:
         return Growth()
     wanted = more + _waiting(run)
@@ -48,41 +52,80 @@ def foresee(site: Site, run: ClusterRun, more: int) -> Growth:
     to_come = max(0, site.ground.autoscaled_nodes - len(used) - len(free))
     missing = wanted - len(free) - to_come
     if missing <= 0:
-        return Growth(text="nodes come by themselves (train_autoscaled_nodes) once the pods wait" if len(free) < wanted else "")
-    short = f"{run.name} needs {wanted} more, and {len(free)} free node{'s' * (len(free) != 1)} can take one ({_asked(run)})"
+        return Growth(
+            text=(
+                "nodes come by themselves (train_autoscaled_nodes) once the pods wait"
+                if len(free) < wanted
+                else ""
+            )
+        )
+    short = (
+        f"{run.name} needs {wanted} more, and {len(free)} free node{'s' * (len(free) != 1)} can"
+        f" take one ({_asked(run)})"
+    )
     group = group_of(site, used)
     if group is None:
-        raise LaunchRefused(f"{short}; its nodes belong to no node group that could grow: add nodes, or end what holds them"
-                            " (invoke train.status)")
+        raise LaunchRefused(
+            f"{short}; its nodes belong to no node group that could grow: add nodes, or end what"
+            " holds them (invoke train.status)"
+        )
     size = max(group.size, sum(map(group.has, offered)) + missing)
     if group.by_itself and size <= group.most:
-        return Growth(text=f"{group.text} scales itself, to {group.most} at most: its nodes come once the pods wait")
+        return Growth(
+            text=(
+                f"{group.text} scales itself, to {group.most} at most: its nodes come once the pods"
+                " wait"
+            )
+        )
     if group.most and size > group.most:
-        raise LaunchRefused(f"{short}; {group.text} has {group.size} nodes of {group.most} at most, and {size} are needed:"
-                            f" {group.remedy}; or end what holds its nodes (invoke train.status)")
-    text = f"grows from {group.size} to {size} nodes first" if size > group.size else f"is to have {size} nodes: they are awaited"
+        raise LaunchRefused(
+            f"{short}; {group.text} has {group.size} nodes of {group.most} at most, and {size} are"
+            f" needed: {group.remedy}; or end what holds its nodes (invoke train.status)"
+        )
+    text = (
+        f"grows from {group.size} to {size} nodes first"
+        if size > group.size
+        else f"is to have {size} nodes: they are awaited"
+    )
     return Growth(group, size, more, f"{group.text} {text}")
 
 
 def grow(site: Site, run: ClusterRun, growth: Growth, options: Options) -> None:
-    """The group is brought to its new size, and its nodes are waited for until they can take the pods."""
+    """The group is brought to its new size, and its nodes are waited for until they can take the
+    pods."""
     group = growth.group
     if group is None:
         return
     if growth.grows:
-        told = {"cloud": group.cloud, "cluster": group.cluster, "name": group.name,
-                "size": -(-growth.size // group.zones), **group.declared}
+        told = {
+            "cloud": group.cloud,
+            "cluster": group.cluster,
+            "name": group.name,
+            "size": -(-growth.size // group.zones),
+            **group.declared,
+        }
         settings = replace(options, limit="", json=False, quiet=options.json)
-        code = run_plays([role_play("training", "localhost", "grow")], settings, f"train.scale {run.name}",
-                         inventory=site.inventory, extra={"growth": Plain(told)})
+        code = run_plays(
+            [role_play("training", "localhost", "grow")],
+            settings,
+            f"train.scale {run.name}",
+            inventory=site.inventory,
+            extra={"growth": Plain(told)},
+        )
         if code:
-            raise StepFailed(f"{run.name} keeps its nodes: {group.text} could not grow to {growth.size}, as is said above")
+            raise StepFailed(
+                f"{run.name} keeps its nodes: {group.text} could not grow to {growth.size}, as is"
+                " said above"
+            )
     deadline = time.monotonic() + JOIN_SECONDS
     while len(_free(site, run, look(site.kube))) < growth.more + _waiting(again(site.kube, run)):
         if time.monotonic() > deadline:
-            raise StepFailed(f"{run.name} keeps its nodes: {group.text} is to have {growth.size}, and after {JOIN_SECONDS:g} s"
-                             f" too few are free and offer {_asked(run)}; kubectl get nodes shows who has joined, kubectl get"
-                             " daemonsets -n kube-system whether device plugins run; then scale again")
+            raise StepFailed(
+                f"{run.name} keeps its nodes: {group.text} is to have {growth.size}, and after"
+                f" {JOIN_SECONDS:g} s too few are free and offer {_asked(run)}; kubectl get nodes"
+                " shows who has joined, kubectl get daemonsets -n kube-system whether device"
+                " plugins run; then scale again"
+            )
         time.sleep(LOOK_SECONDS)
 
 
@@ -90,7 +133,11 @@ def growth_left(site: Site, likes: Sequence[Offer]) -> int:
     """How many nodes the group of these could still be given; none where its cloud does not say."""
     try:
         group = group_of(site, likes)
-    except (BadInput, HostUnreachable, Failed):  # the cluster can be reached without its cloud; what is there must do then
+    except (
+        BadInput,
+        HostUnreachable,
+        Failed,
+    ):  # the cluster can be reached without its cloud; what is there must do then
         return 0
     return max(0, group.most - sum(map(group.has, likes))) if group else 0
 
@@ -98,8 +145,13 @@ def growth_left(site: Site, likes: Sequence[Offer]) -> int:
 def _free(site: Site, run: ClusterRun, offered: list[Offer]) -> list[Offer]:
     """The nodes that can take a pod more of the run: each takes one."""
     asked, passed = demand(run.pods[0]), PASSED_TAINTS[str(run.summary["device"])]
-    return [offer for offer in offered if may_run(offer, site.ground, passed) and not _has(offer, run)
-            and all(offer.free.get(name, 0) >= value for name, value in asked.items())]
+    return [
+        offer
+        for offer in offered
+        if may_run(offer, site.ground, passed)
+        and not _has(offer, run)
+        and all(offer.free.get(name, 0) >= value for name, value in asked.items())
+    ]
 
 
 def _waiting(run: ClusterRun) -> int:
@@ -112,4 +164,9 @@ def _has(offer: Offer, run: ClusterRun) -> bool:
 
 
 def _asked(run: ClusterRun) -> str:
-    return " and ".join(f"{value:g} {name}" for name, value in demand(run.pods[0]).items() if name != "pods") or "a pod"
+    return (
+        " and ".join(
+            f"{value:g} {name}" for name, value in demand(run.pods[0]).items() if name != "pods"
+        )
+        or "a pod"
+    )

@@ -13,20 +13,40 @@ def devices(ctx: Any) -> dict[str, Any]:
     """The accelerators by kind; none means that the cores train."""
     rows = _nvidia(ctx, "--query-gpu=name,memory.used")
     if rows:
-        return {"kind": "cuda", "count": len(rows), "name": rows[0][0], "used_mib": [_number(row[1]) for row in rows]}
+        return {
+            "kind": "cuda",
+            "count": len(rows),
+            "name": rows[0][0],
+            "used_mib": [_number(row[1]) for row in rows],
+        }
     cards = _neuron(ctx)
     if cards is not None:
-        return {"kind": "neuron", "count": sum(int(card.get("nc_count", 0)) for card in cards), "name": "neuron"}
+        return {
+            "kind": "neuron",
+            "count": sum(int(card.get("nc_count", 0)) for card in cards),
+            "name": "neuron",
+        }
     return {"kind": "cpu", "count": 0, "name": ""}
 
 
 def holders(ctx: Any) -> list[dict[str, Any]]:
-    """Every process that holds memory of a device: pid, how much (0 where it is not told), on which."""
-    found = [{"pid": int(row[0]), "mib": _number(row[1]), "device": row[2]}
-             for row in _nvidia(ctx, "--query-compute-apps=pid,used_memory,gpu_bus_id") if row[0].isdigit()]
+    """Every process that holds memory of a device: pid, how much (0 where it is not told), on
+    which."""
+    found = [
+        {"pid": int(row[0]), "mib": _number(row[1]), "device": row[2]}
+        for row in _nvidia(ctx, "--query-compute-apps=pid,used_memory,gpu_bus_id")
+        if row[0].isdigit()
+    ]
     for card in _neuron(ctx) or ():
-        found += [{"pid": int(each["pid"]), "mib": 0, "device": f"neuron device {card.get('neuron_device', '?')}"}
-                  for each in card.get("neuron_processes", ()) if str(each.get("pid", "")).isdigit()]
+        found += [
+            {
+                "pid": int(each["pid"]),
+                "mib": 0,
+                "device": f"neuron device {card.get('neuron_device', '?')}",
+            }
+            for each in card.get("neuron_processes", ())
+            if str(each.get("pid", "")).isdigit()
+        ]
     return found
 
 
@@ -38,8 +58,15 @@ def _nvidia(ctx: Any, question: str) -> list[list[str]]:
         return []
     ran = ctx.run(["nvidia-smi", question, "--format=csv,noheader,nounits"], timeout=_ASK_SECONDS)
     count = question.count(",") + 1
-    return [[cell.strip() for cell in row] for row in (line.rsplit(",", count - 1) for line in ran.out.splitlines())
-            if len(row) == count] if not ran.rc else []
+    return (
+        [
+            [cell.strip() for cell in row]
+            for row in (line.rsplit(",", count - 1) for line in ran.out.splitlines())
+            if len(row) == count
+        ]
+        if not ran.rc
+        else []
+    )
 
 
 def _neuron(ctx: Any) -> list[dict[str, Any]] | None:

@@ -1,4 +1,5 @@
-"""A node as a machine: how busy its cores are, what is left of memory and disk, and what its kernel complains of."""
+"""A node as a machine: how busy its cores are, what is left of memory and disk, and what its kernel
+complains of."""
 
 from __future__ import annotations
 
@@ -11,8 +12,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_COMPLAINTS = ("out of memory", "oom-kill", "oom_reaper", "nvrm: xid", "i/o error", "ext4-fs error", "xfs error",
-               "not responding, still trying", "hardware error", "blocked for more than")
+_COMPLAINTS = (
+    "out of memory",
+    "oom-kill",
+    "oom_reaper",
+    "nvrm: xid",
+    "i/o error",
+    "ext4-fs error",
+    "xfs error",
+    "not responding, still trying",
+    "hardware error",
+    "blocked for more than",
+)
 _MOST_LINES = 20
 
 
@@ -21,7 +32,9 @@ def counters() -> dict[str, int]:
     found: dict[str, int] = {}
     for line in _lines("/proc/stat")[:1]:
         times = [int(word) for word in line.split()[1:]]
-        found.update(total=sum(times[:8]), idle=times[3] + times[4], stolen=times[7] if len(times) > 7 else 0)
+        found.update(
+            total=sum(times[:8]), idle=times[3] + times[4], stolen=times[7] if len(times) > 7 else 0
+        )
     for line in _lines("/proc/vmstat"):
         name, _, value = line.partition(" ")
         if name in ("pswpin", "pswpout"):
@@ -30,18 +43,29 @@ def counters() -> dict[str, int]:
 
 
 def use(before: dict[str, int], after: dict[str, int], seconds: float) -> dict[str, float]:
-    """The share of the cores that was busy, the share other machines took, and pages swapped in a second."""
+    """The share of the cores that was busy, the share other machines took, and pages swapped in a
+    second."""
     spent = {name: value - before.get(name, 0) for name, value in after.items()}
     total = max(1, spent.get("total", 0))
-    return {"busy": round(1 - spent.get("idle", 0) / total, 3), "stolen": round(spent.get("stolen", 0) / total, 3),
-            "swapped": round((spent.get("pswpin", 0) + spent.get("pswpout", 0)) / seconds, 1)}
+    return {
+        "busy": round(1 - spent.get("idle", 0) / total, 3),
+        "stolen": round(spent.get("stolen", 0) / total, 3),
+        "swapped": round((spent.get("pswpin", 0) + spent.get("pswpout", 0)) / seconds, 1),
+    }
 
 
 def memory() -> dict[str, Any]:
     """In MiB; inside a container what it may have, not what the machine has."""
-    told = {line.partition(":")[0]: int(line.split()[1]) // 1024 for line in _lines("/proc/meminfo") if len(line.split()) > 1}
-    found: dict[str, Any] = {"total_mib": told.get("MemTotal", 0), "available_mib": told.get("MemAvailable", 0),
-                             "swap_used_mib": told.get("SwapTotal", 0) - told.get("SwapFree", 0)}
+    told = {
+        line.partition(":")[0]: int(line.split()[1]) // 1024
+        for line in _lines("/proc/meminfo")
+        if len(line.split()) > 1
+    }
+    found: dict[str, Any] = {
+        "total_mib": told.get("MemTotal", 0),
+        "available_mib": told.get("MemAvailable", 0),
+        "swap_used_mib": told.get("SwapTotal", 0) - told.get("SwapFree", 0),
+    }
     group = _group()
     limit, current = _number(group, "memory.max"), _number(group, "memory.current")
     if limit:
@@ -70,7 +94,8 @@ def disk(path: str) -> dict[str, Any]:
 
 
 def pressure() -> dict[str, float]:
-    """The share of the last ten seconds in which something waited for cores, memory or disk; empty on older kernels."""
+    """The share of the last ten seconds in which something waited for cores, memory or disk; empty
+    on older kernels."""
     found = {}
     for what in ("cpu", "memory", "io"):
         for line in _lines(f"/proc/pressure/{what}"):
@@ -85,11 +110,15 @@ def uptime() -> float:
 
 
 def kernel_complaints(ctx: Any, since: float) -> dict[str, Any]:
-    """What the kernel's log says about memory, disks and devices since then; `unread` when it may not be read."""
+    """What the kernel's log says about memory, disks and devices since then; `unread` when it may
+    not be read."""
     import shutil
 
     booted = time.time() - uptime()
-    for program in (["dmesg"], ["journalctl", "-k", "-n", "2000", "--no-pager", "-o", "short-unix"]):
+    for program in (
+        ["dmesg"],
+        ["journalctl", "-k", "-n", "2000", "--no-pager", "-o", "short-unix"],
+    ):
         if not shutil.which(program[0]):
             continue
         try:
@@ -98,7 +127,11 @@ def kernel_complaints(ctx: Any, since: float) -> dict[str, Any]:
             continue
         if ran.rc == 0 and ran.out.strip():
             offset = booted if program[0] == "dmesg" else 0.0
-            told = [line for line in ran.out.splitlines() if _complains(line) and _when(line, offset) >= since]
+            told = [
+                line
+                for line in ran.out.splitlines()
+                if _complains(line) and _when(line, offset) >= since
+            ]
             return {"lines": told[-_MOST_LINES:], "unread": ""}
     return {"lines": [], "unread": "the kernel's log may not be read by this login"}
 

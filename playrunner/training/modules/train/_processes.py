@@ -1,4 +1,5 @@
-"""A node's processes, read from /proc: what each one does, and how much of the cores it takes between two looks."""
+"""A node's processes, read from /proc: what each one does, and how much of the cores it takes
+between two looks."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SYN_SENT, _ESTABLISHED = "02", "01"
-_RETRANSMITS = 3  # the kernel has repeated itself this often on one connection: the other end is not there
+_RETRANSMITS = (
+    3  # the kernel has repeated itself this often on one connection: the other end is not there
+)
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -25,11 +28,16 @@ def ticks() -> dict[int, int]:
 
 def cores_used(before: dict[int, int], after: dict[int, int], seconds: float) -> dict[int, float]:
     """How many cores each process kept busy between two looks."""
-    return {pid: round((count - before[pid]) / _TICKS / seconds, 2) for pid, count in after.items() if pid in before}
+    return {
+        pid: round((count - before[pid]) / _TICKS / seconds, 2)
+        for pid, count in after.items()
+        if pid in before
+    }
 
 
 def ranks(pids: list[int]) -> dict[int, int]:
-    """Which of these processes trains as which rank; what a rank starts for itself carries its number too and is left out."""
+    """Which of these processes trains as which rank; what a rank starts for itself carries its
+    number too and is left out."""
     numbers = {}
     for pid in pids:
         number = environment(pid).get("RANK", "")
@@ -45,9 +53,17 @@ def described(pid: int) -> dict[str, Any] | None:
         return None
     inodes = _sockets(pid)
     waiting, unanswered = _trouble(pid, inodes)
-    return {"pid": pid, "name": _first_line(f"/proc/{pid}/comm"), "state": fields[0], "threads": int(fields[17]),
-            "rss_mib": round(int(fields[21]) * os.sysconf("SC_PAGE_SIZE") / 2**20), "wchan": _first_line(f"/proc/{pid}/wchan"),
-            "sockets": len(inodes), "connecting": waiting, "unanswered": unanswered}
+    return {
+        "pid": pid,
+        "name": _first_line(f"/proc/{pid}/comm"),
+        "state": fields[0],
+        "threads": int(fields[17]),
+        "rss_mib": round(int(fields[21]) * os.sysconf("SC_PAGE_SIZE") / 2**20),
+        "wchan": _first_line(f"/proc/{pid}/wchan"),
+        "sockets": len(inodes),
+        "connecting": waiting,
+        "unanswered": unanswered,
+    }
 
 
 def environment(pid: int) -> dict[str, str]:
@@ -123,7 +139,7 @@ def _address(text: str) -> str:
     import sys
 
     packed, _, port = text.partition(":")
-    words = [bytes.fromhex(packed[start:start + 8]) for start in range(0, len(packed), 8)]
+    words = [bytes.fromhex(packed[start : start + 8]) for start in range(0, len(packed), 8)]
     raw = b"".join(word[::-1] if sys.byteorder == "little" else word for word in words)
     if len(raw) == 4:
         return f"{socket.inet_ntop(socket.AF_INET, raw)}:{int(port, 16)}"

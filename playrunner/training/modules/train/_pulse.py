@@ -1,4 +1,5 @@
-"""Where a rank stands, as it has written it down itself: its step, what it does, the collective it is in."""
+"""Where a rank stands, as it has written it down itself: its step, what it does, the collective it
+is in."""
 
 from __future__ import annotations
 
@@ -20,8 +21,13 @@ def pulse(path: str, pid: int) -> dict[str, Any]:
     words = line.split()
     if len(words) != 5 or words[0] != str(pid):
         return {}
-    return {"step": int(words[1]), "phase": words[2], "collective": "" if words[3] == "-" else words[3],
-            "seconds": round(max(0.0, time.time() - float(words[4])), 1), "open": _open(rest)}
+    return {
+        "step": int(words[1]),
+        "phase": words[2],
+        "collective": "" if words[3] == "-" else words[3],
+        "seconds": round(max(0.0, time.time() - float(words[4])), 1),
+        "open": _open(rest),
+    }
 
 
 def _open(text: str) -> list[dict[str, Any]]:

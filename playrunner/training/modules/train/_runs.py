@@ -1,4 +1,5 @@
-"""The runs a node knows of: read from their folders, told from leftovers by the process that keeps each."""
+"""The runs a node knows of: read from their folders, told from leftovers by the process that keeps
+each."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ ENDED = ("finished", "failed", "stopped", "lost")
 
 
 def running(root: str, host: str) -> list[dict[str, Any]]:
-    return [run for run in all_runs(root, host) if run["keeper"].get("state") in ("running", "stopping")]
+    return [
+        run for run in all_runs(root, host) if run["keeper"].get("state") in ("running", "stopping")
+    ]
 
 
 def all_runs(root: str, host: str) -> list[dict[str, Any]]:
@@ -33,7 +36,9 @@ def keeper_of(folder: str, host: str) -> dict[str, Any]:
     found = read_json(os.path.join(folder, "nodes", host, "keeper.json"))
     if found.get("state") in ("running", "stopping") and not is_alive(found):
         found["state"] = "lost"
-        found["reason"] = "the keeper of this node is gone without a word (killed, or the node restarted)"
+        found["reason"] = (
+            "the keeper of this node is gone without a word (killed, or the node restarted)"
+        )
     return found
 
 
@@ -71,7 +76,11 @@ def checkpoints(folder: str) -> list[str]:
     place = os.path.join(folder, "output", "checkpoints")
     if not os.path.isdir(place):
         return []
-    whole = [name for name in os.listdir(place) if os.path.exists(os.path.join(place, name, "complete.json"))]
+    whole = [
+        name
+        for name in os.listdir(place)
+        if os.path.exists(os.path.join(place, name, "complete.json"))
+    ]
     return sorted(whole, key=lambda name: int("".join(filter(str.isdigit, name)) or 0))
 
 

@@ -1,4 +1,5 @@
-"""train.code: a program's files on the node, in a folder named by their content, put there once and whole."""
+"""train.code: a program's files on the node, in a folder named by their content, put there once and
+whole."""
 
 from __future__ import annotations
 
@@ -18,12 +19,14 @@ _PATIENCE_SECONDS = 15.0  # unpacking takes a tenth of a second, on a slow netwo
 
 
 class Code(Module):
-    """A program's files on the node, in a folder named by their content: unpacked once, never changed."""
+    """A program's files on the node, in a folder named by their content: unpacked once, never
+    changed."""
 
     ships = "src"
 
     src: Any  # a .tar.gz on the controller
-    dest: str  # the folder to unpack into; its name should tell the content, since what exists is believed
+    # The folder to unpack into; its name should tell the content, since what exists is believed
+    dest: str
 
     def observe(self, ctx: Any) -> Optional[State]:
         return {"there": True} if os.path.isdir(os.path.expanduser(self.dest)) else None
@@ -69,7 +72,8 @@ def _claimed(path: str) -> bool:
 
 
 def _appears(path: str) -> bool:
-    """Wait for what another node has claimed to make; one that died on the way is not waited for long."""
+    """Wait for what another node has claimed to make; one that died on the way is not waited for
+    long."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while not os.path.isdir(path):
         if time.monotonic() > deadline:
@@ -84,7 +88,12 @@ def _unpack(data: bytes, folder: str) -> None:
 
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         for member in archive:
-            # Only plain files and folders below: the archive is ours, and stays so should it be tampered with.
-            if not (member.isfile() or member.isdir()) or member.name.startswith("/") or ".." in member.name.split("/"):
+            # Only plain files and folders below: the archive is ours, and stays so should it be
+            # tampered with.
+            if (
+                not (member.isfile() or member.isdir())
+                or member.name.startswith("/")
+                or ".." in member.name.split("/")
+            ):
                 raise Failed(f"{member.name} does not belong into an archive of code")
             archive.extract(member, folder)

@@ -42,12 +42,16 @@ class Group(Module):
         if self.state == "stopped":
             if found is None:
                 return None
-            still = found["state"] in ("running", "stopping") or _runs.marked(found["keeper"].get("mark", ""))
+            still = found["state"] in ("running", "stopping") or _runs.marked(
+                found["keeper"].get("mark", "")
+            )
             return {"state": "stopped"} if still else {"state": found["state"]}
         if found and found["state"] in ("running", "stopping"):
             if found["run_id"] != self.run_id:
-                raise Failed(f"another life of this run is still {found['state']} here (keeper {found['keeper'].get('pid')});"
-                             " stop it first, or use --replace")
+                raise Failed(
+                    f"another life of this run is still {found['state']} here (keeper"
+                    f" {found['keeper'].get('pid')}); stop it first, or use --replace"
+                )
             return {"state": found["state"], "run_id": self.run_id}
         return {"state": "running", "run_id": self.run_id}
 
@@ -78,9 +82,24 @@ class Group(Module):
         mark = f"{self.run_id}/{self.host}"
         with open(os.path.join(folder, "keeper.err"), "wb") as err:
             process = subprocess.Popen(
-                [os.path.expanduser(self.python), "-m", "trainer.node.supervisor", self._folder(), self.host],
-                cwd=self._folder(), stdin=subprocess.DEVNULL, stdout=err, stderr=err, start_new_session=True,
-                env={**os.environ, "PYTHONPATH": os.path.expanduser(self.code), "PLAYRUNNER_RUN": mark})
+                [
+                    os.path.expanduser(self.python),
+                    "-m",
+                    "trainer.node.supervisor",
+                    self._folder(),
+                    self.host,
+                ],
+                cwd=self._folder(),
+                stdin=subprocess.DEVNULL,
+                stdout=err,
+                stderr=err,
+                start_new_session=True,
+                env={
+                    **os.environ,
+                    "PYTHONPATH": os.path.expanduser(self.code),
+                    "PLAYRUNNER_RUN": mark,
+                },
+            )
         deadline = time.monotonic() + _START_SECONDS
         while not os.path.exists(os.path.join(folder, "keeper.json")):
             if process.poll() is not None or time.monotonic() > deadline:
@@ -92,13 +111,18 @@ class Group(Module):
         keeper = found["keeper"]
         mark = keeper.get("mark", "")
         if mark:
-            _runs.note_ended(self._folder(), self.host, {str(pid): _processes.started(pid) for pid in _runs.marked(mark)})
+            _runs.note_ended(
+                self._folder(),
+                self.host,
+                {str(pid): _processes.started(pid) for pid in _runs.marked(mark)},
+            )
         if _runs.is_alive(keeper):
             os.kill(keeper["pid"], signal.SIGTERM)
             deadline = time.monotonic() + self.grace_seconds + 10
             while _runs.is_alive(keeper) and time.monotonic() < deadline:
                 time.sleep(0.05)
-        # What a keeper that was killed left behind, or one that hangs: exactly the processes that carry this run's mark.
+        # What a keeper that was killed left behind, or one that hangs: exactly the processes that
+        # carry this run's mark.
         for how in (signal.SIGTERM, signal.SIGKILL):
             deadline = time.monotonic() + 3
             left = _runs.marked(mark) if mark else []

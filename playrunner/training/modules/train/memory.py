@@ -1,4 +1,5 @@
-"""train.memory: who holds the memory of a node's devices, and whether that is a run that should be gone."""
+"""train.memory: who holds the memory of a node's devices, and whether that is a run that should be
+gone."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ class Memory(Probe):
 
     run: str  # the run's folder on the node
     host: str  # the node's name in the run
-    patience_seconds: float = 0.0  # for a driver to take back what processes held that have just ended
+    patience_seconds: float = (
+        0.0  # for a driver to take back what processes held that have just ended
+    )
 
     def look(self, ctx: Any) -> dict[str, Any]:
         folder = os.path.expanduser(self.run)
@@ -37,12 +40,15 @@ class Memory(Probe):
 
 
 def _held(ctx: Any, mark: str, ended: dict[str, str]) -> list[dict[str, Any]]:
-    return [{**each, "name": _processes.name(each["pid"]), "ours": _is_ours(each["pid"], mark, ended)}
-            for each in _devices.holders(ctx)]
+    return [
+        {**each, "name": _processes.name(each["pid"]), "ours": _is_ours(each["pid"], mark, ended)}
+        for each in _devices.holders(ctx)
+    ]
 
 
 def _is_ours(pid: int, mark: str, ended: dict[str, str]) -> bool:
-    """By its mark; a process that is gone while its memory is not, by having been one of those that were stopped."""
+    """By its mark; a process that is gone while its memory is not, by having been one of those that
+    were stopped."""
     if mark and _processes.environment(pid).get("PLAYRUNNER_RUN") == mark:
         return True
     return str(pid) in ended and _processes.started(pid) in ("", ended[str(pid)])

@@ -1,4 +1,5 @@
-"""train.node: what a node has for training: interpreter and packages, devices, disk, clock, ports, and who else is at work."""
+"""train.node: what a node has for training: interpreter and packages, devices, disk, clock, ports,
+and who else is at work."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# The names of installed packages' folders tell their versions; importing what Python has for it takes five times as long.
+# The names of installed packages' folders tell their versions; importing what Python has for it
+# takes five times as long.
 _ASK = """
 import os, sys
 found = {}
@@ -30,9 +32,22 @@ for name in sys.argv[1:]:
 class Node(Probe):
     """What a node has for training: interpreter, packages, devices, disk, clock, ports, other runs."""
 
-    answers = {"time": float, "cores": int, "python": str, "packages": dict, "devices": {"kind": str, "count": int},
-               "holders": [{"pid": int, "mib": float, "name": str}], "free_gib": float, "root": str, "writable": bool,
-               "interface": str, "job_folder": bool, "busy_ports": [int], "checkpoints": [str], "occupants": [str]}
+    answers = {
+        "time": float,
+        "cores": int,
+        "python": str,
+        "packages": dict,
+        "devices": {"kind": str, "count": int},
+        "holders": [{"pid": int, "mib": float, "name": str}],
+        "free_gib": float,
+        "root": str,
+        "writable": bool,
+        "interface": str,
+        "job_folder": bool,
+        "busy_ports": [int],
+        "checkpoints": [str],
+        "occupants": [str],
+    }
 
     root: str  # the folder of runs and code
     python: str  # the interpreter that will train
@@ -46,32 +61,58 @@ class Node(Probe):
     def look(self, ctx: Any) -> dict[str, Any]:
         root = os.path.expanduser(self.root)
         return {
-            "time": time.time(), "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-            **self._python(ctx), "devices": _devices.devices(ctx), "holders": self._holders(ctx, root),
-            "free_gib": _free_gib(root), "root": root, "writable": _writable(root), "interface": _interface(self.peer),
-            # Where DeepSpeed looks for a hostfile; a folder that is not there is not made in the file system's root.
+            "time": time.time(),
+            "cores": (
+                len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+            ),
+            **self._python(ctx),
+            "devices": _devices.devices(ctx),
+            "holders": self._holders(ctx, root),
+            "free_gib": _free_gib(root),
+            "root": root,
+            "writable": _writable(root),
+            "interface": _interface(self.peer),
+            # Where DeepSpeed looks for a hostfile; a folder that is not there is not made in the
+            # file system's root.
             "job_folder": os.path.isdir("/job") and os.access("/job", os.W_OK),
             "busy_ports": [port for port in self.ports if not _is_free(self.listen, port)],
-            "checkpoints": _runs.checkpoints(os.path.join(root, "runs", self.run)) if self.run else [],
-            "occupants": [run["name"] for run in _runs.running(root, self.host) if run["name"] != self.run],
+            "checkpoints": (
+                _runs.checkpoints(os.path.join(root, "runs", self.run)) if self.run else []
+            ),
+            "occupants": [
+                run["name"] for run in _runs.running(root, self.host) if run["name"] != self.run
+            ],
         }
 
     def _holders(self, ctx: Any, root: str) -> list[dict[str, Any]]:
         """Who is on the devices already, this run aside: it is stopped before it is started again."""
-        own = str(_runs.keeper_of(os.path.join(root, "runs", self.run), self.host).get("mark", "")) if self.run else ""
-        return [{**each, "name": _processes.name(each["pid"])} for each in _devices.holders(ctx)
-                if not own or _processes.environment(each["pid"]).get("PLAYRUNNER_RUN") != own]
+        own = (
+            str(_runs.keeper_of(os.path.join(root, "runs", self.run), self.host).get("mark", ""))
+            if self.run
+            else ""
+        )
+        return [
+            {**each, "name": _processes.name(each["pid"])}
+            for each in _devices.holders(ctx)
+            if not own or _processes.environment(each["pid"]).get("PLAYRUNNER_RUN") != own
+        ]
 
     def _python(self, ctx: Any) -> dict[str, Any]:
         python = os.path.expanduser(self.python)
         try:
             ran = ctx.run([python, "-c", _ASK, *self.packages], timeout=60)
         except OSError as error:
-            raise Failed(f"{python} cannot be run: {error.strerror}; set train_python to the interpreter with torch") from None
+            raise Failed(
+                f"{python} cannot be run: {error.strerror}; set train_python to the interpreter"
+                " with torch"
+            ) from None
         if ran.rc:
             raise Failed(f"{python} does not work: {ran.err.strip()[-300:]}")
         version, *told = ran.out.splitlines()
-        return {"python": version, "packages": {name: given for name, _, given in (line.partition(" ") for line in told)}}
+        return {
+            "python": version,
+            "packages": {name: given for name, _, given in (line.partition(" ") for line in told)},
+        }
 
 
 def _existing(path: str) -> str:
@@ -103,7 +144,9 @@ def _interface(peer: str) -> str:
             own = probe.getsockname()[0]
             for _, name in socket.if_nameindex():
                 try:
-                    packed = fcntl.ioctl(probe.fileno(), 0x8915, struct.pack("256s", name.encode()[:15]))  # SIOCGIFADDR
+                    packed = fcntl.ioctl(
+                        probe.fileno(), 0x8915, struct.pack("256s", name.encode()[:15])
+                    )  # SIOCGIFADDR
                 except OSError:
                     continue
                 if socket.inet_ntoa(packed[20:24]) == own:

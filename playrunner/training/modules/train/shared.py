@@ -16,7 +16,8 @@ _GLANCE_SECONDS = 2.0  # the same where it is not known whether there is anythin
 
 
 class Shared(Probe):
-    """Which nodes of a run see the same folder: each has left its seat there, and finds the others'."""
+    """Which nodes of a run see the same folder: each has left its seat there, and finds the
+    others'."""
 
     reaches_out = True
 
@@ -35,8 +36,11 @@ class Shared(Probe):
             seen = self._seen()
         missing = [host for host in self.hosts if host not in seen]
         if missing and self.required:
-            raise Failed(f"{self.run} is not the same folder on all nodes: {', '.join(missing)} cannot be seen from here;"
-                         " set train_root to a folder that all mount (EFS, FSx), or train_shared: auto to keep a copy on each")
+            raise Failed(
+                f"{self.run} is not the same folder on all nodes: {', '.join(missing)} cannot be"
+                " seen from here; set train_root to a folder that all mount (EFS, FSx), or"
+                " train_shared: auto to keep a copy on each"
+            )
         return {"sees": seen, "apart": bool(missing)}
 
     def _seen(self) -> list[str]:

@@ -18,8 +18,19 @@ _TAIL_BYTES = 65536
 class Status(Probe):
     """The runs a node knows of: state, last metrics, checkpoints, and the keeper's words."""
 
-    answers = {"runs": [{"name": str, "job": dict, "keeper": dict, "metrics": [dict], "checkpoints": [str],
-                         "processes": int, "log_bytes": int}]}
+    answers = {
+        "runs": [
+            {
+                "name": str,
+                "job": dict,
+                "keeper": dict,
+                "metrics": [dict],
+                "checkpoints": [str],
+                "processes": int,
+                "log_bytes": int,
+            }
+        ]
+    }
 
     root: str  # the folder of runs
     host: str  # the node's name in runs
@@ -34,13 +45,19 @@ class Status(Probe):
                 continue
             folder = os.path.join(root, "runs", run["name"])
             log = os.path.join(folder, "nodes", self.host, "log")
-            runs.append({
-                **run, "job": _runs.read_json(os.path.join(folder, "run.json")), "folder": folder,
-                "metrics": last_metrics(os.path.join(folder, "output", "metrics.jsonl"), self.metrics),
-                "checkpoints": _runs.checkpoints(folder),
-                "log_bytes": os.path.getsize(log) if os.path.exists(log) else 0,
-                "processes": len(_runs.marked(run["keeper"].get("mark", ""))),
-            })
+            runs.append(
+                {
+                    **run,
+                    "job": _runs.read_json(os.path.join(folder, "run.json")),
+                    "folder": folder,
+                    "metrics": last_metrics(
+                        os.path.join(folder, "output", "metrics.jsonl"), self.metrics
+                    ),
+                    "checkpoints": _runs.checkpoints(folder),
+                    "log_bytes": os.path.getsize(log) if os.path.exists(log) else 0,
+                    "processes": len(_runs.marked(run["keeper"].get("mark", ""))),
+                }
+            )
         return {"runs": runs}
 
 

@@ -1,4 +1,5 @@
-"""train.vitals: how a run is doing on a node: what its processes do, the end of its log, and how the machine is."""
+"""train.vitals: how a run is doing on a node: what its processes do, the end of its log, and how
+the machine is."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ _ENDINGS = ("finished", "failed", "stopped")
 
 
 class Vitals(Probe):
-    """How a run is doing on a node: its processes, the end of its log, load, memory, disk, the kernel's complaints."""
+    """How a run is doing on a node: its processes, the end of its log, load, memory, disk, the
+    kernel's complaints."""
 
     answers = {"processes": [dict], "keeper": dict, "time": float, "log": [str]}
 
@@ -41,12 +43,23 @@ class Vitals(Probe):
         keeper = _runs.keeper_of(folder, self.host)
         found = self._watched(ctx, str(keeper.get("mark", "")), own)
         return {
-            **found, "keeper": keeper, "time": time.time(), "uptime": _machine.uptime(), "boot": _boot(),
-            "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-            "load": os.getloadavg()[0], "pressure": _machine.pressure(), "memory": _machine.memory(),
-            "disk": _machine.disk(folder), "kernel": _machine.kernel_complaints(ctx, self.since),
-            "log": self._log(os.path.join(own, "log"), str(keeper.get("state", ""))), "log_age": _age(os.path.join(own, "log")),
-            "keeper_err": _tail(os.path.join(own, "keeper.err"))[-2000:], "gate": _runs.read_json(os.path.join(own, "gate.json")),
+            **found,
+            "keeper": keeper,
+            "time": time.time(),
+            "uptime": _machine.uptime(),
+            "boot": _boot(),
+            "cores": len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count(),
+            "load": os.getloadavg()[0],
+            "pressure": _machine.pressure(),
+            "memory": _machine.memory(),
+            "disk": _machine.disk(folder),
+            "kernel": _machine.kernel_complaints(ctx, self.since),
+            "log": self._log(os.path.join(own, "log"), str(keeper.get("state", ""))),
+            "log_age": _age(os.path.join(own, "log")),
+            "keeper_err": _tail(os.path.join(own, "keeper.err"))[-2000:],
+            "gate": _runs.read_json(os.path.join(own, "gate.json")),
             "let_go": os.path.exists(os.path.join(own, "go")),
         }
 
@@ -85,28 +98,45 @@ class Vitals(Probe):
         ends = [number for number, line in enumerate(lines) if _is_ending(line)]
         if state in _ENDINGS:
             ends = ends[:-1]
-        return lines[ends[-1] + 1 if ends else 0:][-self.lines:]
+        return lines[ends[-1] + 1 if ends else 0 :][-self.lines :]
 
 
 def _is_ending(line: str) -> bool:
     """Whether the keeper's last word of one life, as `[node] 12:00:00 failed: why`."""
     words = line.split(None, 3)
-    return len(words) > 2 and words[0] == "[node]" and words[1].count(":") == 2 and words[2].rstrip(":") in _ENDINGS
+    return (
+        len(words) > 2
+        and words[0] == "[node]"
+        and words[1].count(":") == 2
+        and words[2].rstrip(":") in _ENDINGS
+    )
 
 
 def _stack(ctx: Any, spy: str, pid: int, state: str) -> dict[str, Any]:
     """Where the main thread is, innermost call first."""
-    pause = [] if state in "RS" else ["--nonblocking"]  # what is stopped already cannot be paused, and need not be
+    pause = (
+        [] if state in "RS" else ["--nonblocking"]
+    )  # what is stopped already cannot be paused, and need not be
     try:
         ran = ctx.run([spy, "dump", "--json", "--pid", str(pid), *pause], timeout=_DUMP_SECONDS)
     except (Failed, OSError) as error:
         return {"stack": [], "no_stack": str(error)}
     if ran.rc:
-        return {"stack": [], "no_stack": (ran.err.strip().splitlines() or ["py-spy failed"])[-1][:200]}
+        return {
+            "stack": [],
+            "no_stack": (ran.err.strip().splitlines() or ["py-spy failed"])[-1][:200],
+        }
     threads = json.loads(ran.out)
-    main = next((each for each in threads if each.get("thread_name") == "MainThread"), threads[0] if threads else {})
-    return {"stack": [f"{frame['name']} ({frame.get('short_filename') or frame['filename']}:{frame['line']})"
-                      for frame in main.get("frames", ())[:_MOST_FRAMES]]}
+    main = next(
+        (each for each in threads if each.get("thread_name") == "MainThread"),
+        threads[0] if threads else {},
+    )
+    return {
+        "stack": [
+            f"{frame['name']} ({frame.get('short_filename') or frame['filename']}:{frame['line']})"
+            for frame in main.get("frames", ())[:_MOST_FRAMES]
+        ]
+    }
 
 
 def strangers(cores: dict[int, float], mark: str) -> list[dict[str, Any]]:
@@ -117,7 +147,9 @@ def strangers(cores: dict[int, float], mark: str) -> list[dict[str, Any]]:
         if used < _STRANGER_CORES or len(found) == _MOST_STRANGERS:
             break
         one = _processes.described(pid)
-        if one and not (run and _processes.environment(pid).get("PLAYRUNNER_RUN", "").startswith(f"{run}/")):
+        if one and not (
+            run and _processes.environment(pid).get("PLAYRUNNER_RUN", "").startswith(f"{run}/")
+        ):
             found.append({"pid": pid, "name": one["name"], "cores": used})
     return found
 

@@ -1,4 +1,5 @@
-"""The jobs of the guides, field by field: everything that is rendered has a row with its fact, and no fact is forgotten."""
+"""The jobs of the guides, field by field: everything that is rendered has a row with its fact, and
+no fact is forgotten."""
 
 from __future__ import annotations
 
@@ -34,8 +35,13 @@ TABLES: dict[str, Table] = {
     "job": job.rows,
     "deepspeedjob": job.over_ssh,
 }
-TRAINED = {"gpt2-elastic": "elasticjob", "gpt2-micro": "job", "llama2-7b": "pytorchjob, elastic", "bert-large": "vcjob",
-           "mnist-mlp": "pytorchjob"}
+TRAINED = {
+    "gpt2-elastic": "elasticjob",
+    "gpt2-micro": "job",
+    "llama2-7b": "pytorchjob, elastic",
+    "bert-large": "vcjob",
+    "mnist-mlp": "pytorchjob",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -47,14 +53,22 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 def test_every_field_of_a_job_is_as_the_facts_have_it(guide: str) -> None:
     planned = JOBS[guide]()
     objects = rendered(planned)
-    assert differences([thing for kind, thing in objects.items() if kind != "ConfigMap"], TABLES[guide](planned)) == []
+    assert (
+        differences(
+            [thing for kind, thing in objects.items() if kind != "ConfigMap"],
+            TABLES[guide](planned),
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_what_is_trained_is_what_the_guide_trains(profile: str) -> None:
     text = rendered(JOBS[TRAINED[profile]]())["ConfigMap"]["data"]["profile.yaml"]
     there = dict(fields(yaml.safe_load(text)))
-    assert {path: there.get(path) for path, _, _ in PROFILES[profile]} == {path: value for path, value, _ in PROFILES[profile]}
+    assert {path: there.get(path) for path, _, _ in PROFILES[profile]} == {
+        path: value for path, value, _ in PROFILES[profile]
+    }
 
 
 def test_a_field_that_differs_is_missing_or_has_no_row_is_named() -> None:
@@ -62,11 +76,18 @@ def test_a_field_that_differs_is_missing_or_has_no_row_is_named() -> None:
     thing: dict[str, Any] = rendered(planned)["Job"]
     thing["spec"]["queue"] = "other"
     del thing["spec"]["tasks"][1]["template"]["spec"]["nodeSelector"]
-    thing["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["env"].append({"name": "RANK", "value": "0"})
+    thing["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["env"].append(
+        {"name": "RANK", "value": "0"}
+    )
     told = "\n".join(differences([thing], TABLES["vcjob"](planned)))
     assert 'Job.spec.queue is "other", and should be "test": 6.3 queue' in told
-    assert 'role1-1.template.spec.nodeSelector.node.kubernetes.io/instance-type is "(not there)"' in told
-    assert 'role1-0.template.spec.containers.pytorch.env.RANK is "0", and no row speaks of it' in told
+    assert (
+        'role1-1.template.spec.nodeSelector.node.kubernetes.io/instance-type is "(not there)"'
+        in told
+    )
+    assert (
+        'role1-0.template.spec.containers.pytorch.env.RANK is "0", and no row speaks of it' in told
+    )
     assert len(told.splitlines()) == 3
 
 
@@ -75,7 +96,9 @@ def test_no_fact_is_forgotten_and_none_is_made_up() -> None:
     every += [fact for table in PROFILES.values() for _, _, fact in table]
     named = {fact.partition(";")[0] for fact in every if not fact.startswith("ours:")}
     assert sorted(named - set(FACTS)) == [], "rows name facts that are not known"
-    assert sorted(set(FACTS) - named - set(ELSEWHERE)) == [], "no row and no other test speaks of these facts"
+    assert sorted(set(FACTS) - named - set(ELSEWHERE)) == [], (
+        "no row and no other test speaks of these facts"
+    )
     assert sorted(named & set(ELSEWHERE)) == [], "these have a row and need no other test"
 
 

@@ -1,4 +1,5 @@
-"""The guides' pods, plain Jobs and Services are valid Kubernetes in every version we speak of, no field unknown to it."""
+"""The guides' pods, plain Jobs and Services are valid Kubernetes in every version we speak of, no
+field unknown to it."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Objects:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_what_a_launch_makes_is_valid_in_every_version(version: str, objects: Objects) -> None:
-    validate = pytest.importorskip("kubernetes_validate", reason='objects are checked with "kubernetes-validate"')
+    validate = pytest.importorskip(
+        "kubernetes_validate", reason='objects are checked with "kubernetes-validate"'
+    )
     assert {kind for _, kind in objects} == {"Pod", "ConfigMap", "Service", "Job"}
     for (api_version, kind), things in objects.items():
         every = {"apiVersion": api_version, "kind": f"{kind}List", "metadata": {}, "items": things}
@@ -40,7 +43,9 @@ def test_what_a_launch_makes_is_valid_in_every_version(version: str, objects: Ob
 
 
 def test_a_field_that_no_pod_has_is_noticed(objects: Objects) -> None:
-    validate = pytest.importorskip("kubernetes_validate", reason='objects are checked with "kubernetes-validate"')
+    validate = pytest.importorskip(
+        "kubernetes_validate", reason='objects are checked with "kubernetes-validate"'
+    )
     pod = objects["v1", "Pod"][0]
     wrong = {**pod, "spec": {**pod["spec"], "nodeselector": {}}}
     with pytest.raises(validate.ValidationError, match="nodeselector"):

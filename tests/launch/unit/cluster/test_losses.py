@@ -14,7 +14,9 @@ def test_steps_that_were_done_again_are_counted_in_the_order_of_time() -> None:
     found = setbacks([*records[5:], *records[:5]])
     assert found == [Setback(4, 3), Setback(5, 1)]
     assert [one.lost for one in found] == [2, 5]
-    assert told(found) == "set back 2 times: 7 steps were done again (from 4 back to 2, 5 back to 0)"
+    assert (
+        told(found) == "set back 2 times: 7 steps were done again (from 4 back to 2, 5 back to 0)"
+    )
 
 
 def test_a_run_that_only_went_forward_lost_nothing() -> None:
@@ -29,7 +31,10 @@ def test_whoever_fails_right_after_another_node_is_not_blamed() -> None:
 
 
 def test_a_node_that_fails_twice_in_a_row_is_blamed_for_both() -> None:
-    twice = [Failure("a", "p-0", 100.0, "OOMKilled", "life-1"), Failure("a", "p-0", 100.0, "OOMKilled", "life-2")]
+    twice = [
+        Failure("a", "p-0", 100.0, "OOMKilled", "life-1"),
+        Failure("a", "p-0", 100.0, "OOMKilled", "life-2"),
+    ]
     assert culprits(twice) == twice
 
 
@@ -41,5 +46,8 @@ def test_a_pod_that_was_told_to_go_has_not_failed() -> None:
 
 def _pod(code: int, reason: str, **meta: str) -> dict[str, Any]:
     end = {"exitCode": code, "reason": reason, "finishedAt": "2026-01-01T00:00:00Z"}
-    return {"metadata": {"name": "p-0", **meta}, "spec": {"nodeName": "a"},
-            "status": {"containerStatuses": [{"name": "pytorch", "lastState": {"terminated": end}}]}}
+    return {
+        "metadata": {"name": "p-0", **meta},
+        "spec": {"nodeName": "a"},
+        "status": {"containerStatuses": [{"name": "pytorch", "lastState": {"terminated": end}}]},
+    }

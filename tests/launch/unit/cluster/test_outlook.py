@@ -1,4 +1,5 @@
-"""Runs that nothing will bring on any more, and nodes that let a run fail again, as pods and jobs tell of them."""
+"""Runs that nothing will bring on any more, and nodes that let a run fail again, as pods and jobs
+tell of them."""
 
 from __future__ import annotations
 
@@ -15,37 +16,86 @@ RUNNING = {"status": {"conditions": [{"type": "Running", "status": "True"}]}}
 
 
 def run(launcher: str = "pytorchjob") -> ClusterRun:
-    return ClusterRun({"name": "run", "run_id": "run-hpz", "namespace": "default", "launcher": launcher, "replicas": 2},
-                      Status("pending"))
+    return ClusterRun(
+        {
+            "name": "run",
+            "run_id": "run-hpz",
+            "namespace": "default",
+            "launcher": launcher,
+            "replicas": 2,
+        },
+        Status("pending"),
+    )
 
 
-def pod(name: str, node: str = "n", phase: str = "Running", restarts: int = 0, ended: str = "") -> dict[str, Any]:
-    last = {"terminated": {"exitCode": 137, "reason": "OOMKilled", "finishedAt": ended}} if ended else {}
-    return {"metadata": {"name": name}, "spec": {"nodeName": node}, "status": {"phase": phase, "containerStatuses": [
-        {"name": "pytorch", "restartCount": restarts, "state": {"running": {}}, "lastState": last}]}}
+def pod(
+    name: str, node: str = "n", phase: str = "Running", restarts: int = 0, ended: str = ""
+) -> dict[str, Any]:
+    last = (
+        {"terminated": {"exitCode": 137, "reason": "OOMKilled", "finishedAt": ended}}
+        if ended
+        else {}
+    )
+    return {
+        "metadata": {"name": name},
+        "spec": {"nodeName": node},
+        "status": {
+            "phase": phase,
+            "containerStatuses": [
+                {
+                    "name": "pytorch",
+                    "restartCount": restarts,
+                    "state": {"running": {}},
+                    "lastState": last,
+                }
+            ],
+        },
+    }
 
 
 def test_a_job_without_status_and_pods_has_no_operator() -> None:
     seen = unheard(run(), {}, [])
-    assert seen and seen.state == "failed" and "invoke kubeflow.create brings it back" in seen.reason
+    assert (
+        seen and seen.state == "failed" and "invoke kubeflow.create brings it back" in seen.reason
+    )
     assert unheard(run(), RUNNING, []) is None, "its pods are on their way"
 
 
-@pytest.mark.parametrize(("phases", "state"), [(("Succeeded", "Succeeded"), "finished"), (("Succeeded", "Failed"), "failed"),
-                                               (("Succeeded", "Running"), None), (("Succeeded",), None)])
-def test_pods_that_have_all_ended_speak_for_a_job_whose_operator_does_not(phases: tuple[str, ...], state: str | None) -> None:
-    seen = unheard(run(), RUNNING, [pod(f"run-{at}", phase=phase) for at, phase in enumerate(phases)])
+@pytest.mark.parametrize(
+    ("phases", "state"),
+    [
+        (("Succeeded", "Succeeded"), "finished"),
+        (("Succeeded", "Failed"), "failed"),
+        (("Succeeded", "Running"), None),
+        (("Succeeded",), None),
+    ],
+)
+def test_pods_that_have_all_ended_speak_for_a_job_whose_operator_does_not(
+    phases: tuple[str, ...], state: str | None
+) -> None:
+    seen = unheard(
+        run(), RUNNING, [pod(f"run-{at}", phase=phase) for at, phase in enumerate(phases)]
+    )
     assert (seen.state if seen else None) == state
 
 
 def test_what_the_cluster_itself_looks_after_is_left_to_it() -> None:
-    assert unheard(run("job"), {}, [pod("run-0", phase="Failed"), pod("run-1", phase="Failed")]) is None
+    assert (
+        unheard(run("job"), {}, [pod("run-0", phase="Failed"), pod("run-1", phase="Failed")])
+        is None
+    )
 
 
-def test_a_node_on_which_a_pod_was_started_again_twice_is_suspect_and_one_that_failed_in_turn_is_not() -> None:
-    pods = [pod("run-0", "good", restarts=1, ended="2026-01-01T00:00:10Z"),
-            pod("run-1", "bad", restarts=2, ended="2026-01-01T00:00:05Z")]
+def test_a_node_on_which_a_pod_was_started_again_twice_is_suspect_and_one_that_failed_in_turn_is_not() -> (
+    None
+):
+    pods = [
+        pod("run-0", "good", restarts=1, ended="2026-01-01T00:00:10Z"),
+        pod("run-1", "bad", restarts=2, ended="2026-01-01T00:00:05Z"),
+    ]
     (found,) = suspects(pods)
     assert (found.node, found.pod, found.times) == ("bad", "run-1", 2)
-    assert "invoke nodes.quarantine bad" in found.advice(run()) and "OOMKilled" in found.advice(run())
+    assert "invoke nodes.quarantine bad" in found.advice(run()) and "OOMKilled" in found.advice(
+        run()
+    )
     assert suspects([pod("run-0", restarts=1, ended="2026-01-01T00:00:10Z")]) == []

@@ -16,13 +16,20 @@ from playrunner.training.kube.render import variables
 from playrunner.training.kube.site import Ground
 from tests.support.launch.rendering import GIB, container, environment, node, planned, rendered
 
-TRN1 = {"cpu": 128.0, "memory": 512 * GIB, "aws_amazon_com__neuron": 16.0, "vpc_amazonaws_com__efa": 8.0}
+TRN1 = {
+    "cpu": 128.0,
+    "memory": 512 * GIB,
+    "aws_amazon_com__neuron": 16.0,
+    "vpc_amazonaws_com__efa": 8.0,
+}
 ID = "bert-hpzwjhg4"
 
 
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path_factory.getbasetemp() / "cluster-state"))
+    monkeypatch.setenv(
+        "PLAYRUNNER_STATE_HOME", str(tmp_path_factory.getbasetemp() / "cluster-state")
+    )
 
 
 def trainium() -> list[Any]:
@@ -30,8 +37,17 @@ def trainium() -> list[Any]:
 
 
 def gpus(count: int = 4) -> list[Any]:
-    return [node(f"gpu-{at}", "p4d.24xlarge", cpu=96.0, memory=1152 * GIB, nvidia_com__gpu=8.0, vpc_amazonaws_com__efa=4.0)
-            for at in range(count)]
+    return [
+        node(
+            f"gpu-{at}",
+            "p4d.24xlarge",
+            cpu=96.0,
+            memory=1152 * GIB,
+            nvidia_com__gpu=8.0,
+            vpc_amazonaws_com__efa=4.0,
+        )
+        for at in range(count)
+    ]
 
 
 def cpus() -> list[Any]:
@@ -40,31 +56,56 @@ def cpus() -> list[Any]:
 
 def flags(pod: dict[str, Any]) -> dict[str, str]:
     words = container(pod)["args"]
-    return {name.lstrip("-"): value for name, _, value in (word.partition("=") for word in words[:words.index("-m")])}
+    return {
+        name.lstrip("-"): value
+        for name, _, value in (word.partition("=") for word in words[: words.index("-m")])
+    }
 
 
 def test_a_volcano_job_is_a_gang_of_one_task_per_replica() -> None:
-    job = rendered(planned("vcjob", "bert-large", trainium(), 2, Ground(image="i", claim="fsx-claim", queue="test")))["Job"]
+    job = rendered(
+        planned(
+            "vcjob", "bert-large", trainium(), 2, Ground(image="i", claim="fsx-claim", queue="test")
+        )
+    )["Job"]
     spec = job["spec"]
     assert (job["apiVersion"], job["metadata"]["name"]) == ("batch.volcano.sh/v1alpha1", ID)
-    assert (spec["schedulerName"], spec["queue"], spec["minAvailable"], spec["maxRetry"]) == ("volcano", "test", 2, 3)
+    assert (spec["schedulerName"], spec["queue"], spec["minAvailable"], spec["maxRetry"]) == (
+        "volcano",
+        "test",
+        2,
+        3,
+    )
     assert spec["plugins"] == {"svc": ["--publish-not-ready-addresses"], "env": []}
     tasks = [(task["name"], task["replicas"], task["maxRetry"]) for task in spec["tasks"]]
     assert tasks == [("role1-0", 1, 3), ("role1-1", 1, 3)]
-    assert spec["tasks"][0]["policies"] == [{"event": "PodEvicted", "action": "RestartJob"},
-                                            {"event": "PodFailed", "action": "RestartJob"}]
+    assert spec["tasks"][0]["policies"] == [
+        {"event": "PodEvicted", "action": "RestartJob"},
+        {"event": "PodFailed", "action": "RestartJob"},
+    ]
 
 
 def test_its_pods_get_all_neuron_devices_and_cards_of_a_node_and_no_cores() -> None:
-    pod = rendered(planned("vcjob", "bert-large", trainium(), 2))["Job"]["spec"]["tasks"][1]["template"]
-    assert container(pod)["resources"]["limits"] == {"aws.amazon.com/neuron": "16", "vpc.amazonaws.com/efa": "8"}
+    pod = rendered(planned("vcjob", "bert-large", trainium(), 2))["Job"]["spec"]["tasks"][1][
+        "template"
+    ]
+    assert container(pod)["resources"]["limits"] == {
+        "aws.amazon.com/neuron": "16",
+        "vpc.amazonaws.com/efa": "8",
+    }
     assert "cpu" not in container(pod)["resources"]["requests"]
     assert pod["spec"]["nodeSelector"] == {"node.kubernetes.io/instance-type": "trn1.32xlarge"}
     assert pod["spec"]["restartPolicy"] == "Never"
     assert pod["metadata"]["annotations"] == {"sidecar.istio.io/inject": "false"}
     labels = pod["metadata"]["labels"]
-    assert (labels["torchx.pytorch.org/role-name"], labels["torchx.pytorch.org/replica-id"]) == ("role1", "1")
-    assert (labels["app.kubernetes.io/instance"], labels["app.kubernetes.io/managed-by"]) == (ID, "playrunner")
+    assert (labels["torchx.pytorch.org/role-name"], labels["torchx.pytorch.org/replica-id"]) == (
+        "role1",
+        "1",
+    )
+    assert (labels["app.kubernetes.io/instance"], labels["app.kubernetes.io/managed-by"]) == (
+        ID,
+        "playrunner",
+    )
     volumes = {one["name"]: one for one in pod["spec"]["volumes"]}
     assert volumes["dshm"]["emptyDir"]["medium"] == "Memory"
     assert volumes["data"]["persistentVolumeClaim"] == {"claimName": "fsx-claim"}
@@ -75,19 +116,38 @@ def test_trainium_gets_its_variables_and_a_cache_for_each_replica() -> None:
     ground = Ground(image="i", claim="fsx-claim", cacheset="bert-large")
     tasks = rendered(planned("vcjob", "bert-large", trainium(), 2, ground))["Job"]["spec"]["tasks"]
     found = environment(tasks[1]["template"])
-    wanted = {"CCOM_SOCKET_IFNAME": "eth0", "FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1", "FI_EFA_FORK_SAFE": "1",
-              "NEURON_RT_RESET_CORES": "1", "XLA_TRANSFER_SEED_ASYNC": "1", "XLA_DOWNCAST_BF16": "1",
-              "NEURON_CC_FLAGS": "--cache_dir=/data/neuron_cache/bert-large_1",
-              "TRANSFORMERS_CACHE": "/data/transformers_cache/bert-large_1"}
+    wanted = {
+        "CCOM_SOCKET_IFNAME": "eth0",
+        "FI_PROVIDER": "efa",
+        "FI_EFA_USE_DEVICE_RDMA": "1",
+        "FI_EFA_FORK_SAFE": "1",
+        "NEURON_RT_RESET_CORES": "1",
+        "XLA_TRANSFER_SEED_ASYNC": "1",
+        "XLA_DOWNCAST_BF16": "1",
+        "NEURON_CC_FLAGS": "--cache_dir=/data/neuron_cache/bert-large_1",
+        "TRANSFORMERS_CACHE": "/data/transformers_cache/bert-large_1",
+    }
     assert {name: found.get(name) for name in wanted} == wanted
     assert environment(tasks[0]["template"])["NEURON_CC_FLAGS"].endswith("bert-large_0")
 
 
 def test_thirty_two_processes_meet_under_the_run_s_own_id() -> None:
-    pod = rendered(planned("vcjob", "bert-large", trainium(), 2, Ground(image="i", claim="c", rendezvous="etcd",
-                                                                       etcd="etcd-server:2379")))["Job"]["spec"]["tasks"][0]["template"]
+    pod = rendered(
+        planned(
+            "vcjob",
+            "bert-large",
+            trainium(),
+            2,
+            Ground(image="i", claim="c", rendezvous="etcd", etcd="etcd-server:2379"),
+        )
+    )["Job"]["spec"]["tasks"][0]["template"]
     said = flags(pod)
-    assert (said["nnodes"], said["nproc_per_node"], said["rdzv_id"], said["tee"]) == ("2", "32", ID, "3")
+    assert (said["nnodes"], said["nproc_per_node"], said["rdzv_id"], said["tee"]) == (
+        "2",
+        "32",
+        ID,
+        "3",
+    )
     assert (said["rdzv_backend"], said["rdzv_endpoint"]) == ("etcd", "etcd-server:2379")
 
 
@@ -96,11 +156,15 @@ def test_a_pytorch_job_has_one_master_and_the_rest_are_workers() -> None:
     spec = objects["PyTorchJob"]["spec"]
     replicas = spec["pytorchReplicaSpecs"]
     assert {role: (each["replicas"], each["restartPolicy"]) for role, each in replicas.items()} == {
-        "Master": (1, "OnFailure"), "Worker": (1, "OnFailure")}
+        "Master": (1, "OnFailure"),
+        "Worker": (1, "OnFailure"),
+    }
     assert "elasticPolicy" not in spec
     pod = replicas["Master"]["template"]
     assert container(pod)["name"] == "pytorch"
-    assert container(pod)["ports"] == [{"name": "pytorchjob-port", "containerPort": 29500, "protocol": "TCP"}]
+    assert container(pod)["ports"] == [
+        {"name": "pytorchjob-port", "containerPort": 29500, "protocol": "TCP"}
+    ]
     said = flags(pod)
     assert (said["nnodes"], said["nproc_per_node"], said["rdzv_backend"]) == ("2", "2", "c10d")
     assert (said["rdzv_endpoint"], said["rdzv_id"]) == (f"{ID}-master-0:29500", ID)
@@ -110,39 +174,76 @@ def test_a_pytorch_job_has_one_master_and_the_rest_are_workers() -> None:
 
 
 def test_an_elastic_pytorch_job_says_least_and_most_in_both_places() -> None:
-    spec = rendered(planned("pytorchjob", "llama2-7b", gpus(), 2, settings=("launch.min_nodes=1", "launch.max_nodes=4",
-                                                                           "launch.max_restarts=100")))["PyTorchJob"]["spec"]
+    spec = rendered(
+        planned(
+            "pytorchjob",
+            "llama2-7b",
+            gpus(),
+            2,
+            settings=("launch.min_nodes=1", "launch.max_nodes=4", "launch.max_restarts=100"),
+        )
+    )["PyTorchJob"]["spec"]
     assert list(spec["pytorchReplicaSpecs"]) == ["Worker"]
     assert spec["pytorchReplicaSpecs"]["Worker"]["replicas"] == 2
-    assert spec["elasticPolicy"] == {"rdzvBackend": "c10d", "rdzvHost": f"{ID}-worker-0", "rdzvPort": 29500, "rdzvId": ID,
-                                     "minReplicas": 1, "maxReplicas": 4, "maxRestarts": 100}
+    assert spec["elasticPolicy"] == {
+        "rdzvBackend": "c10d",
+        "rdzvHost": f"{ID}-worker-0",
+        "rdzvPort": 29500,
+        "rdzvId": ID,
+        "minReplicas": 1,
+        "maxReplicas": 4,
+        "maxRestarts": 100,
+    }
     assert flags(spec["pytorchReplicaSpecs"]["Worker"]["template"])["nnodes"] == "1:4"
 
 
 def test_fsdp_on_gpus_gets_whole_nodes_and_the_flight_recorder() -> None:
-    replicas = rendered(planned("pytorchjob", "llama2-7b", gpus(), 4))["PyTorchJob"]["spec"]["pytorchReplicaSpecs"]
+    replicas = rendered(planned("pytorchjob", "llama2-7b", gpus(), 4))["PyTorchJob"]["spec"][
+        "pytorchReplicaSpecs"
+    ]
     template = replicas["Worker"]["template"]
     resources = container(template)["resources"]
-    assert resources["requests"] == resources["limits"] == {"nvidia.com/gpu": "8", "vpc.amazonaws.com/efa": "4"}
+    assert (
+        resources["requests"]
+        == resources["limits"]
+        == {"nvidia.com/gpu": "8", "vpc.amazonaws.com/efa": "4"}
+    )
     found = environment(template)
-    wanted = {"TORCH_NCCL_ENABLE_MONITORING": "1", "TORCH_NCCL_DUMP_ON_TIMEOUT": "1", "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1",
-              "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "NCCL_DEBUG": "INFO", "LOGLEVEL": "INFO"}
+    wanted = {
+        "TORCH_NCCL_ENABLE_MONITORING": "1",
+        "TORCH_NCCL_DUMP_ON_TIMEOUT": "1",
+        "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1",
+        "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
+        "NCCL_DEBUG": "INFO",
+        "LOGLEVEL": "INFO",
+    }
     assert {name: found.get(name) for name in wanted} == wanted
     assert found["TORCH_NCCL_DEBUG_INFO_TEMP_FILE"] == "/data/runs/bert/output/nccl_trace_rank_"
-    assert template["spec"]["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+    assert template["spec"]["tolerations"] == [
+        {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+    ]
 
 
 def test_an_elastic_job_leaves_the_first_four_flags_to_its_controller() -> None:
     settings = ("launch.min_nodes=1", "launch.max_nodes=2")
     ground = Ground(image="i", claim="efs-claim", rendezvous="etcd")
     offered = [node(name, "g4dn.xlarge", nvidia_com__gpu=1.0) for name in ("a", "b")]
-    spec = rendered(planned("elasticjob", "gpt2-elastic", offered, 2, ground, settings))["ElasticJob"]["spec"]
-    assert (spec["rdzvEndpoint"], spec["minReplicas"], spec["maxReplicas"]) == ("etcd-service:2379", 1, 2)
+    spec = rendered(planned("elasticjob", "gpt2-elastic", offered, 2, ground, settings))[
+        "ElasticJob"
+    ]["spec"]
+    assert (spec["rdzvEndpoint"], spec["minReplicas"], spec["maxReplicas"]) == (
+        "etcd-service:2379",
+        1,
+        2,
+    )
     worker = spec["replicaSpecs"]["Worker"]
     assert worker["replicas"] == 2
     words = container(worker["template"])["args"]
     assert words[0] == "--nproc_per_node=1"
-    assert not any(word.startswith(("--nnodes", "--rdzv_id", "--rdzv_endpoint", "--rdzv_backend")) for word in words)
+    assert not any(
+        word.startswith(("--nnodes", "--rdzv_id", "--rdzv_endpoint", "--rdzv_backend"))
+        for word in words
+    )
     assert container(worker["template"])["resources"]["limits"] == {"nvidia.com/gpu": "1"}
 
 
@@ -166,18 +267,29 @@ def test_a_plain_job_is_indexed_and_brings_the_names_its_pods_meet_under() -> No
     assert service["selector"].items() <= pod["metadata"]["labels"].items()
 
 
-
 def test_a_deepspeed_job_brings_keys_of_its_own_that_no_other_object_holds() -> None:
     job = planned("deepspeedjob", "gpt2-micro-smoke", cpus(), 2)
     objects, again = rendered(job), variables(job)["ssh_keys"]
     spec = objects["Job"]["spec"]
-    assert (objects["Job"]["apiVersion"], spec["completionMode"], spec["completions"]) == ("batch/v1", "Indexed", 2)
+    assert (objects["Job"]["apiVersion"], spec["completionMode"], spec["completions"]) == (
+        "batch/v1",
+        "Indexed",
+        2,
+    )
     pod = spec["template"]
     volume = next(one for one in pod["spec"]["volumes"] if one["name"] == "keys")
     assert volume["secret"] == {"secretName": f"{ID}-ssh", "defaultMode": 0o600}
-    assert {"name": "keys", "mountPath": "/etc/playrunner-ssh", "readOnly": True} in container(pod)["volumeMounts"]
-    assert container(pod)["args"][:6] == ["--over-ssh", f"--name={ID}", "--nodes=2", "--slots=1", "--port=29500",
-                                          "--keys=/etc/playrunner-ssh"]
+    assert {"name": "keys", "mountPath": "/etc/playrunner-ssh", "readOnly": True} in container(pod)[
+        "volumeMounts"
+    ]
+    assert container(pod)["args"][:6] == [
+        "--over-ssh",
+        f"--name={ID}",
+        "--nodes=2",
+        "--slots=1",
+        "--port=29500",
+        "--keys=/etc/playrunner-ssh",
+    ]
     assert objects["Service"]["spec"]["clusterIP"] == "None" and pod["spec"]["subdomain"] == ID
     made = variables(job)["ssh_keys"]
     assert sorted(made) == ["host_key", "host_key.pub", "key", "key.pub"]
@@ -187,14 +299,29 @@ def test_a_deepspeed_job_brings_keys_of_its_own_that_no_other_object_holds() -> 
 
 @pytest.mark.parametrize("launcher", KINDS)
 def test_every_launcher_runs_the_same_trainer_with_the_same_environment(launcher: str) -> None:
-    plain, other = (rendered(planned(each, "gpt2-micro-smoke", cpus(), 2)) for each in ("job", launcher))
+    plain, other = (
+        rendered(planned(each, "gpt2-micro-smoke", cpus(), 2)) for each in ("job", launcher)
+    )
     first, second = pod_of(plain), pod_of(other)
     differs = {"TRAINER_FIRST"}  # how the pod at which all meet knows itself
     assert {key: value for key, value in environment(first).items() if key not in differs} == {
-        key: value for key, value in environment(second).items() if key not in differs}
-    words = [container(pod)["args"][container(pod)["args"].index("-m"):] for pod in (first, second)]
-    assert words[0] == words[1] == ["-m", "trainer", "--profile", "/etc/playrunner/profile.yaml", "--output",
-                                    "/data/runs/bert/output"]
+        key: value for key, value in environment(second).items() if key not in differs
+    }
+    words = [
+        container(pod)["args"][container(pod)["args"].index("-m") :] for pod in (first, second)
+    ]
+    assert (
+        words[0]
+        == words[1]
+        == [
+            "-m",
+            "trainer",
+            "--profile",
+            "/etc/playrunner/profile.yaml",
+            "--output",
+            "/data/runs/bert/output",
+        ]
+    )
     assert container(first)["command"] == container(second)["command"]
 
 
@@ -217,7 +344,11 @@ def test_a_run_is_known_again_from_any_machine_by_what_its_job_carries(launcher:
 
 
 def test_an_image_that_has_the_trainer_gets_no_code() -> None:
-    objects = rendered(planned("job", "gpt2-micro-smoke", cpus(), 2, Ground(image="i:hash", claim="c", code="image")))
+    objects = rendered(
+        planned(
+            "job", "gpt2-micro-smoke", cpus(), 2, Ground(image="i:hash", claim="c", code="image")
+        )
+    )
     assert not objects["ConfigMap"]["binaryData"]
     assert "TRAINER_CODE" not in environment(pod_of(objects))
 
@@ -228,7 +359,13 @@ def test_secrets_are_read_from_a_secret_and_are_nowhere_else() -> None:
     from playrunner.training.environment.variable import Variable
 
     job = planned("job", "gpt2-micro-smoke", cpus(), 2)
-    hidden = replace(job, environment=(*job.environment, Variable("HF_TOKEN", "hf_very_secret", "asked for", "inventory")))
+    hidden = replace(
+        job,
+        environment=(
+            *job.environment,
+            Variable("HF_TOKEN", "hf_very_secret", "asked for", "inventory"),
+        ),
+    )
     objects = rendered(hidden)
     assert "hf_very_secret" not in json.dumps(objects)
     assert container(pod_of(objects))["envFrom"] == [{"secretRef": {"name": ID}}]

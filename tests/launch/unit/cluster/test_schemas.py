@@ -16,12 +16,16 @@ from tests.support.kube.module_stage import Api
 from tests.support.launch.rendering import node, planned, rendered
 
 CRDS = Path(__file__).parents[5] / "shared" / "data" / "crds"
-WHERE = {"Job": "batch.volcano.sh/v1alpha1/namespaces/default/jobs",
-         "PyTorchJob": "kubeflow.org/v1/namespaces/default/pytorchjobs",
-         "ElasticJob": "elastic.pytorch.org/v1alpha1/namespaces/default/elasticjobs"}
+WHERE = {
+    "Job": "batch.volcano.sh/v1alpha1/namespaces/default/jobs",
+    "PyTorchJob": "kubeflow.org/v1/namespaces/default/pytorchjobs",
+    "ElasticJob": "elastic.pytorch.org/v1alpha1/namespaces/default/elasticjobs",
+}
 PATIENCE_SECONDS = 60
 
-pytestmark = pytest.mark.skipif(not CRDS.is_dir(), reason="the operators' schemas are not beside this checkout")
+pytestmark = pytest.mark.skipif(
+    not CRDS.is_dir(), reason="the operators' schemas are not beside this checkout"
+)
 
 
 @pytest.fixture(scope="module")
@@ -49,15 +53,27 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path))
 
 
-@pytest.mark.parametrize(("launcher", "kind", "settings"), [
-    ("vcjob", "Job", ()), ("pytorchjob", "PyTorchJob", ()), ("elasticjob", "ElasticJob", ()),
-    ("pytorchjob", "PyTorchJob", ("launch.min_nodes=1", "launch.max_nodes=2"))])
-def test_the_operator_s_own_schema_takes_the_job_as_it_is(api: Api, launcher: str, kind: str, settings: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("launcher", "kind", "settings"),
+    [
+        ("vcjob", "Job", ()),
+        ("pytorchjob", "PyTorchJob", ()),
+        ("elasticjob", "ElasticJob", ()),
+        ("pytorchjob", "PyTorchJob", ("launch.min_nodes=1", "launch.max_nodes=2")),
+    ],
+)
+def test_the_operator_s_own_schema_takes_the_job_as_it_is(
+    api: Api, launcher: str, kind: str, settings: tuple[str, ...]
+) -> None:
     job = planned(launcher, "gpt2-micro-smoke", [node("a"), node("b")], 2, settings=settings)
     thing: dict[str, Any] = rendered(job)[kind]
     said = api.call("POST", f"/apis/{WHERE[kind]}?dryRun=All&fieldValidation=Strict", thing)
     assert said.get("kind") == kind, said
-    kept = {key: value for key, value in thing["spec"].items() if key in ("plugins", "queue", "minReplicas", "elasticPolicy")}
+    kept = {
+        key: value
+        for key, value in thing["spec"].items()
+        if key in ("plugins", "queue", "minReplicas", "elasticPolicy")
+    }
     assert {key: said["spec"].get(key) for key in kept} == kept
 
 

@@ -18,11 +18,21 @@ LLAMA = read_profile("llama2-7b")
 BERT = read_profile("bert-large")
 
 
-@pytest.mark.parametrize(("kind", "gpus", "efa"), [("g4dn.xlarge", 1, 0), ("p4d.24xlarge", 8, 4), ("g5.12xlarge", 4, 1)])
+@pytest.mark.parametrize(
+    ("kind", "gpus", "efa"), [("g4dn.xlarge", 1, 0), ("p4d.24xlarge", 8, 4), ("g5.12xlarge", 4, 1)]
+)
 def test_gpus_and_cards_are_counted_from_the_nodes(kind: str, gpus: int, efa: int) -> None:
-    share = share_of(LLAMA, [node("a", kind, nvidia_com__gpu=float(gpus), vpc_amazonaws_com__efa=float(efa))], GROUND, Wish(1, 1))
+    share = share_of(
+        LLAMA,
+        [node("a", kind, nvidia_com__gpu=float(gpus), vpc_amazonaws_com__efa=float(efa))],
+        GROUND,
+        Wish(1, 1),
+    )
     assert share.processes == gpus
-    assert dict(share.resources) == {"nvidia.com/gpu": str(gpus), **({"vpc.amazonaws.com/efa": str(efa)} if efa else {})}
+    assert dict(share.resources) == {
+        "nvidia.com/gpu": str(gpus),
+        **({"vpc.amazonaws.com/efa": str(efa)} if efa else {}),
+    }
 
 
 def test_the_largest_machines_get_huge_pages_and_the_cores_these_need_beside_them() -> None:
@@ -33,7 +43,9 @@ def test_the_largest_machines_get_huge_pages_and_the_cores_these_need_beside_the
     assert dict(share.requests) == {"cpu": "8"}
 
 
-@pytest.mark.parametrize(("kind", "processes"), [("trn1.32xlarge", 32), ("trn1n.32xlarge", 32), ("trn2.48xlarge", 64)])
+@pytest.mark.parametrize(
+    ("kind", "processes"), [("trn1.32xlarge", 32), ("trn1n.32xlarge", 32), ("trn2.48xlarge", 64)]
+)
 def test_a_process_for_every_neuron_core(kind: str, processes: int) -> None:
     share = share_of(BERT, [node("a", kind, aws_amazon_com__neuron=16.0)], GROUND, Wish(1, 1))
     assert (share.device, share.processes) == ("neuron", processes)
@@ -44,8 +56,10 @@ def test_shared_memory_is_half_of_the_node_s() -> None:
 
 
 def test_a_job_that_does_not_fit_is_refused_with_the_numbers() -> None:
-    offered = [node("a", "p4d.24xlarge", nvidia_com__gpu=8.0),
-               node("b", "p4d.24xlarge", {"nvidia.com/gpu": 8.0}, nvidia_com__gpu=8.0)]
+    offered = [
+        node("a", "p4d.24xlarge", nvidia_com__gpu=8.0),
+        node("b", "p4d.24xlarge", {"nvidia.com/gpu": 8.0}, nvidia_com__gpu=8.0),
+    ]
     with pytest.raises(LaunchRefused) as refused:
         share_of(LLAMA, offered, GROUND, Wish(2, 2))
     said = str(refused.value)
@@ -56,7 +70,10 @@ def test_a_job_that_does_not_fit_is_refused_with_the_numbers() -> None:
 
 
 def test_nodes_without_the_device_plugin_are_told_apart_from_nodes_without_devices() -> None:
-    with pytest.raises(LaunchRefused, match=r"no node offers nvidia.com/gpu.*a \(g4dn.xlarge\).*invoke nvidia.create"):
+    with pytest.raises(
+        LaunchRefused,
+        match=r"no node offers nvidia.com/gpu.*a \(g4dn.xlarge\).*invoke nvidia.create",
+    ):
         share_of(LLAMA, [node("a", "g4dn.xlarge")], GROUND, Wish(1, 1))
 
 
@@ -75,23 +92,47 @@ def test_nodes_that_are_still_to_come_count_by_the_instance_table() -> None:
 def test_tainted_and_cordoned_nodes_do_not_count() -> None:
     from dataclasses import replace
 
-    offered = [node("a"), replace(node("b"), taints=(("reserved", "", "NoSchedule"),)), replace(node("c"), usable=False)]
-    with pytest.raises(LaunchRefused, match=r"the cluster has 1: .*b is tainted \(reserved\); c is not ready or cordoned"):
+    offered = [
+        node("a"),
+        replace(node("b"), taints=(("reserved", "", "NoSchedule"),)),
+        replace(node("c"), usable=False),
+    ]
+    with pytest.raises(
+        LaunchRefused,
+        match=r"the cluster has 1: .*b is tainted \(reserved\); c is not ready or cordoned",
+    ):
         share_of(CPU, offered, GROUND, Wish(2, 2))
-    tolerant = Ground(image="i", claim="c", tolerations=({"key": "reserved", "operator": "Exists"},))
+    tolerant = Ground(
+        image="i", claim="c", tolerations=({"key": "reserved", "operator": "Exists"},)
+    )
     assert share_of(CPU, offered, tolerant, Wish(2, 2)).processes == 1
 
 
 def test_what_others_hold_is_taken_off_what_a_node_has() -> None:
-    nodes = [{"metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "1930m", "memory": "7Gi", "nvidia.com/gpu": "4"},
-                                                   "conditions": [{"type": "Ready", "status": "True"}]}}]
+    nodes = [
+        {
+            "metadata": {"name": "a"},
+            "status": {
+                "allocatable": {"cpu": "1930m", "memory": "7Gi", "nvidia.com/gpu": "4"},
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        }
+    ]
     resources = {"requests": {"cpu": "500m"}, "limits": {"nvidia.com/gpu": "3", "cpu": "2"}}
-    pods = [{"metadata": {"name": "x"}, "spec": {"nodeName": "a", "containers": [{"name": "c", "resources": resources}]}}]
+    pods = [
+        {
+            "metadata": {"name": "x"},
+            "spec": {"nodeName": "a", "containers": [{"name": "c", "resources": resources}]},
+        }
+    ]
     (found,) = offers(nodes, pods)
     assert (found.free["cpu"], found.free["nvidia.com/gpu"]) == (pytest.approx(1.43), 1.0)
 
 
-@pytest.mark.parametrize(("text", "number"), [("2", 2.0), ("1930m", 1.93), ("7Gi", 7 * GIB), ("5120Mi", 5 * GIB), ("1k", 1000.0)])
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("2", 2.0), ("1930m", 1.93), ("7Gi", 7 * GIB), ("5120Mi", 5 * GIB), ("1k", 1000.0)],
+)
 def test_quantities_are_numbers(text: str, number: float) -> None:
     assert amount(text) == pytest.approx(number)
 
@@ -106,6 +147,9 @@ def test_ids_are_unique_and_fit_every_name_that_is_made_of_them() -> None:
 
 def test_a_run_may_grow_as_far_as_the_group_of_its_nodes() -> None:
     offered = [node("a", "m5.large", cpu=2.0)]
-    assert share_of(CPU, offered, GROUND, Wish(1, 3, growth=lambda likes: 3 - len(likes))).processes == 1
+    assert (
+        share_of(CPU, offered, GROUND, Wish(1, 3, growth=lambda likes: 3 - len(likes))).processes
+        == 1
+    )
     with pytest.raises(LaunchRefused, match=r"the cluster has 2 nodes .* set launch\.max_nodes=2"):
         share_of(CPU, offered, GROUND, Wish(1, 3, growth=lambda likes: 1))

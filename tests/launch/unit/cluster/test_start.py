@@ -19,8 +19,11 @@ import trainer.node.pod_entry
 
 PATIENCE_SECONDS = 60
 # What torchrun would be told, and where the code was put.
-STANDIN = ("import json, os, sys; print(json.dumps({'words': sys.argv[1:], 'path': os.environ['PYTHONPATH'].split(os.pathsep)[0],"
-           " 'node': os.path.isdir(os.environ['TRAINER_NODE']), 'gloo': os.environ.get('GLOO_SOCKET_IFNAME')}))")
+STANDIN = (
+    "import json, os, sys; print(json.dumps({'words': sys.argv[1:], 'path':"
+    " os.environ['PYTHONPATH'].split(os.pathsep)[0], 'node':"
+    " os.path.isdir(os.environ['TRAINER_NODE']), 'gloo': os.environ.get('GLOO_SOCKET_IFNAME')}))"
+)
 
 
 @pytest.fixture
@@ -46,9 +49,18 @@ def code(tmp_path: Path) -> Path:
 
 
 def begun(torch: Path, code: Path, *words: str, **environment: str) -> subprocess.Popen[str]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("TRAINER", "POD", "GLOO"))}
-    return subprocess.Popen([sys.executable, trainer.node.pod_entry.__file__, *words, "-m", "trainer"], text=True, stdout=subprocess.PIPE,
-                            cwd=code.parent, env={**clean, "PYTHONPATH": str(torch), "TRAINER_CODE": str(code), **environment})
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("TRAINER", "POD", "GLOO"))
+    }
+    return subprocess.Popen(
+        [sys.executable, trainer.node.pod_entry.__file__, *words, "-m", "trainer"],
+        text=True,
+        stdout=subprocess.PIPE,
+        cwd=code.parent,
+        env={**clean, "PYTHONPATH": str(torch), "TRAINER_CODE": str(code), **environment},
+    )
 
 
 def told(process: subprocess.Popen[str]) -> dict[str, object]:
@@ -59,10 +71,27 @@ def told(process: subprocess.Popen[str]) -> dict[str, object]:
 
 
 def test_the_first_pod_hosts_the_meeting_and_waits_for_nobody(torch: Path, code: Path) -> None:
-    said = told(begun(torch, code, "--rdzv_backend=c10d", "--rdzv_endpoint=nowhere.invalid:29500", "--rdzv_conf=join_timeout=9",
-                      TRAINER_FIRST="POD_NAME=run-0", POD_NAME="run-0", POD_IP="10.0.0.1"))
-    assert said["words"] == ["--local_addr=10.0.0.1", "--rdzv_backend=c10d", "--rdzv_endpoint=nowhere.invalid:29500",
-                             "--rdzv_conf=join_timeout=9", "--rdzv_conf=join_timeout=9,is_host=1", "-m", "trainer"]
+    said = told(
+        begun(
+            torch,
+            code,
+            "--rdzv_backend=c10d",
+            "--rdzv_endpoint=nowhere.invalid:29500",
+            "--rdzv_conf=join_timeout=9",
+            TRAINER_FIRST="POD_NAME=run-0",
+            POD_NAME="run-0",
+            POD_IP="10.0.0.1",
+        )
+    )
+    assert said["words"] == [
+        "--local_addr=10.0.0.1",
+        "--rdzv_backend=c10d",
+        "--rdzv_endpoint=nowhere.invalid:29500",
+        "--rdzv_conf=join_timeout=9",
+        "--rdzv_conf=join_timeout=9,is_host=1",
+        "-m",
+        "trainer",
+    ]
     assert said["node"] is True
     assert (Path(str(said["path"])) / "trainer" / "__init__.py").exists()
 
@@ -70,8 +99,14 @@ def test_the_first_pod_hosts_the_meeting_and_waits_for_nobody(torch: Path, code:
 def test_the_others_wait_until_it_listens(torch: Path, code: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]
-    process = begun(torch, code, "--rdzv_backend=c10d", f"--rdzv_endpoint=127.0.0.1:{port}", TRAINER_FIRST="POD_NAME=run-0",
-                    POD_NAME="run-1")
+    process = begun(
+        torch,
+        code,
+        "--rdzv_backend=c10d",
+        f"--rdzv_endpoint=127.0.0.1:{port}",
+        TRAINER_FIRST="POD_NAME=run-0",
+        POD_NAME="run-1",
+    )
     time.sleep(1.5)
     assert process.poll() is None, "it did not wait"
     with socket.create_server(("127.0.0.1", port)):
@@ -79,11 +114,22 @@ def test_the_others_wait_until_it_listens(torch: Path, code: Path) -> None:
     assert "--rdzv_conf=is_host=0" in said["words"]  # type: ignore[operator]
 
 
-def test_of_two_flags_the_later_counts_as_when_a_controller_puts_its_own_before(torch: Path, code: Path) -> None:
+def test_of_two_flags_the_later_counts_as_when_a_controller_puts_its_own_before(
+    torch: Path, code: Path
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as there:
         endpoint = f"127.0.0.1:{there.getsockname()[1]}"
-        said = told(begun(torch, code, "--rdzv_backend=etcd", f"--rdzv_endpoint={endpoint}", "--rdzv_backend=c10d",
-                          TRAINER_FIRST="POD_NAME=run-0", POD_NAME="run-1"))
+        said = told(
+            begun(
+                torch,
+                code,
+                "--rdzv_backend=etcd",
+                f"--rdzv_endpoint={endpoint}",
+                "--rdzv_backend=c10d",
+                TRAINER_FIRST="POD_NAME=run-0",
+                POD_NAME="run-1",
+            )
+        )
     assert any("is_host=0" in word for word in said["words"])  # type: ignore[attr-defined]
 
 

@@ -1,4 +1,5 @@
-"""What every Kubernetes API server does, one named behaviour at a time; the pretend server and a real one must agree.
+"""What every Kubernetes API server does, one named behaviour at a time; the pretend server and a
+real one must agree.
 
 A behaviour is a sentence and a function of a `Stage`: a client, and a namespace of its own.
 """
@@ -27,10 +28,14 @@ class Stage:
         return "/".join(filter(None, [f"/api/v1/namespaces/{self.namespace}/{plural}", name, sub]))
 
     def apps(self, plural: str, name: str = "", sub: str = "") -> str:
-        return "/".join(filter(None, [f"/apis/apps/v1/namespaces/{self.namespace}/{plural}", name, sub]))
+        return "/".join(
+            filter(None, [f"/apis/apps/v1/namespaces/{self.namespace}/{plural}", name, sub])
+        )
 
     def group(self, api: str, plural: str, name: str = "", sub: str = "") -> str:
-        return "/".join(filter(None, [f"/apis/{api}/namespaces/{self.namespace}/{plural}", name, sub]))
+        return "/".join(
+            filter(None, [f"/apis/{api}/namespaces/{self.namespace}/{plural}", name, sub])
+        )
 
     def config(self, name: str = "conf", **data: str) -> dict[str, Any]:
         """Make a ConfigMap."""
@@ -40,7 +45,9 @@ class Stage:
     def apply(self, path: str, body: dict[str, Any], manager: str, **query: Any) -> Answer:
         return self.api.call("PATCH", path, body, form=APPLY_PATCH, fieldManager=manager, **query)
 
-    def applied(self, path: str, body: dict[str, Any], manager: str, **query: Any) -> dict[str, Any]:
+    def applied(
+        self, path: str, body: dict[str, Any], manager: str, **query: Any
+    ) -> dict[str, Any]:
         answer = self.apply(path, body, manager, **query)
         assert answer.code < 300, answer.message
         found: dict[str, Any] = answer.value
@@ -67,7 +74,9 @@ class Behaviour:
 BEHAVIOURS: list[Behaviour] = []
 
 
-def behaviour(says: str, needs: str = "") -> Callable[[Callable[[Stage], None]], Callable[[Stage], None]]:
+def behaviour(
+    says: str, needs: str = ""
+) -> Callable[[Callable[[Stage], None]], Callable[[Stage], None]]:
     def add(check: Callable[[Stage], None]) -> Callable[[Stage], None]:
         BEHAVIOURS.append(Behaviour(says, check, needs))
         return check
@@ -98,12 +107,19 @@ def deployment(name: str = "web", replicas: int = 2, **more: Any) -> dict[str, A
 
 def job(name: str = "work", **more: Any) -> dict[str, Any]:
     template = {"spec": pod_spec(restartPolicy="Never")}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": {"template": template, **more}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {"template": template, **more},
+    }
 
 
 def refused(answer: Answer, code: int, reason: str, *words: str) -> None:
     """The answer is this refusal, and says these words."""
-    assert (answer.code, answer.reason) == (code, reason), f"{answer.code} {answer.reason}: {answer.message}"
+    assert (answer.code, answer.reason) == (code, reason), (
+        f"{answer.code} {answer.reason}: {answer.message}"
+    )
     for word in words:
         assert word in answer.message, answer.message
     assert answer.value["kind"] == "Status" and answer.value["status"] == "Failure"

@@ -20,12 +20,22 @@ def configured(stage: Stage, hook: Webhook, plural: str, **settings: Any) -> Ite
         "validatingwebhookconfigurations": "ValidatingWebhookConfiguration",
     }[plural]
     stage.api.ok(
-        "PATCH", f"/api/v1/namespaces/{stage.namespace}", {"metadata": {"labels": {"hooked": stage.namespace}}}, form=MERGE_PATCH
+        "PATCH",
+        f"/api/v1/namespaces/{stage.namespace}",
+        {"metadata": {"labels": {"hooked": stage.namespace}}},
+        form=MERGE_PATCH,
     )
     one = {
         "name": "hook.sandbox.example.com",
         "clientConfig": {"url": hook.url, "caBundle": hook.authority},
-        "rules": [{"operations": ["CREATE", "UPDATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
+        "rules": [
+            {
+                "operations": ["CREATE", "UPDATE"],
+                "apiGroups": [""],
+                "apiVersions": ["v1"],
+                "resources": ["configmaps"],
+            }
+        ],
         "namespaceSelector": {"matchLabels": {"hooked": stage.namespace}},
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
@@ -36,14 +46,22 @@ def configured(stage: Stage, hook: Webhook, plural: str, **settings: Any) -> Ite
     stage.api.ok(
         "POST",
         api,
-        {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "webhooks": [one]},
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": kind,
+            "metadata": {"name": name},
+            "webhooks": [one],
+        },
     )
     try:
         # A server takes a moment to know of it.
         hook.asked.clear()
         if settings.get("failurePolicy") is None:
             stage.eventually(
-                lambda: stage.api.call("POST", stage.core("configmaps"), config("probe"), dryRun="All") and hook.asked
+                lambda: (
+                    stage.api.call("POST", stage.core("configmaps"), config("probe"), dryRun="All")
+                    and hook.asked
+                )
             )
         yield
     finally:
@@ -52,17 +70,28 @@ def configured(stage: Stage, hook: Webhook, plural: str, **settings: Any) -> Ite
 
 @behaviour("a validating webhook is asked, and its refusal is the answer")
 def _(stage: Stage) -> None:
-    with Webhook(allowed=False, message="not today") as hook, configured(stage, hook, "validatingwebhookconfigurations"):
+    with (
+        Webhook(allowed=False, message="not today") as hook,
+        configured(stage, hook, "validatingwebhookconfigurations"),
+    ):
         answer = stage.api.call("POST", stage.core("configmaps"), config("conf", a="1"))
         assert (
-            answer.code >= 400 and 'admission webhook "hook.sandbox.example.com" denied the request: not today' in answer.message
+            answer.code >= 400
+            and 'admission webhook "hook.sandbox.example.com" denied the request: not today'
+            in answer.message
         )
         review = hook.asked[-1]["request"]
         assert (
-            review["operation"] == "CREATE" and review["object"]["data"] == {"a": "1"} and review["namespace"] == stage.namespace
+            review["operation"] == "CREATE"
+            and review["object"]["data"] == {"a": "1"}
+            and review["namespace"] == stage.namespace
         )
         assert (
-            stage.api.call("POST", stage.core("secrets"), {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}).code
+            stage.api.call(
+                "POST",
+                stage.core("secrets"),
+                {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}},
+            ).code
             == 201
         )
 
@@ -81,7 +110,13 @@ def _(stage: Stage) -> None:
         pass  # closed again: nobody listens there now
     with configured(stage, hook, "validatingwebhookconfigurations", failurePolicy="Fail"):
         answer = stage.eventually(lambda: _refusal(stage))
-        refused(answer, 500, "InternalError", 'failed calling webhook "hook.sandbox.example.com"', "connection refused")
+        refused(
+            answer,
+            500,
+            "InternalError",
+            'failed calling webhook "hook.sandbox.example.com"',
+            "connection refused",
+        )
 
 
 def _refusal(stage: Stage) -> Any:

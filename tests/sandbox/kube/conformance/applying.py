@@ -31,7 +31,12 @@ def _(stage: Stage) -> None:
 def _(stage: Stage) -> None:
     found = stage.applied(stage.core("configmaps", "conf"), config("conf", a="1"), "one")
     entry = found["metadata"]["managedFields"][0]
-    assert (entry["manager"], entry["operation"], entry["apiVersion"], entry["fieldsType"]) == ("one", "Apply", "v1", "FieldsV1")
+    assert (entry["manager"], entry["operation"], entry["apiVersion"], entry["fieldsType"]) == (
+        "one",
+        "Apply",
+        "v1",
+        "FieldsV1",
+    )
     assert entry["fieldsV1"]["f:data"]["f:a"] == {}
 
 
@@ -45,18 +50,27 @@ def _(stage: Stage) -> None:
 @behaviour("defaults belong to nobody")
 def _(stage: Stage) -> None:
     found = stage.applied(stage.apps("deployments", "web"), deployment(), "one")
-    assert "f:strategy" not in owners(found)["one"]["f:spec"] and found["spec"]["strategy"]["type"] == "RollingUpdate"
+    assert (
+        "f:strategy" not in owners(found)["one"]["f:spec"]
+        and found["spec"]["strategy"]["type"] == "RollingUpdate"
+    )
 
 
 @behaviour("who makes or updates an object owns what it set, as Update")
 def _(stage: Stage) -> None:
     stage.api.ok("POST", stage.core("configmaps"), config("conf", a="1"), fieldManager="maker")
     found = stage.api.ok(
-        "PATCH", stage.core("configmaps", "conf"), {"data": {"b": "2"}}, form=MERGE_PATCH, fieldManager="patcher"
+        "PATCH",
+        stage.core("configmaps", "conf"),
+        {"data": {"b": "2"}},
+        form=MERGE_PATCH,
+        fieldManager="patcher",
     )
     entries = {entry["manager"]: entry for entry in found["metadata"]["managedFields"]}
     assert entries["maker"]["operation"] == entries["patcher"]["operation"] == "Update"
-    assert "f:a" in entries["maker"]["fieldsV1"]["f:data"] and set(entries["patcher"]["fieldsV1"]["f:data"]) == {"f:b"}
+    assert "f:a" in entries["maker"]["fieldsV1"]["f:data"] and set(
+        entries["patcher"]["fieldsV1"]["f:data"]
+    ) == {"f:b"}
 
 
 @behaviour("without a field manager, the client's name stands for it")
@@ -64,14 +78,21 @@ def _(stage: Stage) -> None:
     assert set(owners(stage.config("conf", a="1"))) == {"conformance"}
 
 
-@behaviour("a field that someone else owns with another value is a conflict that names the owner and the field")
+@behaviour(
+    "a field that someone else owns with another value is a conflict that names the owner and the"
+    " field"
+)
 def _(stage: Stage) -> None:
     path = stage.core("configmaps", "conf")
     stage.applied(path, config("conf", a="1"), "one")
     answer = stage.apply(path, config("conf", a="2"), "two")
     refused(answer, 409, "Conflict", 'Apply failed with 1 conflict: conflict with "one"', ".data.a")
     cause = answer.value["details"]["causes"][0]
-    assert cause["reason"] == "FieldManagerConflict" and cause["field"] == ".data.a" and '"one"' in cause["message"]
+    assert (
+        cause["reason"] == "FieldManagerConflict"
+        and cause["field"] == ".data.a"
+        and '"one"' in cause["message"]
+    )
 
 
 @behaviour("several conflicts are all told")
@@ -89,7 +110,12 @@ def _(stage: Stage) -> None:
     path = stage.core("configmaps", "conf")
     stage.applied(path, config("conf", a="1"), "one")
     stage.api.ok("PATCH", path, {"data": {"a": "2"}}, form=MERGE_PATCH, fieldManager="hand")
-    refused(stage.apply(path, config("conf", a="1"), "one"), 409, "Conflict", 'conflict with "hand" using v1')
+    refused(
+        stage.apply(path, config("conf", a="1"), "one"),
+        409,
+        "Conflict",
+        'conflict with "hand" using v1',
+    )
 
 
 @behaviour("the same value is no conflict: both own it")
@@ -106,7 +132,9 @@ def _(stage: Stage) -> None:
     stage.applied(path, config("conf", a="1", b="1"), "one")
     found = stage.applied(path, config("conf", a="2"), "two", force="true")
     assert found["data"] == {"a": "2", "b": "1"}
-    assert set(owners(found)["one"]["f:data"]) == {"f:b"} and "f:a" in owners(found)["two"]["f:data"]
+    assert (
+        set(owners(found)["one"]["f:data"]) == {"f:b"} and "f:a" in owners(found)["two"]["f:data"]
+    )
 
 
 @behaviour("what is no longer applied is removed")
@@ -140,7 +168,11 @@ def _(stage: Stage) -> None:
     path = stage.apps("deployments", "web")
     stage.applied(path, deployment(), "one")
     container = {"name": "main", "env": [{"name": "EXTRA", "value": "1"}]}
-    partial = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": {"spec": {"containers": [container]}}}}
+    partial = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "spec": {"template": {"spec": {"containers": [container]}}},
+    }
     stage.applied(path, partial, "two")
     found = stage.applied(path, deployment(replicas=3), "one")
     container = found["spec"]["template"]["spec"]["containers"][0]
@@ -162,7 +194,9 @@ def _(stage: Stage) -> None:
 
 @behaviour("applying needs a field manager")
 def _(stage: Stage) -> None:
-    answer = stage.api.call("PATCH", stage.core("configmaps", "conf"), config("conf"), form=APPLY_PATCH)
+    answer = stage.api.call(
+        "PATCH", stage.core("configmaps", "conf"), config("conf"), form=APPLY_PATCH
+    )
     assert answer.code in (400, 422) and "fieldManager" in answer.message
 
 
@@ -190,7 +224,10 @@ def _(stage: Stage) -> None:
         "spec": {"ports": [{"name": "tcp", "port": 53, "protocol": "TCP"}, {"name": "udp", "port": 53, "protocol": "UDP"}]},
     }  # fmt: skip
     found = stage.applied(stage.core("services", "dns"), service, "one")
-    assert set(owners(found)["one"]["f:spec"]["f:ports"]) == {'k:{"port":53,"protocol":"TCP"}', 'k:{"port":53,"protocol":"UDP"}'}
+    assert set(owners(found)["one"]["f:spec"]["f:ports"]) == {
+        'k:{"port":53,"protocol":"TCP"}',
+        'k:{"port":53,"protocol":"UDP"}',
+    }
     assert len(stage.applied(stage.core("services", "dns"), service, "one")["spec"]["ports"]) == 2
 
 
@@ -213,4 +250,7 @@ def _(stage: Stage) -> None:
     status = {"apiVersion": "apps/v1", "kind": "Deployment", "status": {"replicas": 2}}
     found = stage.applied(stage.apps("deployments", "web", "status"), status, "controller")
     assert found["status"]["replicas"] == 2
-    assert stage.applied(stage.apps("deployments", "web"), deployment(), "one")["status"]["replicas"] == 2
+    assert (
+        stage.applied(stage.apps("deployments", "web"), deployment(), "one")["status"]["replicas"]
+        == 2
+    )

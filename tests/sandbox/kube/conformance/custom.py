@@ -45,7 +45,12 @@ class Toys:
         return self.stage.group(f"{self.group}/v1", "toys", name, sub)
 
     def toy(self, name: str = "one", **spec: Any) -> dict[str, Any]:
-        return {"apiVersion": f"{self.group}/v1", "kind": "Toy", "metadata": {"name": name}, "spec": spec}
+        return {
+            "apiVersion": f"{self.group}/v1",
+            "kind": "Toy",
+            "metadata": {"name": name},
+            "spec": spec,
+        }
 
     def make(self, name: str = "one", **spec: Any) -> dict[str, Any]:
         made: dict[str, Any] = self.stage.api.ok("POST", self.path(), self.toy(name, **spec))
@@ -55,9 +60,18 @@ class Toys:
 def definition(group: str, **version: Any) -> dict[str, Any]:
     schema = {
         "type": "object",
-        "properties": {"spec": _SPEC, "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+        "properties": {
+            "spec": _SPEC,
+            "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        },
     }
-    served = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **version}
+    served = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        **version,
+    }
     names = {"plural": "toys", "kind": "Toy", "shortNames": ["ty"]}
     spec = {"group": group, "scope": "Namespaced", "names": names, "versions": [served]}
     return {
@@ -94,9 +108,17 @@ def _established(stage: Stage, group: str) -> bool:
 def _(stage: Stage) -> None:
     with toys(stage) as kind:
         found = stage.api.ok("GET", f"{DEFINITIONS}/toys.{kind.group}")
-        assert found["status"]["acceptedNames"]["listKind"] == "ToyList" and found["status"]["storedVersions"] == ["v1"]
-        resources = stage.eventually(lambda: stage.api.call("GET", f"/apis/{kind.group}/v1").value)["resources"]
-        assert resources[0]["name"] == "toys" and resources[0]["shortNames"] == ["ty"] and resources[0]["namespaced"]
+        assert found["status"]["acceptedNames"]["listKind"] == "ToyList" and found["status"][
+            "storedVersions"
+        ] == ["v1"]
+        resources = stage.eventually(lambda: stage.api.call("GET", f"/apis/{kind.group}/v1").value)[
+            "resources"
+        ]
+        assert (
+            resources[0]["name"] == "toys"
+            and resources[0]["shortNames"] == ["ty"]
+            and resources[0]["namespaced"]
+        )
         assert stage.api.ok("GET", kind.path())["kind"] == "ToyList"
 
 
@@ -113,7 +135,11 @@ def _(stage: Stage) -> None:
 def _(stage: Stage) -> None:
     with toys(stage) as kind:
         made = kind.make(size=3)
-        assert made["spec"] == {"size": 3, "colour": "red"} and made["metadata"]["generation"] == 1 and made["metadata"]["uid"]
+        assert (
+            made["spec"] == {"size": 3, "colour": "red"}
+            and made["metadata"]["generation"] == 1
+            and made["metadata"]["uid"]
+        )
         changed = stage.api.ok("PATCH", kind.path("one"), {"spec": {"size": 4}}, form=MERGE_PATCH)
         assert changed["metadata"]["generation"] == 2
 
@@ -149,8 +175,15 @@ def _(stage: Stage) -> None:
     spec = {"type": "object", "properties": {"share": {"x-kubernetes-int-or-string": True}}}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
     with toys(stage, schema=schema) as kind:
-        assert kind.make("one", share="50%")["spec"] == {"share": "50%"} and kind.make("two", share=3)["spec"] == {"share": 3}
-        refused(stage.api.call("POST", kind.path(), kind.toy("three", share=[])), 422, "Invalid", "spec.share")
+        assert kind.make("one", share="50%")["spec"] == {"share": "50%"} and kind.make(
+            "two", share=3
+        )["spec"] == {"share": 3}
+        refused(
+            stage.api.call("POST", kind.path(), kind.toy("three", share=[])),
+            422,
+            "Invalid",
+            "spec.share",
+        )
 
 
 @behaviour("a custom status has its own door where the definition says so")
@@ -160,9 +193,16 @@ def _(stage: Stage) -> None:
         body["status"] = {"phase": "Early"}
         assert "status" not in stage.api.ok("POST", kind.path(), body)
         found = stage.api.ok(
-            "PATCH", kind.path("one", "status"), {"status": {"phase": "Done"}, "spec": {"size": 9}}, form=MERGE_PATCH
+            "PATCH",
+            kind.path("one", "status"),
+            {"status": {"phase": "Done"}, "spec": {"size": 9}},
+            form=MERGE_PATCH,
         )
-        assert found["status"] == {"phase": "Done"} and found["spec"]["size"] == 1 and found["metadata"]["generation"] == 1
+        assert (
+            found["status"] == {"phase": "Done"}
+            and found["spec"]["size"] == 1
+            and found["metadata"]["generation"] == 1
+        )
 
 
 @behaviour("without that door the status is part of the object")
@@ -171,7 +211,12 @@ def _(stage: Stage) -> None:
         body = kind.toy(size=1)
         body["status"] = {"phase": "Early"}
         assert stage.api.ok("POST", kind.path(), body)["status"] == {"phase": "Early"}
-        assert stage.api.call("PATCH", kind.path("one", "status"), {"status": {}}, form=MERGE_PATCH).code == 404
+        assert (
+            stage.api.call(
+                "PATCH", kind.path("one", "status"), {"status": {}}, form=MERGE_PATCH
+            ).code
+            == 404
+        )
 
 
 @behaviour("a custom scale reads and writes the paths it names")
@@ -191,24 +236,39 @@ def _(stage: Stage) -> None:
     with toys(stage) as kind:
         kind.make(size=1)
         answer = stage.api.call("PUT", kind.path("one"), kind.toy(size=2))
-        refused(answer, 422, "Invalid", "metadata.resourceVersion", "must be specified for an update")
+        refused(
+            answer, 422, "Invalid", "metadata.resourceVersion", "must be specified for an update"
+        )
 
 
 @behaviour("custom objects are applied with owners, keyed lists included")
 def _(stage: Stage) -> None:
     with toys(stage) as kind:
         stage.applied(kind.path("one"), kind.toy(size=1, parts=[{"name": "a", "count": 1}]), "one")
-        stage.applied(kind.path("one"), {**kind.toy(), "spec": {"size": 1, "parts": [{"name": "b", "count": 2}]}}, "two")
-        found = stage.applied(kind.path("one"), kind.toy(size=1, parts=[{"name": "a", "count": 7}]), "one")
+        stage.applied(
+            kind.path("one"),
+            {**kind.toy(), "spec": {"size": 1, "parts": [{"name": "b", "count": 2}]}},
+            "two",
+        )
+        found = stage.applied(
+            kind.path("one"), kind.toy(size=1, parts=[{"name": "a", "count": 7}]), "one"
+        )
         assert {part["name"]: part["count"] for part in found["spec"]["parts"]} == {"a": 7, "b": 2}
-        refused(stage.apply(kind.path("one"), kind.toy(size=2), "two"), 409, "Conflict", ".spec.size")
+        refused(
+            stage.apply(kind.path("one"), kind.toy(size=2), "two"), 409, "Conflict", ".spec.size"
+        )
 
 
 @behaviour("a strategic merge patch is not for custom objects")
 def _(stage: Stage) -> None:
     with toys(stage) as kind:
         kind.make(size=1)
-        answer = stage.api.call("PATCH", kind.path("one"), {"spec": {"size": 2}}, form="application/strategic-merge-patch+json")
+        answer = stage.api.call(
+            "PATCH",
+            kind.path("one"),
+            {"spec": {"size": 2}},
+            form="application/strategic-merge-patch+json",
+        )
         refused(answer, 415, "UnsupportedMediaType")
 
 
@@ -220,7 +280,11 @@ def _(stage: Stage) -> None:
     ]
     with toys(stage, additionalPrinterColumns=columns) as kind:
         kind.make(size=3)
-        table = stage.api.ok("GET", kind.path(), accept="application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
+        table = stage.api.ok(
+            "GET",
+            kind.path(),
+            accept="application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
+        )
         assert [one["name"] for one in table["columnDefinitions"]] == ["Name", "Size", "Colour"]
         assert table["rows"][0]["cells"] == ["one", 3, "red"]
 
@@ -229,7 +293,9 @@ def _(stage: Stage) -> None:
 def _(stage: Stage) -> None:
     group = f"{stage.namespace}.example.com"
     body = definition(group)
-    body["spec"]["versions"].append({**body["spec"]["versions"][0], "name": "v1beta1", "storage": False})
+    body["spec"]["versions"].append(
+        {**body["spec"]["versions"][0], "name": "v1beta1", "storage": False}
+    )
     with toys(stage, body=body) as kind:
         kind.make(size=1)
         older = stage.group(f"{group}/v1beta1", "toys", "one")
@@ -237,7 +303,11 @@ def _(stage: Stage) -> None:
         assert stage.api.ok("GET", older)["apiVersion"] == f"{group}/v1beta1"
         stage.api.ok("PATCH", older, {"spec": {"size": 2}}, form=MERGE_PATCH)
         found = stage.api.ok("GET", kind.path("one"))
-        assert found["spec"]["size"] == 2 and found["apiVersion"] == f"{group}/v1" and found["metadata"]["generation"] == 2
+        assert (
+            found["spec"]["size"] == 2
+            and found["apiVersion"] == f"{group}/v1"
+            and found["metadata"]["generation"] == 2
+        )
         groups = {one["name"]: one for one in stage.api.ok("GET", "/apis")["groups"]}
         assert [one["version"] for one in groups[group]["versions"]] == ["v1", "v1beta1"]
 

@@ -36,7 +36,12 @@ def _(stage: Stage) -> None:
         "kind": "DeleteOptions",
         "preconditions": {"uid": "00000000-0000-0000-0000-000000000000"},
     }
-    refused(stage.api.call("DELETE", stage.core("configmaps", "conf"), options), 409, "Conflict", "UID in the precondition")
+    refused(
+        stage.api.call("DELETE", stage.core("configmaps", "conf"), options),
+        409,
+        "Conflict",
+        "UID in the precondition",
+    )
     options["preconditions"] = {"uid": made["metadata"]["uid"]}
     stage.api.ok("DELETE", stage.core("configmaps", "conf"), options)
 
@@ -47,9 +52,16 @@ def _(stage: Stage) -> None:
     body["metadata"]["finalizers"] = ["example.com/wait"]
     stage.api.ok("POST", stage.core("configmaps"), body)
     found = stage.api.ok("DELETE", stage.core("configmaps", "conf"))
-    assert found["metadata"]["deletionTimestamp"] and found["metadata"]["finalizers"] == ["example.com/wait"]
+    assert found["metadata"]["deletionTimestamp"] and found["metadata"]["finalizers"] == [
+        "example.com/wait"
+    ]
     stage.api.ok("GET", stage.core("configmaps", "conf"))
-    stage.api.ok("PATCH", stage.core("configmaps", "conf"), {"metadata": {"finalizers": None}}, form=MERGE_PATCH)
+    stage.api.ok(
+        "PATCH",
+        stage.core("configmaps", "conf"),
+        {"metadata": {"finalizers": None}},
+        form=MERGE_PATCH,
+    )
     refused(stage.api.call("GET", stage.core("configmaps", "conf")), 404, "NotFound")
 
 
@@ -57,14 +69,28 @@ def _(stage: Stage) -> None:
 def _(stage: Stage) -> None:
     stage.api.ok("POST", stage.apps("deployments"), deployment())
     owner = stage.api.ok("GET", stage.apps("deployments", "web"))["metadata"]
-    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": owner["uid"], "blockOwnerDeletion": True}
+    reference = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "name": "web",
+        "uid": owner["uid"],
+        "blockOwnerDeletion": True,
+    }
     dependent = config("dependent")
     dependent["metadata"] |= {"ownerReferences": [reference], "finalizers": ["example.com/wait"]}
     stage.api.ok("POST", stage.core("configmaps"), dependent)
     options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground"}
     found = stage.api.ok("DELETE", stage.apps("deployments", "web"), options)
-    assert found["metadata"]["finalizers"] == ["foregroundDeletion"] and found["metadata"]["deletionTimestamp"]
-    stage.api.ok("PATCH", stage.core("configmaps", "dependent"), {"metadata": {"finalizers": None}}, form=MERGE_PATCH)
+    assert (
+        found["metadata"]["finalizers"] == ["foregroundDeletion"]
+        and found["metadata"]["deletionTimestamp"]
+    )
+    stage.api.ok(
+        "PATCH",
+        stage.core("configmaps", "dependent"),
+        {"metadata": {"finalizers": None}},
+        form=MERGE_PATCH,
+    )
 
 
 @behaviour("dependents follow their owner", needs="controllers")
@@ -76,28 +102,42 @@ def _(stage: Stage) -> None:
     ]
     stage.api.ok("POST", stage.core("configmaps"), dependent)
     stage.api.ok("DELETE", stage.core("configmaps", "owner"))
-    stage.eventually(lambda: stage.api.call("GET", stage.core("configmaps", "dependent")).code == 404)
+    stage.eventually(
+        lambda: stage.api.call("GET", stage.core("configmaps", "dependent")).code == 404
+    )
 
 
 @behaviour("a dependent of something that is not there goes", needs="controllers")
 def _(stage: Stage) -> None:
     dependent = config("dependent")
-    nowhere = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "00000000-0000-0000-0000-000000000000"}
+    nowhere = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "owner",
+        "uid": "00000000-0000-0000-0000-000000000000",
+    }
     dependent["metadata"]["ownerReferences"] = [nowhere]
     stage.api.ok("POST", stage.core("configmaps"), dependent)
-    stage.eventually(lambda: stage.api.call("GET", stage.core("configmaps", "dependent")).code == 404)
+    stage.eventually(
+        lambda: stage.api.call("GET", stage.core("configmaps", "dependent")).code == 404
+    )
 
 
 @behaviour("an owner goes, and what has another owner too stays", needs="controllers")
 def _(stage: Stage) -> None:
     owners = [stage.config(name)["metadata"] for name in ("first", "second")]
     dependent = config("dependent")
-    references = [{"apiVersion": "v1", "kind": "ConfigMap", "name": one["name"], "uid": one["uid"]} for one in owners]
+    references = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": one["name"], "uid": one["uid"]}
+        for one in owners
+    ]
     dependent["metadata"]["ownerReferences"] = references
     stage.api.ok("POST", stage.core("configmaps"), dependent)
     stage.api.ok("DELETE", stage.core("configmaps", "first"))
     path = stage.core("configmaps", "dependent")
-    stage.eventually(lambda: stage.api.ok("GET", path)["metadata"]["ownerReferences"] == references[1:])
+    stage.eventually(
+        lambda: stage.api.ok("GET", path)["metadata"]["ownerReferences"] == references[1:]
+    )
 
 
 @behaviour("orphaned dependents stay, without their owner's reference", needs="controllers")
@@ -127,7 +167,11 @@ def _(stage: Stage) -> None:
 
 @behaviour("a pod on no node goes at once")
 def _(stage: Stage) -> None:
-    stage.api.ok("POST", stage.core("pods"), {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": _SPEC})
+    stage.api.ok(
+        "POST",
+        stage.core("pods"),
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": _SPEC},
+    )
     stage.api.ok("DELETE", stage.core("pods", "one"))
     refused(stage.api.call("GET", stage.core("pods", "one")), 404, "NotFound")
 
@@ -135,9 +179,16 @@ def _(stage: Stage) -> None:
 @behaviour("a pod on a node is given its grace, and goes at once when given none")
 def _(stage: Stage) -> None:
     spec = {**_SPEC, "nodeName": "somewhere", "terminationGracePeriodSeconds": 7}
-    stage.api.ok("POST", stage.core("pods"), {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": spec})
+    stage.api.ok(
+        "POST",
+        stage.core("pods"),
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": spec},
+    )
     found = stage.api.ok("DELETE", stage.core("pods", "one"))
-    assert found["metadata"]["deletionGracePeriodSeconds"] == 7 and found["metadata"]["deletionTimestamp"]
+    assert (
+        found["metadata"]["deletionGracePeriodSeconds"] == 7
+        and found["metadata"]["deletionTimestamp"]
+    )
     stage.api.ok("GET", stage.core("pods", "one"))
     stage.api.ok("DELETE", stage.core("pods", "one"), gracePeriodSeconds=0)
     refused(stage.api.call("GET", stage.core("pods", "one")), 404, "NotFound")
@@ -146,7 +197,11 @@ def _(stage: Stage) -> None:
 @behaviour("a namespace that is deleted is Terminating and takes nothing new")
 def _(stage: Stage) -> None:
     name = f"{stage.namespace}-leaving"
-    stage.api.ok("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    stage.api.ok(
+        "POST",
+        "/api/v1/namespaces",
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
+    )
     held = config("held")
     held["metadata"]["finalizers"] = ["example.com/wait"]
     stage.api.ok("POST", f"/api/v1/namespaces/{name}/configmaps", held)
@@ -155,23 +210,43 @@ def _(stage: Stage) -> None:
     answer = stage.api.call("POST", f"/api/v1/namespaces/{name}/configmaps", config("conf"))
     refused(answer, 403, "Forbidden", "because it is being terminated")
     assert answer.value["details"]["causes"][0]["reason"] == "NamespaceTerminating"
-    stage.api.ok("PATCH", f"/api/v1/namespaces/{name}/configmaps/held", {"metadata": {"finalizers": None}}, form=MERGE_PATCH)
+    stage.api.ok(
+        "PATCH",
+        f"/api/v1/namespaces/{name}/configmaps/held",
+        {"metadata": {"finalizers": None}},
+        form=MERGE_PATCH,
+    )
 
 
 @behaviour("a namespace goes when everything in it has gone", needs="controllers")
 def _(stage: Stage) -> None:
     name = f"{stage.namespace}-cascade"
-    stage.api.ok("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    stage.api.ok(
+        "POST",
+        "/api/v1/namespaces",
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
+    )
     held = config("held")
     held["metadata"]["finalizers"] = ["example.com/wait"]
     stage.api.ok("POST", f"/api/v1/namespaces/{name}/configmaps", held)
     stage.api.ok("POST", f"/api/v1/namespaces/{name}/configmaps", config("free"))
     stage.api.ok("DELETE", f"/api/v1/namespaces/{name}")
-    stage.eventually(lambda: stage.api.call("GET", f"/api/v1/namespaces/{name}/configmaps/free").code == 404)
-    found = stage.eventually(lambda: stage.api.ok("GET", f"/api/v1/namespaces/{name}").get("status", {}).get("conditions"))
+    stage.eventually(
+        lambda: stage.api.call("GET", f"/api/v1/namespaces/{name}/configmaps/free").code == 404
+    )
+    found = stage.eventually(
+        lambda: (
+            stage.api.ok("GET", f"/api/v1/namespaces/{name}").get("status", {}).get("conditions")
+        )
+    )
     said = " ".join(one["message"] for one in found)
     assert "example.com/wait in 1 resource instances" in said
-    stage.api.ok("PATCH", f"/api/v1/namespaces/{name}/configmaps/held", {"metadata": {"finalizers": None}}, form=MERGE_PATCH)
+    stage.api.ok(
+        "PATCH",
+        f"/api/v1/namespaces/{name}/configmaps/held",
+        {"metadata": {"finalizers": None}},
+        form=MERGE_PATCH,
+    )
     stage.eventually(lambda: stage.api.call("GET", f"/api/v1/namespaces/{name}").code == 404)
 
 

@@ -10,7 +10,11 @@ def _(stage: Stage) -> None:
     answer = stage.api.call("POST", stage.core("configmaps"), config("conf", a="1"))
     metadata = answer.value["metadata"]
     assert answer.code == 201 and answer.value["kind"] == "ConfigMap"
-    assert len(metadata["uid"]) == 36 and metadata["resourceVersion"].isdigit() and metadata["creationTimestamp"].endswith("Z")
+    assert (
+        len(metadata["uid"]) == 36
+        and metadata["resourceVersion"].isdigit()
+        and metadata["creationTimestamp"].endswith("Z")
+    )
     assert metadata["namespace"] == stage.namespace
 
 
@@ -31,21 +35,31 @@ def _(stage: Stage) -> None:
 def _(stage: Stage) -> None:
     stage.config("conf")
     refused(
-        stage.api.call("POST", stage.core("configmaps"), config("conf")), 409, "AlreadyExists", 'configmaps "conf" already exists'
+        stage.api.call("POST", stage.core("configmaps"), config("conf")),
+        409,
+        "AlreadyExists",
+        'configmaps "conf" already exists',
     )
 
 
 @behaviour("generateName gives a name of its own to each")
 def _(stage: Stage) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "conf-"}}
-    names = {stage.api.ok("POST", stage.core("configmaps"), body)["metadata"]["name"] for _ in range(3)}
+    names = {
+        stage.api.ok("POST", stage.core("configmaps"), body)["metadata"]["name"] for _ in range(3)
+    }
     assert len(names) == 3 and all(name.startswith("conf-") and len(name) == 10 for name in names)
 
 
 @behaviour("without a name nothing is made")
 def _(stage: Stage) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}
-    refused(stage.api.call("POST", stage.core("configmaps"), body), 422, "Invalid", "name or generateName is required")
+    refused(
+        stage.api.call("POST", stage.core("configmaps"), body),
+        422,
+        "Invalid",
+        "name or generateName is required",
+    )
 
 
 @behaviour("a name must be a lowercase RFC 1123 subdomain")
@@ -59,14 +73,22 @@ def _(stage: Stage) -> None:
 def _(stage: Stage) -> None:
     body = config("conf")
     body["metadata"]["labels"] = {"app": "not good!"}
-    refused(stage.api.call("POST", stage.core("configmaps"), body), 422, "Invalid", "metadata.labels")
+    refused(
+        stage.api.call("POST", stage.core("configmaps"), body), 422, "Invalid", "metadata.labels"
+    )
 
 
 @behaviour("annotations together have a limit of 256 KiB")
 def _(stage: Stage) -> None:
     body = config("conf")
     body["metadata"]["annotations"] = {"big": "x" * 300_000}
-    refused(stage.api.call("POST", stage.core("configmaps"), body), 422, "Invalid", "metadata.annotations", "262144")
+    refused(
+        stage.api.call("POST", stage.core("configmaps"), body),
+        422,
+        "Invalid",
+        "metadata.annotations",
+        "262144",
+    )
 
 
 @behaviour("a namespace that is not there takes nothing")
@@ -114,7 +136,9 @@ def _(stage: Stage) -> None:
 @behaviour("a replace without a resource version wins")
 def _(stage: Stage) -> None:
     stage.config("conf", a="1", b="2")
-    assert stage.api.ok("PUT", stage.core("configmaps", "conf"), config("conf", a="3"))["data"] == {"a": "3"}
+    assert stage.api.ok("PUT", stage.core("configmaps", "conf"), config("conf", a="3"))["data"] == {
+        "a": "3"
+    }
 
 
 @behaviour("a replace that changes nothing leaves the resource version")
@@ -126,7 +150,9 @@ def _(stage: Stage) -> None:
 
 @behaviour("a replace of what is not there is not found")
 def _(stage: Stage) -> None:
-    refused(stage.api.call("PUT", stage.core("configmaps", "conf"), config("conf")), 404, "NotFound")
+    refused(
+        stage.api.call("PUT", stage.core("configmaps", "conf"), config("conf")), 404, "NotFound"
+    )
 
 
 @behaviour("a replace under another name is a bad request")
@@ -162,26 +188,38 @@ def _(stage: Stage) -> None:
     made = stage.api.ok("PUT", stage.apps("deployments", "web"), made)
     assert made["metadata"]["generation"] == 1
     made["spec"]["replicas"] = 5
-    assert stage.api.ok("PUT", stage.apps("deployments", "web"), made)["metadata"]["generation"] == 2
+    assert (
+        stage.api.ok("PUT", stage.apps("deployments", "web"), made)["metadata"]["generation"] == 2
+    )
 
 
 @behaviour("the status is written through its subresource alone")
 def _(stage: Stage) -> None:
-    made = stage.api.ok("POST", stage.apps("deployments"), {**deployment(), "status": {"replicas": 7}})
+    made = stage.api.ok(
+        "POST", stage.apps("deployments"), {**deployment(), "status": {"replicas": 7}}
+    )
     assert made.get("status", {}) == {}
     made["status"] = {"replicas": 2, "observedGeneration": 1}
     assert stage.api.ok("PUT", stage.apps("deployments", "web"), made).get("status", {}) == {}
     made = stage.api.ok("GET", stage.apps("deployments", "web"))
     written = {**made, "status": {"replicas": 2}, "spec": {**made["spec"], "replicas": 9}}
     found = stage.api.ok("PUT", stage.apps("deployments", "web", "status"), written)
-    assert found["status"]["replicas"] == 2 and found["spec"]["replicas"] == 2 and found["metadata"]["generation"] == 1
+    assert (
+        found["status"]["replicas"] == 2
+        and found["spec"]["replicas"] == 2
+        and found["metadata"]["generation"] == 1
+    )
 
 
 @behaviour("the scale reads and writes the replicas")
 def _(stage: Stage) -> None:
     stage.api.ok("POST", stage.apps("deployments"), deployment(replicas=2))
     scale = stage.api.ok("GET", stage.apps("deployments", "web", "scale"))
-    assert scale["kind"] == "Scale" and scale["spec"]["replicas"] == 2 and scale["status"]["selector"] == "app=web"
+    assert (
+        scale["kind"] == "Scale"
+        and scale["spec"]["replicas"] == 2
+        and scale["status"]["selector"] == "app=web"
+    )
     scale["spec"]["replicas"] = 4
     stage.api.ok("PUT", stage.apps("deployments", "web", "scale"), scale)
     assert stage.api.ok("GET", stage.apps("deployments", "web"))["spec"]["replicas"] == 4
@@ -192,15 +230,29 @@ def _(stage: Stage) -> None:
     for name in ("b", "c", "a"):
         stage.config(name)
     found = stage.api.ok("GET", stage.core("configmaps"), labelSelector="!none")
-    names = [one["metadata"]["name"] for one in found["items"] if one["metadata"]["name"] != "kube-root-ca.crt"]
-    assert found["kind"] == "ConfigMapList" and found["metadata"]["resourceVersion"].isdigit() and names == ["a", "b", "c"]
+    names = [
+        one["metadata"]["name"]
+        for one in found["items"]
+        if one["metadata"]["name"] != "kube-root-ca.crt"
+    ]
+    assert (
+        found["kind"] == "ConfigMapList"
+        and found["metadata"]["resourceVersion"].isdigit()
+        and names == ["a", "b", "c"]
+    )
 
 
 @behaviour("labels select by equality, sets, presence and absence")
 def _(stage: Stage) -> None:
-    for name, labels in {"a": {"app": "x", "tier": "1"}, "b": {"app": "y", "tier": "2"}, "c": {"app": "x"}}.items():
+    for name, labels in {
+        "a": {"app": "x", "tier": "1"},
+        "b": {"app": "y", "tier": "2"},
+        "c": {"app": "x"},
+    }.items():
         stage.api.ok(
-            "POST", stage.core("secrets"), {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "labels": labels}}
+            "POST",
+            stage.core("secrets"),
+            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "labels": labels}},
         )
     for selector, names in _SELECTED.items():
         found = stage.api.ok("GET", stage.core("secrets"), labelSelector=f"{selector},app")
@@ -214,23 +266,35 @@ def _(stage: Stage) -> None:
     stage.api.ok("POST", stage.core("pods"), pod("two", nodeName="elsewhere"))
 
     def names(selector: str) -> list[str]:
-        return [one["metadata"]["name"] for one in stage.api.ok("GET", stage.core("pods"), fieldSelector=selector)["items"]]
+        return [
+            one["metadata"]["name"]
+            for one in stage.api.ok("GET", stage.core("pods"), fieldSelector=selector)["items"]
+        ]
 
     assert names("metadata.name=two") == ["two"] and names("spec.nodeName=elsewhere") == ["two"]
     assert names("spec.nodeName!=elsewhere,status.phase=Pending") == ["one"]
     refused(
-        stage.api.call("GET", stage.core("pods"), fieldSelector="spec.nothing=1"), 400, "BadRequest", "field label not supported"
+        stage.api.call("GET", stage.core("pods"), fieldSelector="spec.nothing=1"),
+        400,
+        "BadRequest",
+        "field label not supported",
     )
 
 
 @behaviour("a long list comes in pages")
 def _(stage: Stage) -> None:
     for name in "abcde":
-        stage.api.ok("POST", stage.core("secrets"), {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}})
+        stage.api.ok(
+            "POST",
+            stage.core("secrets"),
+            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}},
+        )
     seen: list[str] = []
     token = ""
     while True:
-        page = stage.api.ok("GET", stage.core("secrets"), limit=2, **({"continue": token} if token else {}))
+        page = stage.api.ok(
+            "GET", stage.core("secrets"), limit=2, **({"continue": token} if token else {})
+        )
         assert len(page["items"]) <= 2
         seen += [one["metadata"]["name"] for one in page["items"]]
         token = page["metadata"].get("continue", "")

@@ -19,7 +19,10 @@ def _(stage: Stage) -> None:
         {"op": "remove", "path": "/data/b"},
     ]
     assert stage.api.ok("PATCH", path, steps, form=JSON_PATCH)["data"] == {"a": "9", "c": "3"}
-    wrong = [{"op": "replace", "path": "/data/a", "value": "0"}, {"op": "test", "path": "/data/c", "value": "no"}]
+    wrong = [
+        {"op": "replace", "path": "/data/a", "value": "0"},
+        {"op": "test", "path": "/data/c", "value": "no"},
+    ]
     assert stage.api.call("PATCH", path, wrong, form=JSON_PATCH).code == 422
     assert stage.api.ok("GET", path)["data"] == {"a": "9", "c": "3"}
 
@@ -28,22 +31,37 @@ def _(stage: Stage) -> None:
 def _(stage: Stage) -> None:
     stage.api.ok("POST", stage.apps("deployments"), deployment())
     containers = [{"name": "other", "image": "busybox:1"}]
-    patch = {"metadata": {"labels": {"a": "b"}}, "spec": {"template": {"spec": {"containers": containers}}}}
+    patch = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"template": {"spec": {"containers": containers}}},
+    }
     found = stage.api.ok("PATCH", stage.apps("deployments", "web"), patch, form=MERGE_PATCH)
-    assert [one["name"] for one in found["spec"]["template"]["spec"]["containers"]] == ["other"] and found["metadata"][
-        "labels"
-    ] == {"a": "b"}
-    found = stage.api.ok("PATCH", stage.apps("deployments", "web"), {"metadata": {"labels": None}}, form=MERGE_PATCH)
+    assert [one["name"] for one in found["spec"]["template"]["spec"]["containers"]] == [
+        "other"
+    ] and found["metadata"]["labels"] == {"a": "b"}
+    found = stage.api.ok(
+        "PATCH", stage.apps("deployments", "web"), {"metadata": {"labels": None}}, form=MERGE_PATCH
+    )
     assert "labels" not in found["metadata"]
 
 
 @behaviour("a strategic merge patch merges containers by name, and their variables by theirs")
 def _(stage: Stage) -> None:
     body = deployment()
-    body["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
+    body["spec"]["template"]["spec"]["containers"][0]["env"] = [
+        {"name": "A", "value": "1"},
+        {"name": "B", "value": "2"},
+    ]
     stage.api.ok("POST", stage.apps("deployments"), body)
-    change = {"name": "main", "env": [{"name": "B", "value": "3"}, {"name": "A", "$patch": "delete"}]}
-    patch = {"spec": {"template": {"spec": {"containers": [change, {"name": "side", "image": "busybox:1"}]}}}}
+    change = {
+        "name": "main",
+        "env": [{"name": "B", "value": "3"}, {"name": "A", "$patch": "delete"}],
+    }
+    patch = {
+        "spec": {
+            "template": {"spec": {"containers": [change, {"name": "side", "image": "busybox:1"}]}}
+        }
+    }
     found = stage.api.ok("PATCH", stage.apps("deployments", "web"), patch, form=STRATEGIC_PATCH)
     containers = {one["name"]: one for one in found["spec"]["template"]["spec"]["containers"]}
     assert set(containers) == {"main", "side"} and containers["main"]["image"] == "nginx:1.25"
@@ -52,13 +70,19 @@ def _(stage: Stage) -> None:
 
 @behaviour("a strategic merge patch replaces lists that have no key, as tolerations")
 def _(stage: Stage) -> None:
-    stage.api.ok("POST", stage.apps("deployments"), deployment(tolerations=[{"key": "a", "operator": "Exists"}]))
+    stage.api.ok(
+        "POST",
+        stage.apps("deployments"),
+        deployment(tolerations=[{"key": "a", "operator": "Exists"}]),
+    )
     patch = {"spec": {"template": {"spec": {"tolerations": [{"key": "b", "operator": "Exists"}]}}}}
     found = stage.api.ok("PATCH", stage.apps("deployments", "web"), patch, form=STRATEGIC_PATCH)
     assert found["spec"]["template"]["spec"]["tolerations"] == [{"key": "b", "operator": "Exists"}]
 
 
-@behaviour("a strategic merge patch can replace a map whole, and change a strategy with its retained keys")
+@behaviour(
+    "a strategic merge patch can replace a map whole, and change a strategy with its retained keys"
+)
 def _(stage: Stage) -> None:
     stage.api.ok("POST", stage.apps("deployments"), deployment())
     patch = {"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}
@@ -71,19 +95,27 @@ def _(stage: Stage) -> None:
     old = stage.config("conf", a="1")["metadata"]["resourceVersion"]
     path = stage.core("configmaps", "conf")
     stage.api.ok("PATCH", path, {"data": {"a": "2"}}, form=MERGE_PATCH)
-    answer = stage.api.call("PATCH", path, {"metadata": {"resourceVersion": old}, "data": {"a": "3"}}, form=MERGE_PATCH)
+    answer = stage.api.call(
+        "PATCH", path, {"metadata": {"resourceVersion": old}, "data": {"a": "3"}}, form=MERGE_PATCH
+    )
     refused(answer, 409, "Conflict", "the object has been modified")
 
 
 @behaviour("a patch of what is not there is not found")
 def _(stage: Stage) -> None:
-    refused(stage.api.call("PATCH", stage.core("configmaps", "conf"), {"data": {}}, form=MERGE_PATCH), 404, "NotFound")
+    refused(
+        stage.api.call("PATCH", stage.core("configmaps", "conf"), {"data": {}}, form=MERGE_PATCH),
+        404,
+        "NotFound",
+    )
 
 
 @behaviour("a patch in an unknown form is refused")
 def _(stage: Stage) -> None:
     stage.config("conf")
-    answer = stage.api.call("PATCH", stage.core("configmaps", "conf"), {"data": {}}, form="application/json")
+    answer = stage.api.call(
+        "PATCH", stage.core("configmaps", "conf"), {"data": {}}, form="application/json"
+    )
     refused(answer, 415, "UnsupportedMediaType")
 
 
@@ -91,7 +123,9 @@ def _(stage: Stage) -> None:
 def _(stage: Stage) -> None:
     stage.api.ok("POST", stage.apps("deployments"), deployment())
     patch = {"spec": {"replicas": 9}, "status": {"replicas": 3}}
-    found = stage.api.ok("PATCH", stage.apps("deployments", "web", "status"), patch, form=MERGE_PATCH)
+    found = stage.api.ok(
+        "PATCH", stage.apps("deployments", "web", "status"), patch, form=MERGE_PATCH
+    )
     assert found["status"]["replicas"] == 3 and found["spec"]["replicas"] == 2
 
 
@@ -101,7 +135,9 @@ def _(stage: Stage) -> None:
     path = stage.core("configmaps", "conf")
 
     def patch(number: int) -> int:
-        return stage.api.call("PATCH", path, {"data": {f"key-{number}": "x"}}, form=MERGE_PATCH).code
+        return stage.api.call(
+            "PATCH", path, {"data": {f"key-{number}": "x"}}, form=MERGE_PATCH
+        ).code
 
     with ThreadPoolExecutor(4) as pool:
         codes = list(pool.map(patch, range(24)))
@@ -113,7 +149,12 @@ def _(stage: Stage) -> None:
     made = stage.config("conf")
     with ThreadPoolExecutor(4) as pool:
         bodies = [{**made, "data": {"who": str(number)}} for number in range(8)]
-        codes = sorted(pool.map(lambda body: stage.api.call("PUT", stage.core("configmaps", "conf"), body).code, bodies))
+        codes = sorted(
+            pool.map(
+                lambda body: stage.api.call("PUT", stage.core("configmaps", "conf"), body).code,
+                bodies,
+            )
+        )
     assert codes == [200] + [409] * 7
 
 
@@ -121,5 +162,7 @@ def _(stage: Stage) -> None:
 def _(stage: Stage) -> None:
     stage.config("conf", a="1")
     path = stage.core("configmaps", "conf")
-    assert stage.api.ok("PATCH", path, {"data": {"a": "2"}}, form=MERGE_PATCH, dryRun="All")["data"] == {"a": "2"}
+    assert stage.api.ok("PATCH", path, {"data": {"a": "2"}}, form=MERGE_PATCH, dryRun="All")[
+        "data"
+    ] == {"a": "2"}
     assert stage.api.ok("GET", path)["data"] == {"a": "1"}

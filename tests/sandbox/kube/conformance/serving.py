@@ -10,7 +10,11 @@ from tests.sandbox.kube.conformance import Stage, behaviour, refused
 @behaviour("the version has a major and a minor number")
 def _(stage: Stage) -> None:
     version = stage.api.ok("GET", "/version")
-    assert version["major"] == "1" and int(version["minor"].rstrip("+")) >= 20 and version["gitVersion"].startswith("v1.")
+    assert (
+        version["major"] == "1"
+        and int(version["minor"].rstrip("+")) >= 20
+        and version["gitVersion"].startswith("v1.")
+    )
 
 
 @behaviour("health is told in plain text, to anybody")
@@ -29,34 +33,57 @@ def _(stage: Stage) -> None:
 def _(stage: Stage) -> None:
     assert stage.api.ok("GET", "/api")["versions"] == ["v1"]
     groups = {one["name"]: one for one in stage.api.ok("GET", "/apis")["groups"]}
-    assert {"apps", "batch", "rbac.authorization.k8s.io", "storage.k8s.io", "apiextensions.k8s.io"} <= set(groups)
+    assert {
+        "apps",
+        "batch",
+        "rbac.authorization.k8s.io",
+        "storage.k8s.io",
+        "apiextensions.k8s.io",
+    } <= set(groups)
     assert groups["apps"]["preferredVersion"] == {"groupVersion": "apps/v1", "version": "v1"}
     assert stage.api.ok("GET", "/apis/apps")["name"] == "apps"
 
 
-@behaviour("discovery lists a group's resources with their verbs, scope, short names and subresources")
+@behaviour(
+    "discovery lists a group's resources with their verbs, scope, short names and subresources"
+)
 def _(stage: Stage) -> None:
     found = {one["name"]: one for one in stage.api.ok("GET", "/api/v1")["resources"]}
-    assert found["pods"]["shortNames"] == ["po"] and found["pods"]["namespaced"] and "watch" in found["pods"]["verbs"]
+    assert (
+        found["pods"]["shortNames"] == ["po"]
+        and found["pods"]["namespaced"]
+        and "watch" in found["pods"]["verbs"]
+    )
     assert not found["nodes"]["namespaced"] and found["namespaces"]["shortNames"] == ["ns"]
     assert {"pods/log", "pods/exec", "pods/status", "pods/eviction", "nodes/status"} <= set(found)
     apps = {one["name"]: one for one in stage.api.ok("GET", "/apis/apps/v1")["resources"]}
-    assert apps["deployments/scale"]["kind"] == "Scale" and apps["deployments"]["categories"] == ["all"]
+    assert apps["deployments/scale"]["kind"] == "Scale" and apps["deployments"]["categories"] == [
+        "all"
+    ]
 
 
 @behaviour("a group, a version or a resource that is not there is not found")
 def _(stage: Stage) -> None:
-    for path in ("/apis/nothing.example.com/v1", "/apis/apps/v9/deployments", "/api/v1/nothings", "/nowhere"):
+    for path in (
+        "/apis/nothing.example.com/v1",
+        "/apis/apps/v9/deployments",
+        "/api/v1/nothings",
+        "/nowhere",
+    ):
         assert stage.api.call("GET", path).code == 404
 
 
 @behaviour("the schemas of everything served can be read")
 def _(stage: Stage) -> None:
     document = stage.api.ok("GET", "/openapi/v2")
-    document = json.loads(document) if isinstance(document, str) else document  # not every version says that it is JSON
+    document = (
+        json.loads(document) if isinstance(document, str) else document
+    )  # not every version says that it is JSON
     assert document["swagger"] == "2.0"
     kinds = {
-        one["kind"] for schema in document["definitions"].values() for one in schema.get("x-kubernetes-group-version-kind", ())
+        one["kind"]
+        for schema in document["definitions"].values()
+        for one in schema.get("x-kubernetes-group-version-kind", ())
     }
     assert {"Pod", "Deployment", "CustomResourceDefinition"} <= kinds
 
@@ -74,7 +101,9 @@ def _(stage: Stage) -> None:
         "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": attributes},
     }
-    answer = stage.api.call("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
+    answer = stage.api.call(
+        "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review
+    )
     assert answer.code == 201 and answer.value["status"]["allowed"] is True
 
 
@@ -86,7 +115,9 @@ def _(stage: Stage) -> None:
 @behaviour("YAML is taken where it is said to be YAML")
 def _(stage: Stage) -> None:
     text = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\ndata: {a: b}\n"
-    assert stage.api.ok("POST", stage.core("configmaps"), text, form="application/yaml")["data"] == {"a": "b"}
+    assert stage.api.ok("POST", stage.core("configmaps"), text, form="application/yaml")[
+        "data"
+    ] == {"a": "b"}
 
 
 @behaviour("a list comes as a table where the client asks for one")
@@ -105,4 +136,8 @@ def _(stage: Stage) -> None:
     stage.config("conf", a="1")
     accept = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json"
     found = stage.api.ok("GET", stage.core("configmaps", "conf"), accept=accept)
-    assert found["kind"] == "PartialObjectMetadata" and "data" not in found and found["metadata"]["name"] == "conf"
+    assert (
+        found["kind"] == "PartialObjectMetadata"
+        and "data" not in found
+        and found["metadata"]["name"] == "conf"
+    )

@@ -10,11 +10,17 @@ from tests.support.kube.client import MERGE_PATCH
 def _(stage: Stage) -> None:
     version = stage.api.ok("GET", stage.core("secrets"))["metadata"]["resourceVersion"]
     path = stage.core("secrets", "one")
-    stage.api.ok("POST", stage.core("secrets"), {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "one"}})
+    stage.api.ok(
+        "POST",
+        stage.core("secrets"),
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "one"}},
+    )
     stage.api.ok("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, form=MERGE_PATCH)
     stage.api.ok("DELETE", path)
     seen = []
-    for event in stage.api.watch(stage.core("secrets"), resourceVersion=version, fieldSelector="metadata.name=one"):
+    for event in stage.api.watch(
+        stage.core("secrets"), resourceVersion=version, fieldSelector="metadata.name=one"
+    ):
         seen.append(event)
         if event["type"] == "DELETED":
             break
@@ -26,7 +32,9 @@ def _(stage: Stage) -> None:
 @behaviour("a watch from nowhere first tells what is there")
 def _(stage: Stage) -> None:
     stage.config("conf", a="1")
-    event = next(iter(stage.api.watch(stage.core("configmaps"), fieldSelector="metadata.name=conf")))
+    event = next(
+        iter(stage.api.watch(stage.core("configmaps"), fieldSelector="metadata.name=conf"))
+    )
     assert event["type"] == "ADDED" and event["object"]["data"] == {"a": "1"}
 
 
@@ -35,10 +43,27 @@ def _(stage: Stage) -> None:
     body = config("conf")
     body["metadata"]["labels"] = {"app": "x"}
     version = stage.api.ok("POST", stage.core("configmaps"), body)["metadata"]["resourceVersion"]
-    stage.api.ok("PATCH", stage.core("configmaps", "conf"), {"metadata": {"labels": {"app": "y"}}}, form=MERGE_PATCH)
-    event = next(iter(stage.api.watch(stage.core("configmaps"), resourceVersion=version, labelSelector="app=x")))
+    stage.api.ok(
+        "PATCH",
+        stage.core("configmaps", "conf"),
+        {"metadata": {"labels": {"app": "y"}}},
+        form=MERGE_PATCH,
+    )
+    event = next(
+        iter(
+            stage.api.watch(
+                stage.core("configmaps"), resourceVersion=version, labelSelector="app=x"
+            )
+        )
+    )
     assert event["type"] == "DELETED"
-    event = next(iter(stage.api.watch(stage.core("configmaps"), resourceVersion=version, labelSelector="app=y")))
+    event = next(
+        iter(
+            stage.api.watch(
+                stage.core("configmaps"), resourceVersion=version, labelSelector="app=y"
+            )
+        )
+    )
     assert event["type"] == "ADDED"
 
 
@@ -46,7 +71,15 @@ def _(stage: Stage) -> None:
 def _(stage: Stage) -> None:
     version = stage.api.ok("GET", stage.core("secrets"))["metadata"]["resourceVersion"]
     assert (
-        list(stage.api.watch(stage.core("secrets"), seconds=1, resourceVersion=version, fieldSelector="metadata.name=none")) == []
+        list(
+            stage.api.watch(
+                stage.core("secrets"),
+                seconds=1,
+                resourceVersion=version,
+                fieldSelector="metadata.name=none",
+            )
+        )
+        == []
     )
 
 
@@ -61,4 +94,8 @@ def _(stage: Stage) -> None:
 
 @behaviour("a selector that cannot be read is a bad request, also for a watch")
 def _(stage: Stage) -> None:
-    refused(stage.api.call("GET", stage.core("pods"), watch="true", fieldSelector="spec.nothing=1"), 400, "BadRequest")
+    refused(
+        stage.api.call("GET", stage.core("pods"), watch="true", fieldSelector="spec.nothing=1"),
+        400,
+        "BadRequest",
+    )

@@ -11,24 +11,42 @@ def _(stage: Stage) -> None:
     body = deployment()
     del body["spec"]["replicas"]
     spec = stage.api.ok("POST", stage.apps("deployments"), body)["spec"]
-    assert spec["replicas"] == 1 and spec["revisionHistoryLimit"] == 10 and spec["progressDeadlineSeconds"] == 600
-    assert spec["strategy"] == {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}}
+    assert (
+        spec["replicas"] == 1
+        and spec["revisionHistoryLimit"] == 10
+        and spec["progressDeadlineSeconds"] == 600
+    )
+    assert spec["strategy"] == {
+        "type": "RollingUpdate",
+        "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"},
+    }
     template = spec["template"]["spec"]
-    assert template["restartPolicy"] == "Always" and template["containers"][0]["imagePullPolicy"] == "IfNotPresent"
+    assert (
+        template["restartPolicy"] == "Always"
+        and template["containers"][0]["imagePullPolicy"] == "IfNotPresent"
+    )
 
 
 @behaviour("a pod is Pending, with its defaults and its quality of service")
 def _(stage: Stage) -> None:
     found = stage.api.ok("POST", stage.core("pods"), pod(image="nginx"))
     assert found["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
-    assert found["spec"]["containers"][0]["imagePullPolicy"] == "Always" and found["spec"]["terminationGracePeriodSeconds"] == 30
-    assert found["spec"]["schedulerName"] == "default-scheduler" and found["spec"]["dnsPolicy"] == "ClusterFirst"
+    assert (
+        found["spec"]["containers"][0]["imagePullPolicy"] == "Always"
+        and found["spec"]["terminationGracePeriodSeconds"] == 30
+    )
+    assert (
+        found["spec"]["schedulerName"] == "default-scheduler"
+        and found["spec"]["dnsPolicy"] == "ClusterFirst"
+    )
 
 
 @behaviour("what a pod is limited to it requests too, in the one spelling of quantities")
 def _(stage: Stage) -> None:
     body = pod()
-    body["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "0.5", "memory": "1024Mi", "nvidia.com/gpu": 1}}
+    body["spec"]["containers"][0]["resources"] = {
+        "limits": {"cpu": "0.5", "memory": "1024Mi", "nvidia.com/gpu": 1}
+    }
     resources = stage.api.ok("POST", stage.core("pods"), body)["spec"]["containers"][0]["resources"]
     assert resources["limits"] == {"cpu": "500m", "memory": "1Gi", "nvidia.com/gpu": "1"}
     assert resources["requests"] == resources["limits"]
@@ -38,13 +56,20 @@ def _(stage: Stage) -> None:
 def _(stage: Stage) -> None:
     body = pod()
     body["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "1"}, "requests": {"cpu": "2"}}
-    refused(stage.api.call("POST", stage.core("pods"), body), 422, "Invalid", "must be less than or equal to cpu limit")
+    refused(
+        stage.api.call("POST", stage.core("pods"), body),
+        422,
+        "Invalid",
+        "must be less than or equal to cpu limit",
+    )
 
 
 @behaviour("a pod without containers is invalid")
 def _(stage: Stage) -> None:
     answer = stage.api.call(
-        "POST", stage.core("pods"), {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": {}}
+        "POST",
+        stage.core("pods"),
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": {}},
     )
     refused(answer, 422, "Invalid", "spec.containers: Required value")
 
@@ -53,7 +78,12 @@ def _(stage: Stage) -> None:
 def _(stage: Stage) -> None:
     body = pod()
     body["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
-    refused(stage.api.call("POST", stage.core("pods"), body), 422, "Invalid", 'volumeMounts[0].name: Not found: "data"')
+    refused(
+        stage.api.call("POST", stage.core("pods"), body),
+        422,
+        "Invalid",
+        'volumeMounts[0].name: Not found: "data"',
+    )
 
 
 @behaviour("a container has a name of its own and an image")
@@ -76,9 +106,14 @@ def _(stage: Stage) -> None:
     image = {"spec": {"containers": [{"name": "main", "image": "nginx:1.26"}]}}
     strategic = "application/strategic-merge-patch+json"
     assert (
-        stage.api.ok("PATCH", stage.core("pods", "one"), image, form=strategic)["spec"]["containers"][0]["image"] == "nginx:1.26"
+        stage.api.ok("PATCH", stage.core("pods", "one"), image, form=strategic)["spec"][
+            "containers"
+        ][0]["image"]
+        == "nginx:1.26"
     )
-    answer = stage.api.call("PATCH", stage.core("pods", "one"), {"spec": {"hostNetwork": True}}, form=MERGE_PATCH)
+    answer = stage.api.call(
+        "PATCH", stage.core("pods", "one"), {"spec": {"hostNetwork": True}}, form=MERGE_PATCH
+    )
     refused(answer, 422, "Invalid", "pod updates may not change fields other than")
 
 
@@ -87,16 +122,27 @@ def _(stage: Stage) -> None:
     body = deployment()
     body["spec"]["selector"] = {"matchLabels": {"app": "another"}}
     refused(
-        stage.api.call("POST", stage.apps("deployments"), body), 422, "Invalid", "`selector` does not match template `labels`"
+        stage.api.call("POST", stage.apps("deployments"), body),
+        422,
+        "Invalid",
+        "`selector` does not match template `labels`",
     )
 
 
 @behaviour("a deployment's selector is immutable")
 def _(stage: Stage) -> None:
     stage.api.ok("POST", stage.apps("deployments"), deployment())
-    patch = {"spec": {"selector": {"matchLabels": {"tier": "x"}}, "template": {"metadata": {"labels": {"tier": "x"}}}}}
+    patch = {
+        "spec": {
+            "selector": {"matchLabels": {"tier": "x"}},
+            "template": {"metadata": {"labels": {"tier": "x"}}},
+        }
+    }
     refused(
-        stage.api.call("PATCH", stage.apps("deployments", "web"), patch, form=MERGE_PATCH), 422, "Invalid", "field is immutable"
+        stage.api.call("PATCH", stage.apps("deployments", "web"), patch, form=MERGE_PATCH),
+        422,
+        "Invalid",
+        "field is immutable",
     )
 
 
@@ -104,7 +150,12 @@ def _(stage: Stage) -> None:
 def _(stage: Stage) -> None:
     body = deployment()
     del body["spec"]["selector"]
-    refused(stage.api.call("POST", stage.apps("deployments"), body), 422, "Invalid", "spec.selector: Required value")
+    refused(
+        stage.api.call("POST", stage.apps("deployments"), body),
+        422,
+        "Invalid",
+        "spec.selector: Required value",
+    )
 
 
 @behaviour("a daemon set is given its defaults")
@@ -113,17 +164,24 @@ def _(stage: Stage) -> None:
     del body["spec"]["replicas"]
     found = stage.api.ok("POST", stage.apps("daemonsets"), body)
     spec = found["spec"]
-    # Nothing has looked at it yet, and still it wants nothing: only an observed generation tells the two apart.
+    # Nothing has looked at it yet, and still it wants nothing: only an observed generation tells
+    # the two apart.
     assert found["status"]["desiredNumberScheduled"] == found["status"]["numberReady"] == 0
     assert "observedGeneration" not in found["status"]
-    assert spec["updateStrategy"]["type"] == "RollingUpdate" and spec["updateStrategy"]["rollingUpdate"]["maxUnavailable"] == 1
+    assert (
+        spec["updateStrategy"]["type"] == "RollingUpdate"
+        and spec["updateStrategy"]["rollingUpdate"]["maxUnavailable"] == 1
+    )
 
 
 @behaviour("a job is given a selector of its own and its defaults")
 def _(stage: Stage) -> None:
     found = stage.api.ok("POST", stage.group("batch/v1", "jobs"), job())
     uid, labels = found["metadata"]["uid"], found["spec"]["template"]["metadata"]["labels"]
-    assert found["spec"]["completions"] == found["spec"]["parallelism"] == 1 and found["spec"]["backoffLimit"] == 6
+    assert (
+        found["spec"]["completions"] == found["spec"]["parallelism"] == 1
+        and found["spec"]["backoffLimit"] == 6
+    )
     assert (
         uid in found["spec"]["selector"]["matchLabels"].values()
         and labels["job-name"] == "work"
@@ -148,4 +206,9 @@ def _(stage: Stage) -> None:
 def _(stage: Stage) -> None:
     body = job()
     del body["spec"]["template"]["spec"]["restartPolicy"]
-    refused(stage.api.call("POST", stage.group("batch/v1", "jobs"), body), 422, "Invalid", "spec.template.spec.restartPolicy")
+    refused(
+        stage.api.call("POST", stage.group("batch/v1", "jobs"), body),
+        422,
+        "Invalid",
+        "spec.template.spec.restartPolicy",
+    )

@@ -1,4 +1,5 @@
-"""A small client of one Kubernetes API: requests over kept connections, and watches that come line by line."""
+"""A small client of one Kubernetes API: requests over kept connections, and watches that come line
+by line."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ class ApiError(Exception):
     @property
     def passes(self) -> bool:
         """Whether looking again is all it takes: somebody else was quicker."""
-        return self.code in (404, 409) or (self.code == 403 and "because it is being terminated" in self.message)
+        return self.code in (404, 409) or (
+            self.code == 403 and "because it is being terminated" in self.message
+        )
 
 
 class Unreachable(Exception):
@@ -46,13 +49,23 @@ class Api:
         config = yaml.safe_load(kubeconfig.read_text())
         cluster = config["clusters"][0]["cluster"]
         self._token = config["users"][0]["user"]["token"]
-        self._tls = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+        self._tls = ssl.create_default_context(
+            cadata=base64.b64decode(cluster["certificate-authority-data"]).decode()
+        )
         parts = urlsplit(cluster["server"])
         self.server = str(cluster["server"])
         self._host, self._port = parts.hostname or "127.0.0.1", parts.port or 443
         self._kept = threading.local()
 
-    def call(self, method: str, path: str, body: Object | None = None, *, form: str = "application/json", **query: Any) -> Any:
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        *,
+        form: str = "application/json",
+        **query: Any,
+    ) -> Any:
         """The answer's value; ApiError when refused, Unreachable when there is none."""
         connection = self._connection()
         try:
@@ -69,7 +82,12 @@ class Api:
     def watch(self, path: str, version: str) -> Iterator[Object]:
         """Events since a version, until the server ends the watch."""
         connection = self._open(WATCH_SECONDS + ANSWER_SECONDS)
-        query = {"watch": "true", "resourceVersion": version, "allowWatchBookmarks": "true", "timeoutSeconds": WATCH_SECONDS}
+        query = {
+            "watch": "true",
+            "resourceVersion": version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": WATCH_SECONDS,
+        }
         try:
             self._send(connection, "GET", path, None, "", query)
             reply = connection.getresponse()
@@ -83,13 +101,25 @@ class Api:
             connection.close()
 
     def _send(
-        self, connection: http.client.HTTPSConnection, method: str, path: str, body: Object | None, form: str, query: Object
+        self,
+        connection: http.client.HTTPSConnection,
+        method: str,
+        path: str,
+        body: Object | None,
+        form: str,
+        query: Object,
     ) -> None:
-        headers = {"Accept": "application/json", "User-Agent": "sandbox-controllers", "Authorization": f"Bearer {self._token}"}
+        headers = {
+            "Accept": "application/json",
+            "User-Agent": "sandbox-controllers",
+            "Authorization": f"Bearer {self._token}",
+        }
         if body is not None:
             headers["Content-Type"] = form
         target = f"{path}?{urlencode(query, doseq=True)}" if query else path
-        connection.request(method, target, None if body is None else json.dumps(body).encode(), headers)
+        connection.request(
+            method, target, None if body is None else json.dumps(body).encode(), headers
+        )
 
     def _connection(self) -> http.client.HTTPSConnection:
         if getattr(self._kept, "connection", None) is None:
@@ -102,7 +132,9 @@ class Api:
         self._kept.connection = None
 
     def _open(self, seconds: float) -> http.client.HTTPSConnection:
-        return http.client.HTTPSConnection(self._host, self._port, timeout=seconds, context=self._tls)
+        return http.client.HTTPSConnection(
+            self._host, self._port, timeout=seconds, context=self._tls
+        )
 
 
 def _checked(code: int, text: bytes) -> Any:

@@ -1,4 +1,5 @@
-"""A controller: what it watches, and what it does about one key. The package's docstring is its contract."""
+"""A controller: what it watches, and what it does about one key. The package's docstring is its
+contract."""
 
 from __future__ import annotations
 
@@ -9,7 +10,13 @@ from collections.abc import Callable, Iterable
 
 from playrunner.sandbox.kube.controllers.framework.client import ApiError, Unreachable
 from playrunner.sandbox.kube.controllers.framework.queue import WorkQueue
-from playrunner.sandbox.kube.controllers.framework.resources import Key, Object, Resource, controller_of, key_of
+from playrunner.sandbox.kube.controllers.framework.resources import (
+    Key,
+    Object,
+    Resource,
+    controller_of,
+    key_of,
+)
 from playrunner.sandbox.kube.controllers.framework.world import World
 
 Keys = Callable[[Object], Iterable[Key]]
@@ -26,7 +33,11 @@ def by_owner(kind: str) -> Keys:
 
     def keys(one: Object) -> Iterable[Key]:
         owner = controller_of(one)
-        return ((one["metadata"].get("namespace", ""), owner["name"]),) if owner and owner["kind"] == kind else ()
+        return (
+            ((one["metadata"].get("namespace", ""), owner["name"]),)
+            if owner and owner["kind"] == kind
+            else ()
+        )
 
     return keys
 
@@ -37,7 +48,8 @@ def for_reading(one: Object) -> Iterable[Key]:
 
 
 class Controller:
-    """Subclasses give `name`, `watches` and `reconcile`; `prepare` and `workers` where they need them."""
+    """Subclasses give `name`, `watches` and `reconcile`; `prepare` and `workers` where they need
+    them."""
 
     name = "controller"
     workers = 1  # how many keys are worked on at once
@@ -59,7 +71,12 @@ class Controller:
         watches = tuple(self.watches())
         for resource, keys in watches:
             self.world.see(resource).listen(lambda one, keys=keys: self._wake(keys(one)))  # type: ignore[misc]
-        threading.Thread(target=self._begin, args=([resource for resource, _ in watches],), name=self.name, daemon=True).start()
+        threading.Thread(
+            target=self._begin,
+            args=([resource for resource, _ in watches],),
+            name=self.name,
+            daemon=True,
+        ).start()
 
     def _wake(self, keys: Iterable[Key]) -> None:
         for key in keys:
@@ -82,8 +99,14 @@ class Controller:
                 if not (isinstance(error, ApiError) and error.passes):
                     print(f"{self.name} {'/'.join(key)}: {error}", file=sys.stderr, flush=True)
                 self.queue.retry(key)
-            except Exception:  # the edge: one object that we fall over must not end the work on all others
-                print(f"{self.name} {'/'.join(key)}:\n{traceback.format_exc()}", file=sys.stderr, flush=True)
+            except (
+                Exception
+            ):  # the edge: one object that we fall over must not end the work on all others
+                print(
+                    f"{self.name} {'/'.join(key)}:\n{traceback.format_exc()}",
+                    file=sys.stderr,
+                    flush=True,
+                )
                 self.queue.retry(key)
             else:
                 self.queue.succeeded(key)

@@ -1,4 +1,5 @@
-"""What is to go wrong: images that are not pulled, containers that are not configured, volumes that are not made."""
+"""What is to go wrong: images that are not pulled, containers that are not configured, volumes that
+are not made."""
 
 from __future__ import annotations
 
@@ -10,7 +11,11 @@ from typing import Any
 from playrunner.sandbox.kube.controllers.framework.resources import Object, key_of, uid_of
 from playrunner.sandbox.kube.controllers.framework.world import World
 
-KINDS = {"image": "ImagePullBackOff", "container": "CreateContainerConfigError", "volume": "ProvisioningFailed"}
+KINDS = {
+    "image": "ImagePullBackOff",
+    "container": "CreateContainerConfigError",
+    "volume": "ProvisioningFailed",
+}
 
 
 class BadMishap(ValueError):
@@ -19,13 +24,16 @@ class BadMishap(ValueError):
 
 @dataclass
 class Mishap:
-    """Strikes what its pattern fits: an image (`image`), namespace/pod (`container`), a class or namespace/claim (`volume`)."""
+    """Strikes what its pattern fits: an image (`image`), namespace/pod (`container`), a class or
+    namespace/claim (`volume`)."""
 
     kind: str
     match: str
     reason: str = ""
     message: str = ""
-    times: int | None = None  # how many pods or claims; those that were struck stay so until the mishap is cleared
+    times: int | None = (
+        None  # how many pods or claims; those that were struck stay so until the mishap is cleared
+    )
     struck: set[str] = field(default_factory=set)
 
     def strikes(self, uid: str, *names: str) -> bool:
@@ -37,7 +45,13 @@ class Mishap:
         return True
 
     def summary(self) -> dict[str, Any]:
-        shown = {"kind": self.kind, "match": self.match, "reason": self.reason, "message": self.message, "times": self.times}
+        shown = {
+            "kind": self.kind,
+            "match": self.match,
+            "reason": self.reason,
+            "message": self.message,
+            "times": self.times,
+        }
         return {**shown, "struck": len(self.struck)}
 
 
@@ -51,7 +65,10 @@ class Mishaps:
     def add(self, wish: dict[str, Any]) -> None:
         unknown = sorted(set(wish) - {"kind", "match", "reason", "message", "times"})
         if unknown or wish.get("kind") not in KINDS or not wish.get("match"):
-            raise BadMishap(f"a mishap has a kind ({', '.join(KINDS)}), a match, and may have reason, message and times")
+            raise BadMishap(
+                f"a mishap has a kind ({', '.join(KINDS)}), a match, and may have reason, message"
+                " and times"
+            )
         one = Mishap(**wish)
         one.reason = one.reason or KINDS[one.kind]
         with self._lock:
@@ -75,4 +92,11 @@ class Mishaps:
 
     def _first(self, uid: str, names: dict[str, tuple[str, ...]]) -> Mishap | None:
         with self._lock:
-            return next((one for one in self._all if one.kind in names and one.strikes(uid, *names[one.kind])), None)
+            return next(
+                (
+                    one
+                    for one in self._all
+                    if one.kind in names and one.strikes(uid, *names[one.kind])
+                ),
+                None,
+            )

@@ -30,7 +30,8 @@ def condition(one: Object, kind: str) -> str:
 
 
 def from_template(template: Object, metadata: Object) -> Object:
-    """A pod of a template: `metadata` adds its name and owner, labels and annotations on top of the template's."""
+    """A pod of a template: `metadata` adds its name and owner, labels and annotations on top of the
+    template's."""
     given = template.get("metadata") or {}
     merged = {**metadata}
     for name in ("labels", "annotations"):

@@ -1,4 +1,5 @@
-"""The controllers as a background process: start it beside an API that is up, look at it, end it with all that runs in pods."""
+"""The controllers as a background process: start it beside an API that is up, look at it, end it
+with all that runs in pods."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from playrunner.sandbox.state import SandboxError
 
 START_SECONDS, END_SECONDS = 60.0, 20.0
 MODULE = "playrunner.sandbox.kube.controllers"
-POD_MARK = "PLAYRUNNER_SANDBOX_PODS"  # in the environment of every process of a pod: the folder it belongs to
+# In the environment of every process of a pod: the folder it belongs to
+POD_MARK = "PLAYRUNNER_SANDBOX_PODS"
 
 
 def up(kubeconfig: Path, folder: Path) -> int:
@@ -23,14 +25,33 @@ def up(kubeconfig: Path, folder: Path) -> int:
     if running:
         return min(running)
     ready_file(folder).unlink(missing_ok=True)
-    command = [sys.executable, "-m", MODULE, "--kubeconfig", str(kubeconfig), "--folder", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        MODULE,
+        "--kubeconfig",
+        str(kubeconfig),
+        "--folder",
+        str(folder),
+    ]
     parent = str(Path(__file__).parents[5])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [parent, os.environ.get("PYTHONPATH")]))}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, [parent, os.environ.get("PYTHONPATH")])),
+    }
     with open(log_file(folder), "ab") as log:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True, cwd=folder
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=environment,
+            start_new_session=True,
+            cwd=folder,
         )
-    state.await_that(lambda: ready_file(folder).exists() or process.poll() is not None, START_SECONDS)
+    state.await_that(
+        lambda: ready_file(folder).exists() or process.poll() is not None, START_SECONDS
+    )
     if not ready_file(folder).exists():
         raise SandboxError(f"the cluster's controllers did not start; see {log_file(folder)}")
     return process.pid
@@ -48,14 +69,20 @@ def end_pods(folder: Path) -> None:
     ours = state.own_line()
 
     def none_left() -> bool:
-        left = {pid for pid in state.with_environment({f"{POD_MARK}={folder}"}) - ours if state.command_of(pid)}
+        left = {
+            pid
+            for pid in state.with_environment({f"{POD_MARK}={folder}"}) - ours
+            if state.command_of(pid)
+        }
         for pid in left:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         return not left
 
     if not state.await_that(none_left, END_SECONDS):
-        raise SandboxError(f"processes of pods do not end; look for {POD_MARK}={folder} in /proc/*/environ")
+        raise SandboxError(
+            f"processes of pods do not end; look for {POD_MARK}={folder} in /proc/*/environ"
+        )
 
 
 def processes(folder: Path) -> set[int]:

@@ -1,4 +1,5 @@
-"""Keys that wait to be looked at: each once, some only later, and never the same one twice at a time."""
+"""Keys that wait to be looked at: each once, some only later, and never the same one twice at a
+time."""
 
 from __future__ import annotations
 

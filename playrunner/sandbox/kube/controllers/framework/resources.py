@@ -58,7 +58,10 @@ def is_leaving(one: Object) -> bool:
 
 def controller_of(one: Object) -> Object | None:
     """The reference to the one owner that manages it."""
-    return next((each for each in one["metadata"].get("ownerReferences") or () if each.get("controller")), None)
+    return next(
+        (each for each in one["metadata"].get("ownerReferences") or () if each.get("controller")),
+        None,
+    )
 
 
 def owned(by: Object) -> list[Object]:
@@ -86,8 +89,16 @@ STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
 DAEMON_SETS = Resource("apps", "v1", "daemonsets", "DaemonSet")
 JOBS = Resource("batch", "v1", "jobs", "Job")
 SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
-STORAGE_CLASSES = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
+STORAGE_CLASSES = Resource(
+    "storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False
+)
 CSI_DRIVERS = Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False)
-DEFINITIONS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
+DEFINITIONS = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+)
 NETWORK_POLICIES = Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")
 BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")

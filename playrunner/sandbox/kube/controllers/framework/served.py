@@ -1,4 +1,5 @@
-"""Which kinds the API serves, asked of its discovery: for those who look after objects of every kind."""
+"""Which kinds the API serves, asked of its discovery: for those who look after objects of every
+kind."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ class Served:
         self._until = 0.0
 
     def all(self) -> list[Resource]:
-        """One of each kind that can be listed, watched and deleted, in the version that the server prefers."""
+        """One of each kind that can be listed, watched and deleted, in the version that the server
+        prefers."""
         with self._lock:
             if time.monotonic() > self._until:
                 self._found = self._ask()
@@ -43,7 +45,9 @@ class Served:
             groups.append((one["name"], one["preferredVersion"]["version"]))
         found = []
         for group, version in groups:
-            listed = self._api.call("GET", f"/apis/{group}/{version}" if group else f"/api/{version}")
+            listed = self._api.call(
+                "GET", f"/apis/{group}/{version}" if group else f"/api/{version}"
+            )
             found += [self._resource(group, version, one) for one in listed["resources"]
                       if "/" not in one["name"] and set(one["verbs"]) >= _NEEDED and one["name"] != "events"]  # fmt: skip
         return found

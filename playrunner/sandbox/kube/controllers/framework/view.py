@@ -10,19 +10,33 @@ from collections.abc import Callable
 from typing import Any
 
 from playrunner.sandbox.kube.controllers.framework.client import Api, ApiError, Unreachable
-from playrunner.sandbox.kube.controllers.framework.resources import Key, Object, Resource, is_leaving, key_of, uid_of
+from playrunner.sandbox.kube.controllers.framework.resources import (
+    Key,
+    Object,
+    Resource,
+    is_leaving,
+    key_of,
+    uid_of,
+)
 
-Listener = Callable[[Object], None]  # hears an object before and after each change, and one that went
+Listener = Callable[
+    [Object], None
+]  # hears an object before and after each change, and one that went
 
 RETRY_SECONDS = 0.2
 MOST_RETRY_SECONDS = 2.0
-REMEMBERED = 4096  # how many that went are known by their uid, so that a late answer does not bring one back
+REMEMBERED = (
+    4096  # how many that went are known by their uid, so that a late answer does not bring one back
+)
 
 
 class View:
-    """All objects of one kind, as last heard; its own thread lists, watches, and begins anew when it must."""
+    """All objects of one kind, as last heard; its own thread lists, watches, and begins anew when
+    it must."""
 
-    def __init__(self, api: Api, resource: Resource, served: Callable[[float], bool] = lambda seconds: True) -> None:
+    def __init__(
+        self, api: Api, resource: Resource, served: Callable[[float], bool] = lambda seconds: True
+    ) -> None:
         """`served` waits at most so long for the kind to be served, and says whether it is."""
         self.resource = resource
         self.synced = threading.Event()  # set when it was listed, or is known not to be served
@@ -32,10 +46,14 @@ class View:
         self._there: dict[Key, Object] = {}
         self._gone: OrderedDict[str, None] = OrderedDict()
         self._listeners: list[Listener] = []
-        self._listed = 0  # the version of the last list; a lower one means that the server began anew
+        self._listed = (
+            0  # the version of the last list; a lower one means that the server began anew
+        )
 
     def start(self) -> None:
-        threading.Thread(target=self._run, name=f"watch-{self.resource.plural}", daemon=True).start()
+        threading.Thread(
+            target=self._run, name=f"watch-{self.resource.plural}", daemon=True
+        ).start()
 
     def listen(self, listener: Listener) -> None:
         """Hear of every change from now on, beginning with all that is there."""
@@ -51,12 +69,18 @@ class View:
     def all(self, namespace: str | None = None) -> list[Object]:
         """Every one, or those of a namespace, in the order of their names."""
         with self._lock:
-            return [one for (within, _), one in sorted(self._there.items(), key=_by_key) if namespace in (None, within)]
+            return [
+                one
+                for (within, _), one in sorted(self._there.items(), key=_by_key)
+                if namespace in (None, within)
+            ]
 
     def owned_by(self, uid: str) -> list[Object]:
         """Those that have this owner, leaving or not."""
         return [
-            one for one in self.all() if any(each.get("uid") == uid for each in one["metadata"].get("ownerReferences") or ())
+            one
+            for one in self.all()
+            if any(each.get("uid") == uid for each in one["metadata"].get("ownerReferences") or ())
         ]
 
     def offer(self, one: Object) -> None:
@@ -85,15 +109,24 @@ class View:
         with self._lock:
             before = self._there.get(key_of(one))
             if before is not None and uid_of(before) == uid_of(one) and not is_leaving(before):
-                self._there[key_of(one)] = {**before, "metadata": {**before["metadata"], "deletionTimestamp": "now"}}
+                self._there[key_of(one)] = {
+                    **before,
+                    "metadata": {**before["metadata"], "deletionTimestamp": "now"},
+                }
 
     def _tell(self, *states: Object | None) -> None:
         for listener in list(self._listeners):
             for one in filter(None, states):
                 try:
                     listener(one)
-                except Exception:  # the edge: a listener that falls over one object must not end the watch of all others
-                    print(f"watch of {self.resource.plural}:\n{traceback.format_exc()}", file=sys.stderr, flush=True)
+                # The edge: a listener that falls over one object must not end the watch of all
+                # others
+                except Exception:
+                    print(
+                        f"watch of {self.resource.plural}:\n{traceback.format_exc()}",
+                        file=sys.stderr,
+                        flush=True,
+                    )
 
     def _run(self) -> None:
         pause = RETRY_SECONDS
@@ -119,7 +152,10 @@ class View:
 
     def _list(self) -> str:
         found = self._api.call("GET", self.resource.path())
-        named = {"apiVersion": self.resource.api_version, "kind": self.resource.kind}  # lists leave it out of their items
+        named = {
+            "apiVersion": self.resource.api_version,
+            "kind": self.resource.kind,
+        }  # lists leave it out of their items
         there = {key_of(one): named | one for one in found.get("items") or ()}
         version = str(found["metadata"]["resourceVersion"])
         began_anew = int(version) < self._listed
@@ -144,7 +180,9 @@ class View:
     def _heard(self, event: dict[str, Any]) -> str:
         one = event["object"]
         if event["type"] == "ERROR":
-            raise ApiError(int(one.get("code", 500)), str(one.get("reason", "")), str(one.get("message", "")))
+            raise ApiError(
+                int(one.get("code", 500)), str(one.get("reason", "")), str(one.get("message", ""))
+            )
         if event["type"] == "DELETED":
             self.withdraw(one)
         elif event["type"] != "BOOKMARK":

@@ -1,4 +1,5 @@
-"""What all controllers share: the API, one view of each kind, writing that the views see at once, events, and a folder."""
+"""What all controllers share: the API, one view of each kind, writing that the views see at once,
+events, and a folder."""
 
 from __future__ import annotations
 
@@ -11,7 +12,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from playrunner.sandbox.kube.controllers.framework.client import MERGE, Api, ApiError
-from playrunner.sandbox.kube.controllers.framework.resources import DEFINITIONS, EVENTS, Object, Resource, key_of, uid_of
+from playrunner.sandbox.kube.controllers.framework.resources import (
+    DEFINITIONS,
+    EVENTS,
+    Object,
+    Resource,
+    key_of,
+    uid_of,
+)
 from playrunner.sandbox.kube.controllers.framework.view import View
 
 COMPONENT = "sandbox-controllers"
@@ -56,7 +64,11 @@ class World:
             known = self._views.get(resource)
             if known is not None:
                 return known
-            view = View(self.api, resource, *([lambda seconds: self._is_served(resource, seconds)] if resource.custom else []))
+            view = View(
+                self.api,
+                resource,
+                *([lambda seconds: self._is_served(resource, seconds)] if resource.custom else []),
+            )
             self._views[resource] = view
         if resource == DEFINITIONS:
             view.listen(self._definition_changed)
@@ -64,7 +76,8 @@ class World:
         return view
 
     def the(self, kind: type[T]) -> T:
-        """The one object of this class that all controllers share; made with this world when it is first asked for."""
+        """The one object of this class that all controllers share; made with this world when it is
+        first asked for."""
         with self._making:
             if kind not in self._shared:
                 self._shared[kind] = kind(self)  # type: ignore[call-arg]
@@ -83,7 +96,9 @@ class World:
 
     def patch(self, resource: Resource, one: Object, patch: Object, part: str = "") -> Object:
         """A merge patch: lists are replaced whole, None removes a field."""
-        return self._heard(resource, self.api.call("PATCH", resource.path(*key_of(one), part), patch, form=MERGE))
+        return self._heard(
+            resource, self.api.call("PATCH", resource.path(*key_of(one), part), patch, form=MERGE)
+        )
 
     def patch_status(self, resource: Resource, one: Object, status: Object) -> Object:
         """Set these fields of the status; asks nothing of the API when they are so already."""
@@ -93,22 +108,36 @@ class World:
             return one
         return self.patch(resource, one, {"status": status}, "status")
 
-    def delete(self, resource: Resource, one: Object, grace: int | None = None, propagation: str = "Background") -> None:
+    def delete(
+        self,
+        resource: Resource,
+        one: Object,
+        grace: int | None = None,
+        propagation: str = "Background",
+    ) -> None:
         """Have it go, if it is still the same; nothing to do when it went."""
         options: Object = {"preconditions": {"uid": uid_of(one)}, "propagationPolicy": propagation}
         if grace is not None:
             options["gracePeriodSeconds"] = grace
         try:
-            self.api.call("DELETE", resource.path(*key_of(one)), {"apiVersion": "v1", "kind": "DeleteOptions", **options})
+            self.api.call(
+                "DELETE",
+                resource.path(*key_of(one)),
+                {"apiVersion": "v1", "kind": "DeleteOptions", **options},
+            )
         except ApiError as error:
             if not error.passes:
                 raise
         self.see(resource).mark_leaving(one)
 
-    def event(self, about: Object, kind: str, reason: str, message: str, component: str = COMPONENT) -> None:
+    def event(
+        self, about: Object, kind: str, reason: str, message: str, component: str = COMPONENT
+    ) -> None:
         """Tell people: `kind` is Normal or Warning. The same again only counts up."""
         namespace, name = key_of(about)
-        said = sha256("\n".join((uid_of(about), kind, reason, message, component)).encode()).hexdigest()[:16]
+        said = sha256(
+            "\n".join((uid_of(about), kind, reason, message, component)).encode()
+        ).hexdigest()[:16]
         event = _event(about, f"{name}.{said}", kind, reason, message, component)
         try:
             self.api.call("POST", EVENTS.path(namespace or "default"), event)
@@ -138,14 +167,18 @@ class World:
         conditions: Iterable[Object] = (found or {}).get("status", {}).get("conditions") or ()
         named = (found or {}).get("spec", {}).get("versions") or ()
         served = any(each["name"] == resource.version and each.get("served") for each in named)
-        return served and any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+        return served and any(
+            each["type"] == "Established" and each["status"] == "True" for each in conditions
+        )
 
     def _definition_changed(self, one: Object) -> None:
         with self._served:
             self._served.notify_all()
 
 
-def _event(about: Object, name: str, kind: str, reason: str, message: str, component: str) -> Object:
+def _event(
+    about: Object, name: str, kind: str, reason: str, message: str, component: str
+) -> Object:
     moment = now()
     namespace = about["metadata"].get("namespace", "")
     involved = {"apiVersion": about.get("apiVersion", "v1"), "kind": about["kind"], "name": about["metadata"]["name"],

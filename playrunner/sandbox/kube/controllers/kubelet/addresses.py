@@ -1,4 +1,5 @@
-"""An address for each pod: one of the many that loopback has, so that pods do not share ports unless they listen everywhere."""
+"""An address for each pod: one of the many that loopback has, so that pods do not share ports
+unless they listen everywhere."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from playrunner.sandbox.kube.controllers.framework.world import World
 
 
 class Addresses:
-    """127.N.x.y; N differs between sandboxes on one machine, mostly. Shared as `world.the(Addresses)`."""
+    """127.N.x.y; N differs between sandboxes on one machine, mostly. Shared as
+    `world.the(Addresses)`."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -23,7 +25,9 @@ class Addresses:
         """The pod's own, the same each time until it is given back."""
         with self._lock:
             if uid not in self._taken:
-                known = {(pod.get("status") or {}).get("podIP") for pod in self.world.see(PODS).all()}
+                known = {
+                    (pod.get("status") or {}).get("podIP") for pod in self.world.see(PODS).all()
+                }
                 known |= set(self._taken.values())
                 free = self._any()
                 while free in known:

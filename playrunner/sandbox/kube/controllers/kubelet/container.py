@@ -20,7 +20,8 @@ from playrunner.sandbox.kube.controllers.framework.world import now
 from playrunner.sandbox.kube.controllers.kubelet.launch import WAITING
 from playrunner.sandbox.kube.controllers.kubelet.mount_namespace import Box, namespaces_allowed
 
-MARK = "PLAYRUNNER_SANDBOX_CONTAINER"  # in the environment of each of its processes: which run of which container it belongs to
+# In the environment of each of its processes: which run of which container it belongs to
+MARK = "PLAYRUNNER_SANDBOX_CONTAINER"
 START_SECONDS = 20.0  # on a machine that is very busy
 _CHUNK = 65536
 _LONGEST_LINE = 65536
@@ -39,7 +40,15 @@ class Ended:
 class ContainerRun:
     """Started when it is made; `ended` is set once all of it is gone and its log is whole."""
 
-    def __init__(self, box: Box, command: list[str], log: Path, mark: str, root: Path, on_end: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        box: Box,
+        command: list[str],
+        log: Path,
+        mark: str,
+        root: Path,
+        on_end: Callable[[], None],
+    ) -> None:
         """`mark` is unlike that of any other run; `root` is the sandbox's folder."""
         self.box, self.log = box, log
         self.ended: Ended | None = None
@@ -98,11 +107,14 @@ class ContainerRun:
                 if lines:
                     file.write(b"".join(stamp + line + b"\n" for line in lines))
             if rest:
-                file.write(datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ ").encode() + rest + b"\n")
+                file.write(
+                    datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ ").encode() + rest + b"\n"
+                )
 
 
 def _started(box: Box, command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """The process, once it is the program that was asked for and no longer what prepares its surroundings."""
+    """The process, once it is the program that was asked for and no longer what prepares its
+    surroundings."""
     reading, writing = os.pipe()
     try:
         process = subprocess.Popen(

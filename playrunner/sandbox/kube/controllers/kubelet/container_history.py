@@ -54,7 +54,9 @@ class Slot:
         if not again:
             return
         self.crashes = 1 if time.monotonic() - self.began > LASTED_SECONDS else self.crashes + 1
-        pause = 0.0 if self.crashes == 1 else min(0.5 * 2.0 ** (self.crashes - 2), MOST_PAUSE_SECONDS)
+        pause = (
+            0.0 if self.crashes == 1 else min(0.5 * 2.0 ** (self.crashes - 2), MOST_PAUSE_SECONDS)
+        )
         self.not_before = time.monotonic() + pause
         self.restarts += 1
         said = f"back-off {pause:g}s restarting failed container={self.name}"
@@ -79,7 +81,8 @@ class Slot:
         return self.started and (readiness is None or readiness.holds)
 
     def ask(self) -> None:
-        """Its probes, those that are due; one that went without an answer for too long ends the run."""
+        """Its probes, those that are due; one that went without an answer for too long ends the
+        run."""
         if not self.runs:
             return
         for kind in PROBES if self.started else ("startup",):
@@ -93,13 +96,16 @@ class Slot:
     def next_look(self) -> float | None:
         """When something is due by itself."""
         if self.runs:
-            kinds = [kind for kind in self.probes if not (kind == "startup" and self.probes[kind].holds)]
+            kinds = [
+                kind for kind in self.probes if not (kind == "startup" and self.probes[kind].holds)
+            ]
             return min((self.probes[kind].due for kind in kinds), default=None)
         return None if self.over else self.not_before
 
 
 def take_over(pod: Object, inits: list[Slot], mains: list[Slot]) -> None:
-    """Fill in what an earlier worker reported: what ran under it, before the controllers were restarted, begins anew."""
+    """Fill in what an earlier worker reported: what ran under it, before the controllers were
+    restarted, begins anew."""
     known = {one["name"]: one for name in ("containerStatuses", "initContainerStatuses")
              for one in (pod.get("status") or {}).get(name) or ()}  # fmt: skip
     for slot in [*inits, *mains]:

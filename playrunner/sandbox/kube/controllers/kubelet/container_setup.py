@@ -1,4 +1,5 @@
-"""What a pod's containers are dressed in: its folder, its volumes, and the box and environment of each."""
+"""What a pod's containers are dressed in: its folder, its volumes, and the box and environment of
+each."""
 
 from __future__ import annotations
 
@@ -8,16 +9,34 @@ from pathlib import Path
 
 from playrunner.sandbox.kube.controllers.framework.resources import Object
 from playrunner.sandbox.kube.controllers.framework.world import World
-from playrunner.sandbox.kube.controllers.kubelet.environment import Sources, environment_of, expanded
+from playrunner.sandbox.kube.controllers.kubelet.environment import (
+    Sources,
+    environment_of,
+    expanded,
+)
 from playrunner.sandbox.kube.controllers.kubelet.hosts import Hosts
-from playrunner.sandbox.kube.controllers.kubelet.identity import cloud_environment, identify, role_of
-from playrunner.sandbox.kube.controllers.kubelet.mount_namespace import Bind, Box, namespaces_allowed, search_path
+from playrunner.sandbox.kube.controllers.kubelet.identity import (
+    cloud_environment,
+    identify,
+    role_of,
+)
+from playrunner.sandbox.kube.controllers.kubelet.mount_namespace import (
+    Bind,
+    Box,
+    namespaces_allowed,
+    search_path,
+)
 from playrunner.sandbox.kube.controllers.kubelet.volumes import Volumes
 
-_PASSED_ON = ("LANG", "LC_ALL", "OMP_NUM_THREADS", "TZ")  # of our own environment; everything else is the container's affair
+_PASSED_ON = (
+    "LANG",
+    "LC_ALL",
+    "OMP_NUM_THREADS",
+    "TZ",
+)  # of our own environment; everything else is the container's affair
 # Names are in files here: a question to a name server would find nothing.
-# Neuron's compiler here runs what it is given, keeps two files as its graphs, and counts them as the real one does;
-# a file `fail` beside its caches makes one of them fail.
+# Neuron's compiler here runs what it is given, keeps two files as its graphs, and counts them as
+# the real one does; a file `fail` beside its caches makes one of them fail.
 _COMPILER = """#!/bin/sh
 "$@" || exit $?
 cache=$(printf '%s' "$NEURON_CC_FLAGS" | sed -n 's/.*--cache_dir=\\([^ ]*\\).*/\\1/p')
@@ -64,7 +83,13 @@ class Dress:
             if role:
                 token, names = identify(self.world, self.pod, self.folder / "cloud", role)
                 binds, given = (*binds, token), {**names, **given}
-            box = Box(self.folder, hostname_of(self.pod), binds, container.get("workingDir") or "", {**self._basic(), **given})
+            box = Box(
+                self.folder,
+                hostname_of(self.pod),
+                binds,
+                container.get("workingDir") or "",
+                {**self._basic(), **given},
+            )
             if not namespaces_allowed():
                 self._rewrite_texts(box)
             self.boxes[name] = box
@@ -72,7 +97,9 @@ class Dress:
 
     def refresh(self) -> None:
         """What changed meanwhile in ConfigMaps and Secrets that it mounts."""
-        Volumes(self.world, Sources(self.world.api)).prepare(self.pod, self.folder / "volumes", self.address)
+        Volumes(self.world, Sources(self.world.api)).prepare(
+            self.pod, self.folder / "volumes", self.address
+        )
         if not namespaces_allowed():
             for box in self.boxes.values():
                 self._rewrite_texts(box)
@@ -90,14 +117,30 @@ class Dress:
         passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         path = os.pathsep.join([str(self.world.folder / "tools"), search_path()])
         host, _, port = self.world.api.server.removeprefix("https://").rpartition(":")
-        service = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port, "KUBERNETES_SERVICE_PORT_HTTPS": port}
-        return {"PATH": path, "HOME": str(self.folder / "home"), "HOSTNAME": hostname_of(self.pod), **passed, **service,
-                **cloud_environment(self.world)}
+        service = {
+            "KUBERNETES_SERVICE_HOST": host,
+            "KUBERNETES_SERVICE_PORT": port,
+            "KUBERNETES_SERVICE_PORT_HTTPS": port,
+        }
+        return {
+            "PATH": path,
+            "HOME": str(self.folder / "home"),
+            "HOSTNAME": hostname_of(self.pod),
+            **passed,
+            **service,
+            **cloud_environment(self.world),
+        }
 
     def _rewrite_texts(self, box: Box) -> None:
         """Paths that stand in ConfigMaps; what is not text is left alone."""
-        ours = {one["name"] for one in self.pod["spec"].get("volumes") or () if "configMap" in one or "projected" in one}
-        for file in [file for name in ours for file in self.volumes[name].rglob("*") if file.is_file()]:
+        ours = {
+            one["name"]
+            for one in self.pod["spec"].get("volumes") or ()
+            if "configMap" in one or "projected" in one
+        }
+        for file in [
+            file for name in ours for file in self.volumes[name].rglob("*") if file.is_file()
+        ]:
             try:
                 text = file.read_text()
             except UnicodeDecodeError:

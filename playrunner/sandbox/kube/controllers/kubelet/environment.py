@@ -1,4 +1,5 @@
-"""The environment of a container: values, and what they are taken from; `$(NAME)` in values, commands and arguments."""
+"""The environment of a container: values, and what they are taken from; `$(NAME)` in values,
+commands and arguments."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ class ConfigMissing(Exception):
 
 
 class Sources:
-    """ConfigMaps and Secrets, asked of the API each time: a container sees them as they are when it starts."""
+    """ConfigMaps and Secrets, asked of the API each time: a container sees them as they are when it
+    starts."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -36,7 +38,9 @@ class Sources:
     def config_map(self, namespace: str, name: str, optional: bool = False) -> dict[str, bytes]:
         found = self._get(CONFIG_MAPS, namespace, name, optional)
         text = {key: value.encode() for key, value in (found.get("data") or {}).items()}
-        return text | {key: base64.b64decode(value) for key, value in (found.get("binaryData") or {}).items()}
+        return text | {
+            key: base64.b64decode(value) for key, value in (found.get("binaryData") or {}).items()
+        }
 
     def secret(self, namespace: str, name: str, optional: bool = False) -> dict[str, bytes]:
         found = self._get(SECRETS, namespace, name, optional)
@@ -54,7 +58,9 @@ class Sources:
         return found
 
 
-def environment_of(pod: Object, container: Object, address: str, sources: Sources) -> dict[str, str]:
+def environment_of(
+    pod: Object, container: Object, address: str, sources: Sources
+) -> dict[str, str]:
     """In the order in which it is declared: what comes later may use what came before."""
     found: dict[str, str] = {}
     namespace = pod["metadata"]["namespace"]
@@ -62,7 +68,9 @@ def environment_of(pod: Object, container: Object, address: str, sources: Source
         for kind, get in (("configMapRef", sources.config_map), ("secretRef", sources.secret)):
             if kind in one:
                 values = get(namespace, one[kind]["name"], bool(one[kind].get("optional")))
-                found |= {one.get("prefix", "") + key: value.decode() for key, value in values.items()}
+                found |= {
+                    one.get("prefix", "") + key: value.decode() for key, value in values.items()
+                }
     for one in container.get("env") or ():
         if "valueFrom" not in one:
             found[one["name"]] = expanded(one.get("value", ""), found)
@@ -73,7 +81,9 @@ def environment_of(pod: Object, container: Object, address: str, sources: Source
     return found
 
 
-def _value_from(pod: Object, container: Object, address: str, source: Object, sources: Sources) -> str | None:
+def _value_from(
+    pod: Object, container: Object, address: str, source: Object, sources: Sources
+) -> str | None:
     namespace = pod["metadata"]["namespace"]
     if "fieldRef" in source:
         return field(pod, source["fieldRef"]["fieldPath"], address)
@@ -87,7 +97,9 @@ def _value_from(pod: Object, container: Object, address: str, source: Object, so
     return None
 
 
-def _by_key(wish: Object, get: Callable[..., dict[str, bytes]], namespace: str, kind: str) -> str | None:
+def _by_key(
+    wish: Object, get: Callable[..., dict[str, bytes]], namespace: str, kind: str
+) -> str | None:
     optional = bool(wish.get("optional"))
     values = get(namespace, wish["name"], optional)
     if wish["key"] in values:
@@ -128,4 +140,6 @@ def resource_field(pod: Object, container: Object, wish: Object) -> str:
 
 def expanded(text: str, values: dict[str, str]) -> str:
     """`$(NAME)` by its value; `$$` is a dollar, and a name that is not there stays as it is."""
-    return _REFERENCE.sub(lambda found: "$" if found[0] == "$$" else values.get(found[1], found[0]), text)
+    return _REFERENCE.sub(
+        lambda found: "$" if found[0] == "$$" else values.get(found[1], found[0]), text
+    )

@@ -1,7 +1,9 @@
-"""What an NFS server inside the cluster exports: from the address of its Service over its endpoints to a volume of its pod.
+"""What an NFS server inside the cluster exports: from the address of its Service over its endpoints
+to a volume of its pod.
 
-Nothing is served here, so a mount leads to the folder behind that volume; what it needs to work elsewhere, it needs here too: a
-Service with this address, a ready pod behind it, and a volume there.
+Nothing is served here, so a mount leads to the folder behind that volume; what it needs to work
+elsewhere, it needs here too: a Service with this address, a ready pod behind it, and a volume
+there.
 """
 
 from __future__ import annotations
@@ -10,7 +12,14 @@ from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from pathlib import PurePosixPath
 
-from playrunner.sandbox.kube.controllers.framework.resources import ENDPOINTS, PODS, SERVICES, Object, key_of, uid_of
+from playrunner.sandbox.kube.controllers.framework.resources import (
+    ENDPOINTS,
+    PODS,
+    SERVICES,
+    Object,
+    key_of,
+    uid_of,
+)
 from playrunner.sandbox.kube.controllers.framework.world import World
 from playrunner.sandbox.kube.controllers.kubelet.folders import NotMounted
 
@@ -29,7 +38,8 @@ class Export:
 
 
 def is_inside(server: str) -> bool:
-    """Whether an address is one of the cluster's services; all others are taken for servers elsewhere."""
+    """Whether an address is one of the cluster's services; all others are taken for servers
+    elsewhere."""
     try:
         return ip_address(server) in SERVICE_RANGE
     except ValueError:  # a name; nodes do not know those of the cluster
@@ -38,7 +48,9 @@ def is_inside(server: str) -> bool:
 
 def export_of(world: World, server: str, path: str) -> Export:
     """May raise NotMounted, with what mount.nfs would say."""
-    service = next((one for one in world.see(SERVICES).all() if one["spec"].get("clusterIP") == server), None)
+    service = next(
+        (one for one in world.see(SERVICES).all() if one["spec"].get("clusterIP") == server), None
+    )
     if service is None:
         raise _failed(server, path, "Connection timed out")
     pod = _server(world, service)
@@ -55,7 +67,11 @@ def _server(world: World, service: Object) -> Object | None:
     if PORT not in [port["port"] for port in service["spec"].get("ports") or ()]:
         return None
     endpoints = world.see(ENDPOINTS).get(*key_of(service)) or {}
-    ready = [one.get("targetRef") or {} for subset in endpoints.get("subsets") or () for one in subset.get("addresses") or ()]
+    ready = [
+        one.get("targetRef") or {}
+        for subset in endpoints.get("subsets") or ()
+        for one in subset.get("addresses") or ()
+    ]
     for target in ready:
         pod = world.see(PODS).get(target.get("namespace", ""), target.get("name", ""))
         if pod is not None and uid_of(pod) == target.get("uid"):
@@ -64,8 +80,13 @@ def _server(world: World, service: Object) -> Object | None:
 
 
 def _exported(pod: Object, path: PurePosixPath) -> Export | None:
-    """By a path of the server's own, or below what it exports as its root, which is the first volume that it mounts."""
-    volumes = {one["name"]: one for one in pod["spec"].get("volumes") or () if not any(kind in one for kind in _NO_STORAGE)}
+    """By a path of the server's own, or below what it exports as its root, which is the first
+    volume that it mounts."""
+    volumes = {
+        one["name"]: one
+        for one in pod["spec"].get("volumes") or ()
+        if not any(kind in one for kind in _NO_STORAGE)
+    }
     mounts = [(PurePosixPath(mount["mountPath"]), volumes[mount["name"]]) for container in pod["spec"]["containers"]
               for mount in container.get("volumeMounts") or () if mount["name"] in volumes]  # fmt: skip
     for place, volume in mounts:
@@ -75,4 +96,7 @@ def _exported(pod: Object, path: PurePosixPath) -> Export | None:
 
 
 def _failed(server: str, path: str, cause: str) -> NotMounted:
-    return NotMounted(f'MountVolume.SetUp failed for volume "{server}:{path}" : mount failed: exit status 32, mount.nfs: {cause}')
+    return NotMounted(
+        f'MountVolume.SetUp failed for volume "{server}:{path}" : mount failed: exit status 32,'
+        f" mount.nfs: {cause}"
+    )

@@ -1,4 +1,5 @@
-"""Folders of this machine that stand for what pods mount and what outlives them: shared file systems, disks, paths of nodes."""
+"""Folders of this machine that stand for what pods mount and what outlives them: shared file
+systems, disks, paths of nodes."""
 
 from __future__ import annotations
 
@@ -31,16 +32,25 @@ def host_folder(folder: Path, node: str, path: str) -> Path:
 
 
 def disk_folder(world: World, node: str, name: str) -> Path:
-    """What is on a persistent disk of the node's zone. One that was deleted and made anew is another disk, and empty."""
-    cloud, _, place = str(((world.see(NODES).get("", node) or {}).get("spec") or {}).get("providerID", "")).partition("://")
+    """What is on a persistent disk of the node's zone. One that was deleted and made anew is
+    another disk, and empty."""
+    cloud, _, place = str(
+        ((world.see(NODES).get("", node) or {}).get("spec") or {}).get("providerID", "")
+    ).partition("://")
     endpoint = endpoint_of(world.folder.parent, "gcp")
     if cloud != "gce" or not endpoint:
         return shared_folder(world.folder, name)
     project, zone, _ = place.split("/")
     told = ask(world.folder.parent, "gcp", "disks")
     if told is None:
-        raise NotMounted(f'AttachVolume.Attach failed for volume "{name}" : Google Cloud does not answer')
-    here = (disk["id"] for disk in told["disks"] if (disk["project"], disk["zone"], disk["name"]) == (project, zone, name))
+        raise NotMounted(
+            f'AttachVolume.Attach failed for volume "{name}" : Google Cloud does not answer'
+        )
+    here = (
+        disk["id"]
+        for disk in told["disks"]
+        if (disk["project"], disk["zone"], disk["name"]) == (project, zone, name)
+    )
     number = next(here, None)
     if number is None:
         raise NotMounted(f'AttachVolume.Attach failed for volume "{name}" : googleapi: Error 404: The resource '

@@ -1,4 +1,5 @@
-"""The cluster's names inside pods: a file for each pod, as /etc/hosts is, written anew when pods or services come and go."""
+"""The cluster's names inside pods: a file for each pod, as /etc/hosts is, written anew when pods or
+services come and go."""
 
 from __future__ import annotations
 
@@ -8,7 +9,14 @@ import threading
 from pathlib import Path
 
 from playrunner.sandbox.kube.controllers.framework.pods import is_over
-from playrunner.sandbox.kube.controllers.framework.resources import ENDPOINTS, PODS, SERVICES, Object, key_of, uid_of
+from playrunner.sandbox.kube.controllers.framework.resources import (
+    ENDPOINTS,
+    PODS,
+    SERVICES,
+    Object,
+    key_of,
+    uid_of,
+)
 from playrunner.sandbox.kube.controllers.framework.world import World
 
 DOMAIN = "cluster.local"
@@ -60,7 +68,8 @@ class Hosts:
 
 
 def own_names(pod: Object, address: str) -> str:
-    """What the pod calls itself, and what this machine is called, for those who ask without a namespace of their own."""
+    """What the pod calls itself, and what this machine is called, for those who ask without a
+    namespace of their own."""
     name = str(pod["spec"].get("hostname") or pod["metadata"]["name"])[:63]
     subdomain = pod["spec"].get("subdomain")
     full = f"{name}.{subdomain}.{pod['metadata']['namespace']}.svc.{DOMAIN} " if subdomain else ""
@@ -69,9 +78,14 @@ def own_names(pod: Object, address: str) -> str:
 
 
 def names_of(world: World, namespace: str) -> str:
-    """Every name of the cluster that can be found from a namespace, short where they are of the same one."""
+    """Every name of the cluster that can be found from a namespace, short where they are of the
+    same one."""
     lines = []
-    addresses = {uid_of(pod): (pod.get("status") or {}).get("podIP") for pod in world.see(PODS).all() if not is_over(pod)}
+    addresses = {
+        uid_of(pod): (pod.get("status") or {}).get("podIP")
+        for pod in world.see(PODS).all()
+        if not is_over(pod)
+    }
     for service in world.see(SERVICES).all():
         within, name = key_of(service)
         endpoints = world.see(ENDPOINTS).get(within, name) or {}
@@ -80,7 +94,9 @@ def names_of(world: World, namespace: str) -> str:
                 address = addresses.get((one.get("targetRef") or {}).get("uid", ""), one["ip"])
                 lines.append(f"{address} {_spelled(name, within, namespace)}")
                 if one.get("hostname"):
-                    lines.append(f"{address} {_spelled(one['hostname'] + '.' + name, within, namespace)}")
+                    lines.append(
+                        f"{address} {_spelled(one['hostname'] + '.' + name, within, namespace)}"
+                    )
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -90,4 +106,7 @@ def _spelled(name: str, within: str, namespace: str) -> str:
 
 
 def _aliases(pod: Object) -> str:
-    return "".join(f"{one['ip']} {' '.join(one.get('hostnames') or ())}\n" for one in pod["spec"].get("hostAliases") or ())
+    return "".join(
+        f"{one['ip']} {' '.join(one.get('hostnames') or ())}\n"
+        for one in pod["spec"].get("hostAliases") or ()
+    )

@@ -1,6 +1,8 @@
-"""Who a pod is to the pretend AWS of its sandbox: as on EKS, a service account with a role gives it a token and says where it is.
+"""Who a pod is to the pretend AWS of its sandbox: as on EKS, a service account with a role gives it
+a token and says where it is.
 
-On EKS a webhook does so when the pod is made; here it is done when its container starts. Every pod is told where that AWS is.
+On EKS a webhook does so when the pod is made; here it is done when its container starts. Every pod
+is told where that AWS is.
 """
 
 from __future__ import annotations
@@ -20,14 +22,19 @@ TOKEN_SECONDS = 86400
 
 
 def cloud_environment(world: World) -> dict[str, str]:
-    """The way to the pretend AWS, where the sandbox has one; a pod must never reach the real one instead."""
+    """The way to the pretend AWS, where the sandbox has one; a pod must never reach the real one
+    instead."""
     try:
         record = json.loads((world.folder.parent / "aws.json").read_text())
     except (OSError, ValueError):
         return {}
     region = str(record["region"])
-    return {"AWS_ENDPOINT_URL": str(record["endpoint_url"]), "AWS_REGION": region, "AWS_DEFAULT_REGION": region,
-            "AWS_EC2_METADATA_DISABLED": "true"}
+    return {
+        "AWS_ENDPOINT_URL": str(record["endpoint_url"]),
+        "AWS_REGION": region,
+        "AWS_DEFAULT_REGION": region,
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
 
 
 def role_of(world: World, pod: Object) -> str:
@@ -41,13 +48,20 @@ def role_of(world: World, pod: Object) -> str:
 
 
 def identify(world: World, pod: Object, folder: Path, role: str) -> tuple[Bind, dict[str, str]]:
-    """A fresh token in a folder that is mounted where EKS mounts it, and the variables that name it."""
+    """A fresh token in a folder that is mounted where EKS mounts it, and the variables that name
+    it."""
     place, name = pod["metadata"]["namespace"], pod["spec"].get("serviceAccountName") or "default"
-    wish = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
-            "spec": {"audiences": [AUDIENCE], "expirationSeconds": TOKEN_SECONDS}}
+    wish = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"audiences": [AUDIENCE], "expirationSeconds": TOKEN_SECONDS},
+    }
     said = world.api.call("POST", f"/api/v1/namespaces/{place}/serviceaccounts/{name}/token", wish)
     folder.mkdir(mode=0o700, exist_ok=True)
     token = folder / "token"
     token.touch(mode=0o600)
     token.write_text(said["status"]["token"])
-    return Bind(folder, MOUNT, True), {"AWS_ROLE_ARN": role, "AWS_WEB_IDENTITY_TOKEN_FILE": f"{MOUNT}/token"}
+    return Bind(folder, MOUNT, True), {
+        "AWS_ROLE_ARN": role,
+        "AWS_WEB_IDENTITY_TOKEN_FILE": f"{MOUNT}/token",
+    }

@@ -1,11 +1,13 @@
-"""Which program stands for an image: the command that the pod names, run on this machine, or a placeholder that merely lives."""
+"""Which program stands for an image: the command that the pod names, run on this machine, or a
+placeholder that merely lives."""
 
 from __future__ import annotations
 
 import shlex
 from fnmatch import fnmatch
 
-# Infrastructure: its work is done by our own controllers, or by nobody; a process stands there so that it can be seen and ended.
+# Infrastructure: its work is done by our own controllers, or by nobody; a process stands there so
+# that it can be seen and ended.
 PLACEHOLDERS = (
     "*device-plugin*", "*csi-*", "*livenessprobe*", "*training-operator*", "*elasticjob*", "*elastic-job*", "*volcanosh/*",
     "*torchelastic/kubernetes*", "*vc-controller-manager*", "*vc-scheduler*", "*vc-webhook-manager*", "*etcd*", "*tensorboard*",
@@ -13,7 +15,11 @@ PLACEHOLDERS = (
     "*nvidia-driver-installer*", "*cos-nvidia-installer*", "*/pause*", "pause:*", "*nfs-server*", "*volume-nfs*",
     "*cluster-autoscaler*", "*metrics-server*", "*aws-node*", "*coredns*", "*kube-proxy*", "*node-termination-handler*",
 )  # fmt: skip
-PLACEHOLDER = ("sh", "-c", 'echo "a placeholder for $0"; trap "exit 0" TERM INT; sleep infinity & wait')
+PLACEHOLDER = (
+    "sh",
+    "-c",
+    'echo "a placeholder for $0"; trap "exit 0" TERM INT; sleep infinity & wait',
+)
 ENDING_PLACEHOLDER = ("sh", "-c", 'echo "a placeholder for $0, which has done its work"')
 
 
@@ -23,7 +29,8 @@ def is_placeholder(image: str, command: list[str]) -> bool:
 
 
 def program(image: str, command: list[str], ends: bool = False) -> list[str]:
-    """What to run for a container of this image with this command; `ends`: of one that is meant to end by itself."""
+    """What to run for a container of this image with this command; `ends`: of one that is meant to
+    end by itself."""
     if not is_placeholder(image, command):
         return command
     return [*(ENDING_PLACEHOLDER if ends else PLACEHOLDER), shlex.quote(image)]

@@ -36,7 +36,11 @@ class Crew:
         return self.workers.get(uid)
 
     def of(self, namespace: str, name: str) -> list[PodWorker]:
-        return [worker for worker in list(self.workers.values()) if key_of(worker.pod) == (namespace, name)]
+        return [
+            worker
+            for worker in list(self.workers.values())
+            if key_of(worker.pod) == (namespace, name)
+        ]
 
 
 class KubeletController(Controller):
@@ -106,7 +110,11 @@ def mounted_by(pod: Object) -> set[str]:
     found: set[str] = set()
     for volume in pod["spec"].get("volumes") or ():
         for source in [volume, *((volume.get("projected") or {}).get("sources") or ())]:
-            for kind, field in (("configMap", "name"), ("secret", "secretName"), ("secret", "name")):
+            for kind, field in (
+                ("configMap", "name"),
+                ("secret", "secretName"),
+                ("secret", "name"),
+            ):
                 found.add((source.get(kind) or {}).get(field) or "")
     return found - {""}
 

@@ -1,8 +1,10 @@
-"""Started as a script for each container: makes the paths and names that it expects exist, then becomes its program.
+"""Started as a script for each container: makes the paths and names that it expects exist, then
+becomes its program.
 
-`launch.py FILE` reads a JSON object: `root` (an empty folder), `binds` ([source, path, read only]), `etc` (name in /etc: the
-file that stands there), `hostname`, `folder`, `command`. In a mount namespace of its own the machine's folders appear below a new
-root, and the volumes at their paths; nothing of it is seen outside, and all of it goes with the process. Standard library only.
+`launch.py FILE` reads a JSON object: `root` (an empty folder), `binds` ([source, path, read only]),
+`etc` (name in /etc: the file that stands there), `hostname`, `folder`, `command`. In a mount
+namespace of its own the machine's folders appear below a new root, and the volumes at their paths;
+nothing of it is seen outside, and all of it goes with the process. Standard library only.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ import sys
 BIND, REC, PRIVATE, REMOUNT, READ_ONLY = 4096, 16384, 1 << 18, 32, 1
 NEW_MOUNTS, NEW_NAMES, NEW_USER = 0x00020000, 0x04000000, 0x10000000
 NOT_FOUND, NOT_STARTED = 127, 128
-WAITING = "PLAYRUNNER_SANDBOX_WAITING"  # the number of a pipe at whose other end somebody waits for the program to start
+# The number of a pipe at whose other end somebody waits for the program to start
+WAITING = "PLAYRUNNER_SANDBOX_WAITING"
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -26,7 +29,9 @@ def main() -> None:
     os.unlink(sys.argv[1])
     waiting = os.environ.pop(WAITING, "")
     if waiting:
-        os.set_inheritable(int(waiting), False)  # closed by becoming the program, which is what somebody waits for
+        os.set_inheritable(
+            int(waiting), False
+        )  # closed by becoming the program, which is what somebody waits for
     enter_namespaces()
     root = wish["root"]
     make_root(root)
@@ -45,13 +50,18 @@ def main() -> None:
 
 
 def enter_namespaces() -> None:
-    """As root, mounts and the host's name of our own; as anybody else, also a user namespace in which that is allowed."""
+    """As root, mounts and the host's name of our own; as anybody else, also a user namespace in
+    which that is allowed."""
     user, group = os.getuid(), os.getgid()
     if user == 0:
         _checked(_libc.unshare(NEW_MOUNTS | NEW_NAMES), "unshare")
     else:
         _checked(_libc.unshare(NEW_MOUNTS | NEW_NAMES | NEW_USER), "unshare")
-        for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        for name, text in (
+            ("setgroups", "deny"),
+            ("uid_map", f"{user} {user} 1"),
+            ("gid_map", f"{group} {group} 1"),
+        ):
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(text)
     mount("none", "/", "", REC | PRIVATE)
@@ -79,7 +89,8 @@ def show(source: str, target: str) -> None:
 
 
 def open_up(path: str, root: str, opened: set[str], without: object = ()) -> None:
-    """Make a folder of the machine one in which new names can be made, everything in it still there."""
+    """Make a folder of the machine one in which new names can be made, everything in it still
+    there."""
     names = [name for name in os.listdir(root + path) if name not in without]  # type: ignore[operator]
     mount("tmpfs", root + path, "tmpfs", 0)
     for name in names:
@@ -112,14 +123,19 @@ def set_name(name: str) -> None:
 
 
 def mount(source: str, target: str, kind: str, flags: int) -> None:
-    _checked(_libc.mount(source.encode(), target.encode(), kind.encode() or None, flags, None), f"mount {target}")
+    _checked(
+        _libc.mount(source.encode(), target.encode(), kind.encode() or None, flags, None),
+        f"mount {target}",
+    )
 
 
 def become(command: list[str]) -> None:
     try:
         os.execvp(command[0], command)
     except FileNotFoundError:
-        print(f'exec: "{command[0]}": executable file not found in $PATH', file=sys.stderr, flush=True)
+        print(
+            f'exec: "{command[0]}": executable file not found in $PATH', file=sys.stderr, flush=True
+        )
         os._exit(NOT_FOUND)
     except OSError as error:
         print(f'exec: "{command[0]}": {error.strerror}', file=sys.stderr, flush=True)

@@ -1,4 +1,5 @@
-"""The log of a container's run, whole or in part, as it is or as it grows. Each stored line begins with its moment."""
+"""The log of a container's run, whole or in part, as it is or as it grows. Each stored line begins
+with its moment."""
 
 from __future__ import annotations
 
@@ -48,7 +49,11 @@ def _pieces(path: Path, wish: LogWish, is_over: Callable[[], bool]) -> Iterator[
 
 def _chosen(lines: list[bytes], wish: LogWish) -> list[bytes]:
     if wish.since_seconds is not None:
-        since = (datetime.now(UTC) - timedelta(seconds=wish.since_seconds)).strftime("%Y-%m-%dT%H:%M:%S.%fZ").encode()
+        since = (
+            (datetime.now(UTC) - timedelta(seconds=wish.since_seconds))
+            .strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+            .encode()
+        )
         lines = [line for line in lines if line.partition(b" ")[0] >= since]
     if wish.tail is not None:
         lines = lines[max(0, len(lines) - wish.tail) :]

@@ -1,7 +1,9 @@
-"""What a container sees of this machine: in a mount namespace its volumes at their paths, or other paths where that is forbidden.
+"""What a container sees of this machine: in a mount namespace its volumes at their paths, or other
+paths where that is forbidden.
 
-Without namespaces the paths of its mounts are exchanged for the folders behind them wherever they occur in its command,
-arguments, environment and ConfigMaps, and the cluster's names are found through libnss-wrapper where it is installed.
+Without namespaces the paths of its mounts are exchanged for the folders behind them wherever they
+occur in its command, arguments, environment and ConfigMaps, and the cluster's names are found
+through libnss-wrapper where it is installed.
 """
 
 from __future__ import annotations
@@ -18,7 +20,11 @@ from pathlib import Path
 
 LAUNCHER = Path(__file__).with_name("launch.py")
 WITHOUT = "PLAYRUNNER_SANDBOX_NAMESPACES"  # set to `off`, as on a machine that does not allow them
-_WRAPPERS = ("/usr/lib/*/libnss_wrapper.so", "/usr/lib64/libnss_wrapper.so", "/usr/lib/libnss_wrapper.so")
+_WRAPPERS = (
+    "/usr/lib/*/libnss_wrapper.so",
+    "/usr/lib64/libnss_wrapper.so",
+    "/usr/lib/libnss_wrapper.so",
+)
 _NAME_SERVICES = "hosts: files\npasswd: files\ngroup: files\n"
 
 
@@ -62,7 +68,9 @@ class Box:
         """Where to start it."""
         if namespaces_allowed():
             return self.folder
-        wanted = Path(self.rewritten(self.work_folder)) if self.work_folder else self.folder / "home"
+        wanted = (
+            Path(self.rewritten(self.work_folder)) if self.work_folder else self.folder / "home"
+        )
         try:
             wanted.mkdir(parents=True, exist_ok=True)
         except OSError:
@@ -72,7 +80,11 @@ class Box:
     def rewritten(self, text: str) -> str:
         """With the folders behind its mounts in place of their paths."""
         for bind in sorted(self.binds, key=lambda one: -len(one.path)):
-            text = re.sub(rf"(?<![\w.-]){re.escape(bind.path)}(?![\w.-])", str(bind.source).replace("\\", r"\\"), text)
+            text = re.sub(
+                rf"(?<![\w.-]){re.escape(bind.path)}(?![\w.-])",
+                str(bind.source).replace("\\", r"\\"),
+                text,
+            )
         return text
 
     def _wish(self, command: list[str]) -> Path:
@@ -99,7 +111,14 @@ def namespaces_allowed() -> bool:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder, "root")
         root.mkdir()
-        wish = {"root": str(root), "hostname": "trial", "folder": "/", "command": ["true"], "binds": [], "etc": {}}
+        wish = {
+            "root": str(root),
+            "hostname": "trial",
+            "folder": "/",
+            "command": ["true"],
+            "binds": [],
+            "etc": {},
+        }
         Path(folder, "wish.json").write_text(json.dumps(wish))
         trial = [sys.executable, "-I", "-S", str(LAUNCHER), f"{folder}/wish.json"]
         return subprocess.run(trial, check=False, capture_output=True).returncode == 0

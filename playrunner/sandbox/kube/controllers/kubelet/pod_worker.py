@@ -13,7 +13,13 @@ from pathlib import Path
 from playrunner.sandbox.kube.controllers.framework.client import ApiError, Unreachable
 from playrunner.sandbox.kube.controllers.framework.injected_faults import Mishaps
 from playrunner.sandbox.kube.controllers.framework.pods import is_over
-from playrunner.sandbox.kube.controllers.framework.resources import PODS, Object, is_leaving, key_of, uid_of
+from playrunner.sandbox.kube.controllers.framework.resources import (
+    PODS,
+    Object,
+    is_leaving,
+    key_of,
+    uid_of,
+)
 from playrunner.sandbox.kube.controllers.framework.world import World
 from playrunner.sandbox.kube.controllers.kubelet import folders, images, status
 from playrunner.sandbox.kube.controllers.kubelet.addresses import Addresses
@@ -62,7 +68,8 @@ class PodWorker:
         self._wake.set()
 
     def machine_down(self, down: bool) -> None:
-        """Its machine crashed, or is back: whatever ran is dead, and only a machine that is up says so."""
+        """Its machine crashed, or is back: whatever ran is dead, and only a machine that is up says
+        so."""
         self._down = down
         self._wake.set()
 
@@ -103,7 +110,11 @@ class PodWorker:
                     print(f"pod {'/'.join(key_of(self.pod))}: {error}", file=sys.stderr, flush=True)
                 pause = LOOK_AGAIN_SECONDS
             except Exception:  # the edge: one pod that we fall over must not end the others
-                print(f"pod {'/'.join(key_of(self.pod))}:\n{traceback.format_exc()}", file=sys.stderr, flush=True)
+                print(
+                    f"pod {'/'.join(key_of(self.pod))}:\n{traceback.format_exc()}",
+                    file=sys.stderr,
+                    flush=True,
+                )
                 pause = 5.0
             self._wake.wait(pause)
             self._wake.clear()
@@ -154,8 +165,14 @@ class PodWorker:
         policy = self.pod["spec"].get("restartPolicy", "Always")
         for slot in self.inits:
             sidecar = slot.container.get("restartPolicy") == "Always"
-            self._advance(slot, "Always" if sidecar else "Never" if policy == "Never" else "OnFailure")
-            if not (slot.started if sidecar else slot.over and slot.last is not None and slot.last.code == 0):
+            self._advance(
+                slot, "Always" if sidecar else "Never" if policy == "Never" else "OnFailure"
+            )
+            if not (
+                slot.started
+                if sidecar
+                else slot.over and slot.last is not None and slot.last.code == 0
+            ):
                 return
         for slot in self.mains:
             self._advance(slot, policy)
@@ -170,7 +187,10 @@ class PodWorker:
             again = policy == "Always" or (policy == "OnFailure" and slot.run.ended.code != 0)
             slot.end(again)
             if slot.waiting[0] == "CrashLoopBackOff" and again:
-                said = f"Back-off restarting failed container {slot.name} in pod {self.pod['metadata']['name']}_{self.uid}"
+                said = (
+                    f"Back-off restarting failed container {slot.name} in pod"
+                    f" {self.pod['metadata']['name']}_{self.uid}"
+                )
                 self.world.event(self.pod, "Warning", "BackOff", said, "kubelet")
         if slot.run is None and not slot.over and time.monotonic() >= slot.not_before:
             self._begin(slot)
@@ -181,7 +201,9 @@ class PodWorker:
         mishap = self.world.the(Mishaps).for_container(self.pod, slot.container)
         if mishap is not None:
             if slot.waiting != (mishap.reason, mishap.message):
-                self.world.event(self.pod, "Warning", "Failed", mishap.message or mishap.reason, "kubelet")
+                self.world.event(
+                    self.pod, "Warning", "Failed", mishap.message or mishap.reason, "kubelet"
+                )
             slot.wait(mishap.reason, mishap.message, LOOK_AGAIN_SECONDS)
             return
         try:
@@ -194,14 +216,22 @@ class PodWorker:
         words = [expanded(word, box.environment) for word in
                  [*(slot.container.get("command") or ()), *(slot.container.get("args") or ())]]  # fmt: skip
         sidecar = slot.container.get("restartPolicy") == "Always"
-        ends = not sidecar and (slot in self.inits or self.pod["spec"].get("restartPolicy", "Always") != "Always")
+        ends = not sidecar and (
+            slot in self.inits or self.pod["spec"].get("restartPolicy", "Always") != "Always"
+        )
         command = images.program(slot.container.get("image", ""), words, ends)
         if images.is_placeholder(slot.container.get("image", ""), words):
-            box = replace(box, binds=())  # it needs no volume, and would not live with an empty /dev or /
+            box = replace(
+                box, binds=()
+            )  # it needs no volume, and would not live with an empty /dev or /
         log = self._log_file(slot, slot.restarts)
         log.parent.mkdir(parents=True, exist_ok=True)
         mark = f"{self.uid}/{slot.name}/{slot.restarts}"
-        slot.begin(ContainerRun(box, command, log, mark, self.world.folder, self._wake.set), box, self.address)
+        slot.begin(
+            ContainerRun(box, command, log, mark, self.world.folder, self._wake.set),
+            box,
+            self.address,
+        )
         self.world.event(self.pod, "Normal", "Started", f"Started container {slot.name}", "kubelet")
 
     def _terminate(self) -> float | None:
@@ -245,7 +275,9 @@ class PodWorker:
     def _saw(self, pod: Object) -> None:
         """Take it for the newest, unless a newer one was heard of meanwhile."""
         with self._lock:
-            if int(pod["metadata"]["resourceVersion"]) >= int(self.pod["metadata"]["resourceVersion"]):
+            if int(pod["metadata"]["resourceVersion"]) >= int(
+                self.pod["metadata"]["resourceVersion"]
+            ):
                 self.pod = pod
 
     def _clear_away(self) -> None:

@@ -30,7 +30,9 @@ class Probe:
         wish = container.get(f"{kind}Probe")
         if not wish:
             return None
-        return Probe(wish, box, address, container, due=time.monotonic() + wish.get("initialDelaySeconds", 0))
+        return Probe(
+            wish, box, address, container, due=time.monotonic() + wish.get("initialDelaySeconds", 0)
+        )
 
     def ask(self) -> None:
         """Once, if it is time."""
@@ -65,12 +67,16 @@ class Probe:
                 return self._http(self.wish["httpGet"], seconds)
             if "tcpSocket" in self.wish:
                 return self._tcp(self._port(self.wish["tcpSocket"]["port"]), seconds)
-            return "grpc" not in self.wish or self._tcp(self._port(self.wish["grpc"]["port"]), seconds)
+            return "grpc" not in self.wish or self._tcp(
+                self._port(self.wish["grpc"]["port"]), seconds
+            )
         except (OSError, subprocess.TimeoutExpired, http.client.HTTPException):
             return False
 
     def _http(self, wish: Object, seconds: float) -> bool:
-        connection = http.client.HTTPConnection(wish.get("host") or self.address, self._port(wish["port"]), timeout=seconds)
+        connection = http.client.HTTPConnection(
+            wish.get("host") or self.address, self._port(wish["port"]), timeout=seconds
+        )
         try:
             headers = {one["name"]: one["value"] for one in wish.get("httpHeaders") or ()}
             connection.request("GET", wish.get("path", "/"), headers=headers)
@@ -85,4 +91,8 @@ class Probe:
     def _port(self, port: int | str) -> int:
         if isinstance(port, int) or port.isdigit():
             return int(port)
-        return next(int(one["containerPort"]) for one in self.container.get("ports") or () if one.get("name") == port)
+        return next(
+            int(one["containerPort"])
+            for one in self.container.get("ports") or ()
+            if one.get("name") == port
+        )

@@ -30,14 +30,22 @@ class LocalRuntime:
         worker = self._worker(pod)
         slot = worker.slot(wish.container)
         if wish.previous and not slot.restarts:
-            raise _refused(f'previous terminated container "{slot.name}" in pod "{pod["metadata"]["name"]}" not found')
+            raise _refused(
+                f'previous terminated container "{slot.name}" in pod "{pod["metadata"]["name"]}"'
+                " not found"
+            )
         path = worker.log_of(slot, wish.previous)
         if path is None:
-            raise _refused(f'container "{slot.name}" in pod "{pod["metadata"]["name"]}" is waiting to start: {slot.waiting[0]}')
+            raise _refused(
+                f'container "{slot.name}" in pod "{pod["metadata"]["name"]}" is waiting to start:'
+                f" {slot.waiting[0]}"
+            )
         run = slot.run
         return logs.read(path, wish, lambda: wish.previous or run is None or run.ended is not None)
 
-    def exec(self, pod: Pod, container: str, command: list[str], *, stdin: bool, tty: bool) -> Session:
+    def exec(
+        self, pod: Pod, container: str, command: list[str], *, stdin: bool, tty: bool
+    ) -> Session:
         worker, slot = self._running(pod, container)
         box = worker.box_of(slot)
         assert box is not None
@@ -45,7 +53,13 @@ class LocalRuntime:
         environment = {**box.variables(), POD_MARK: str(self.world.folder), MARK: mark}
         if tty:
             environment.setdefault("TERM", "xterm")
-        return ProcessSession(box.command(command), stdin=stdin, tty=tty, environment=environment, folder=box.start_folder())
+        return ProcessSession(
+            box.command(command),
+            stdin=stdin,
+            tty=tty,
+            environment=environment,
+            folder=box.start_folder(),
+        )
 
     def attach(self, pod: Pod, container: str, *, stdin: bool, tty: bool) -> Session:
         self._running(pod, container)

@@ -12,9 +12,14 @@ from playrunner.sandbox.kube.controllers.kubelet.container_history import Slot
 
 
 def pod_status(
-    pod: Object, inits: Sequence[Slot], mains: Sequence[Slot], address: str, failed_as: tuple[str, str] | None
+    pod: Object,
+    inits: Sequence[Slot],
+    mains: Sequence[Slot],
+    address: str,
+    failed_as: tuple[str, str] | None,
 ) -> Object:
-    """All of it that a kubelet tells; `failed_as` is the reason and message of a pod that was made to fail."""
+    """All of it that a kubelet tells; `failed_as` is the reason and message of a pod that was made
+    to fail."""
     now_in = "Failed" if failed_as is not None else phase(pod, inits, mains)
     initialized = all(_succeeded(slot) or slot.started for slot in inits)
     found: Object = {
@@ -32,7 +37,11 @@ def pod_status(
 
 def phase(pod: Object, inits: Sequence[Slot], mains: Sequence[Slot]) -> str:
     if is_leaving(pod) and not is_over(pod) and not any(slot.runs for slot in [*inits, *mains]):
-        return "Succeeded" if all(slot.last is not None and slot.last.code == 0 for slot in mains) else "Failed"
+        return (
+            "Succeeded"
+            if all(slot.last is not None and slot.last.code == 0 for slot in mains)
+            else "Failed"
+        )
     if any(slot.over and not _succeeded(slot) for slot in inits):
         return "Failed"
     if not all(slot.over or slot.started for slot in inits):
@@ -59,7 +68,9 @@ def container_status(slot: Slot, pod: Object) -> Object:
         found["ready"] = False
     else:
         reason, message = slot.waiting
-        found["state"] = {"waiting": {"reason": reason, **({"message": message} if message else {})}}
+        found["state"] = {
+            "waiting": {"reason": reason, **({"message": message} if message else {})}
+        }
     if slot.restarts and slot.last is not None and not slot.over:
         before = f"sandbox://{uid_of(pod)}/{slot.name}/{slot.restarts - 1}"
         found["lastState"] = {"terminated": _terminated(slot.last, before)}
@@ -75,7 +86,11 @@ def conditions(pod: Object, slots: Sequence[Slot], initialized: bool, phase: str
     """As kubelets write them; those of others are kept."""
     names = [slot.name for slot in slots if not slot.ready]
     done = phase == "Succeeded"
-    unready = ("PodCompleted", "") if done else ("ContainersNotReady", f"containers with unready status: [{' '.join(names)}]")
+    unready = (
+        ("PodCompleted", "")
+        if done
+        else ("ContainersNotReady", f"containers with unready status: [{' '.join(names)}]")
+    )
     ready = not names and phase == "Running"
     wanted: list[tuple[str, bool, str, str]] = [
         ("PodReadyToStartContainers", phase not in ("Succeeded", "Failed"), "", ""),
@@ -84,8 +99,13 @@ def conditions(pod: Object, slots: Sequence[Slot], initialized: bool, phase: str
         ("ContainersReady", ready, *(("", "") if ready else unready)),
         ("PodScheduled", True, "", ""),
     ]
-    known: dict[str, Object] = {one["type"]: one for one in (pod.get("status") or {}).get("conditions") or ()}
-    ours = [_condition(known.get(kind), kind, holds, reason, message) for kind, holds, reason, message in wanted]
+    known: dict[str, Object] = {
+        one["type"]: one for one in (pod.get("status") or {}).get("conditions") or ()
+    }
+    ours = [
+        _condition(known.get(kind), kind, holds, reason, message)
+        for kind, holds, reason, message in wanted
+    ]
     return ours + [one for kind, one in known.items() if kind not in {each[0] for each in wanted}]
 
 
@@ -93,4 +113,10 @@ def _condition(known: Object | None, kind: str, holds: bool, reason: str, messag
     value = "True" if holds else "False"
     said = {name: text for name, text in (("reason", reason), ("message", message)) if text}
     since = known["lastTransitionTime"] if known is not None and known["status"] == value else now()
-    return {"type": kind, "status": value, "lastProbeTime": None, "lastTransitionTime": since, **said}
+    return {
+        "type": kind,
+        "status": value,
+        "lastProbeTime": None,
+        "lastTransitionTime": since,
+        **said,
+    }

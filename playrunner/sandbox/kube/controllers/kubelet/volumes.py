@@ -9,7 +9,12 @@ from playrunner.sandbox.kube.controllers.framework.resources import CLAIMS, VOLU
 from playrunner.sandbox.kube.controllers.framework.world import World
 from playrunner.sandbox.kube.controllers.kubelet import environment, exports
 from playrunner.sandbox.kube.controllers.kubelet.environment import ConfigMissing, Sources
-from playrunner.sandbox.kube.controllers.kubelet.folders import NotMounted, disk_folder, host_folder, shared_folder
+from playrunner.sandbox.kube.controllers.kubelet.folders import (
+    NotMounted,
+    disk_folder,
+    host_folder,
+    shared_folder,
+)
 
 
 class Volumes:
@@ -19,25 +24,38 @@ class Volumes:
         self.world, self.sources = world, sources
 
     def prepare(self, pod: Object, folder: Path, address: str) -> dict[str, Path]:
-        """Where each volume is, by name; called again, what changed in a ConfigMap or Secret is there."""
-        return {one["name"]: self._one(pod, one, folder / one["name"], address) for one in pod["spec"].get("volumes") or ()}
+        """Where each volume is, by name; called again, what changed in a ConfigMap or Secret is
+        there."""
+        return {
+            one["name"]: self._one(pod, one, folder / one["name"], address)
+            for one in pod["spec"].get("volumes") or ()
+        }
 
     def _one(self, pod: Object, volume: Object, place: Path, address: str) -> Path:
         if "persistentVolumeClaim" in volume or "ephemeral" in volume:
-            named = volume.get("persistentVolumeClaim", {}).get("claimName") or f"{pod['metadata']['name']}-{volume['name']}"
+            named = (
+                volume.get("persistentVolumeClaim", {}).get("claimName")
+                or f"{pod['metadata']['name']}-{volume['name']}"
+            )
             return self._kept(pod, self._claimed(pod["metadata"]["namespace"], named))
         if "hostPath" in volume:
-            return host_folder(self.world.folder, pod["spec"].get("nodeName", ""), volume["hostPath"]["path"])
+            return host_folder(
+                self.world.folder, pod["spec"].get("nodeName", ""), volume["hostPath"]["path"]
+            )
         if "nfs" in volume:
             return self._exported(volume["nfs"]["server"], volume["nfs"]["path"])
         if "gcePersistentDisk" in volume:
-            return disk_folder(self.world, pod["spec"].get("nodeName", ""), volume["gcePersistentDisk"]["pdName"])
+            return disk_folder(
+                self.world, pod["spec"].get("nodeName", ""), volume["gcePersistentDisk"]["pdName"]
+            )
         place.mkdir(parents=True, exist_ok=True, mode=0o777)
         try:
             for name, (data, mode) in self._files(pod, volume, address).items():
                 _write(place / name, data, mode)
         except ConfigMissing as missing:
-            raise NotMounted(f'MountVolume.SetUp failed for volume "{volume["name"]}" : {missing}') from None
+            raise NotMounted(
+                f'MountVolume.SetUp failed for volume "{volume["name"]}" : {missing}'
+            ) from None
         return place
 
     def _files(self, pod: Object, volume: Object, address: str) -> dict[str, tuple[bytes, int]]:
@@ -48,7 +66,9 @@ class Volumes:
             return _chosen(values, wish, wish.get("defaultMode", 0o644))
         if "secret" in volume:
             wish = volume["secret"]
-            values = self.sources.secret(namespace, wish.get("secretName") or wish["name"], bool(wish.get("optional")))
+            values = self.sources.secret(
+                namespace, wish.get("secretName") or wish["name"], bool(wish.get("optional"))
+            )
             return _chosen(values, wish, wish.get("defaultMode", 0o600))
         if "downwardAPI" in volume:
             return _downward(pod, volume["downwardAPI"], address)
@@ -59,7 +79,9 @@ class Volumes:
 
     def _claimed(self, namespace: str, name: str) -> Object:
         claim = self.world.see(CLAIMS).get(namespace, name)
-        volume = self.world.see(VOLUMES).get("", ((claim or {}).get("spec") or {}).get("volumeName", ""))
+        volume = self.world.see(VOLUMES).get(
+            "", ((claim or {}).get("spec") or {}).get("volumeName", "")
+        )
         if volume is None:
             raise NotMounted(f'persistentvolumeclaim "{name}" not bound')
         return volume
@@ -70,7 +92,9 @@ class Volumes:
         if "nfs" in spec:
             return self._exported(spec["nfs"]["server"], spec["nfs"]["path"])
         if "gcePersistentDisk" in spec:
-            return disk_folder(self.world, pod["spec"].get("nodeName", ""), spec["gcePersistentDisk"]["pdName"])
+            return disk_folder(
+                self.world, pod["spec"].get("nodeName", ""), spec["gcePersistentDisk"]["pdName"]
+            )
         return volume_folder(self.world.folder, volume)
 
     def _exported(self, server: str, path: str) -> Path:
@@ -81,16 +105,22 @@ class Volumes:
         own = self.world.folder / "pods" / uid_of(found.pod) / "volumes" / found.volume["name"]
         place = self._one(found.pod, found.volume, own, "") / found.part
         if not place.is_dir():
-            raise NotMounted(f"mounting {server}:{path} failed, reason given by server: No such file or directory")
+            raise NotMounted(
+                f"mounting {server}:{path} failed, reason given by server: No such file or"
+                " directory"
+            )
         return place
 
 
 def volume_folder(folder: Path, volume: Object) -> Path:
-    """Where a volume of a driver, or of a node, keeps its files: the same for every volume on the same file system."""
+    """Where a volume of a driver, or of a node, keeps its files: the same for every volume on the
+    same file system."""
     spec = volume["spec"]
     if "hostPath" in spec or "local" in spec:
         return host_folder(folder, "", (spec.get("hostPath") or spec.get("local"))["path"])
-    return shared_folder(folder, str((spec.get("csi") or {}).get("volumeHandle") or volume["metadata"]["name"]))
+    return shared_folder(
+        folder, str((spec.get("csi") or {}).get("volumeHandle") or volume["metadata"]["name"])
+    )
 
 
 def _chosen(values: dict[str, bytes], wish: Object, mode: int) -> dict[str, tuple[bytes, int]]:
@@ -111,7 +141,9 @@ def _downward(pod: Object, wish: Object, address: str) -> dict[str, tuple[bytes,
         if "fieldRef" in item:
             value = environment.field(pod, item["fieldRef"]["fieldPath"], address)
         else:
-            value = environment.resource_field(pod, pod["spec"]["containers"][0], item["resourceFieldRef"])
+            value = environment.resource_field(
+                pod, pod["spec"]["containers"][0], item["resourceFieldRef"]
+            )
         found[item["path"]] = (value.encode(), item.get("mode", mode))
     return found
 

@@ -10,7 +10,10 @@ from playrunner.sandbox.kube.controllers.framework.resources import Object
 PLUGINS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("*nvidia/k8s-device-plugin*", ("nvidia.com/gpu",)),
     ("*nvidia-gpu-device-plugin*", ("nvidia.com/gpu",)),
-    ("*neuron-device-plugin*", ("aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "aws.amazon.com/neurondevice")),
+    (
+        "*neuron-device-plugin*",
+        ("aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "aws.amazon.com/neurondevice"),
+    ),
     ("*aws-efa-k8s-device-plugin*", ("vpc.amazonaws.com/efa",)),
     # On Google's machines the plugin is part of the system, and waits for the driver.
     ("*nvidia-driver-installer*", ("nvidia.com/gpu",)),
@@ -20,5 +23,15 @@ PLUGINS: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 def offered_by(pod: Object) -> set[str]:
     """The devices that this pod, when it runs, brings to its node."""
-    images = [one.get("image", "") for name in ("containers", "initContainers") for one in pod["spec"].get(name) or ()]
-    return {device for image in images for pattern, devices in PLUGINS if fnmatch(image, pattern) for device in devices}
+    images = [
+        one.get("image", "")
+        for name in ("containers", "initContainers")
+        for one in pod["spec"].get(name) or ()
+    ]
+    return {
+        device
+        for image in images
+        for pattern, devices in PLUGINS
+        if fnmatch(image, pattern)
+        for device in devices
+    }

@@ -1,7 +1,9 @@
-"""The machines that are nodes: every source puts its own here, and a steering hand may lose, add or stop some.
+"""The machines that are nodes: every source puts its own here, and a steering hand may lose, add or
+stop some.
 
-A source (a cloud) calls `world.the(Machines).put("its name", [Machine(...), ...])` with all that it has, whenever that changes;
-nothing else is asked of it. `put(..., None)` says that this source has no cluster; while none has, there are two plain ones.
+A source (a cloud) calls `world.the(Machines).put("its name", [Machine(...), ...])` with all that it
+has, whenever that changes; nothing else is asked of it. `put(..., None)` says that this source has
+no cluster; while none has, there are two plain ones.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ class Machine:
     pods: int = 110
     labels: dict[str, str] = field(default_factory=dict)
     taints: tuple[dict[str, str], ...] = ()
-    devices: dict[str, int] = field(default_factory=dict)  # as `nvidia.com/gpu`: offered only while a plugin for it runs there
+    devices: dict[str, int] = field(
+        default_factory=dict
+    )  # as `nvidia.com/gpu`: offered only while a plugin for it runs there
     resources: dict[str, str] = field(default_factory=dict)  # offered always, as `hugepages-2Mi`
     provider_id: str = ""
     region: str = ""
@@ -54,9 +58,9 @@ class Machines:
         """Everything that a source has now; None when it has no cluster."""
         with self._steered():
             self._sources[source] = None if machines is None else tuple(machines)
-            self._lost &= {machine.name for known in self._sources.values() for machine in known or ()} | {
-                machine.name for machine in PLAIN
-            }
+            self._lost &= {
+                machine.name for known in self._sources.values() for machine in known or ()
+            } | {machine.name for machine in PLAIN}
 
     def add(self, machine: Machine) -> None:
         """One by hand, beside those of any source."""
@@ -114,8 +118,14 @@ class Machines:
         clusters = [known for known in self._sources.values() if known is not None]
         # A cluster in a cloud has the nodes of its node groups and no others.
         given = [machine for known in clusters for machine in known] if clusters else list(PLAIN)
-        found = {machine.name: machine for machine in [*given, *self._added.values()] if machine.name not in self._lost}
-        return {name: replace(machine, up=name not in self._down) for name, machine in found.items()}
+        found = {
+            machine.name: machine
+            for machine in [*given, *self._added.values()]
+            if machine.name not in self._lost
+        }
+        return {
+            name: replace(machine, up=name not in self._down) for name, machine in found.items()
+        }
 
     def _tell(self, names: set[str]) -> None:
         for listener in self._listeners:

@@ -1,4 +1,5 @@
-"""Machines of the pretend AWS: the instances of its EKS node groups become nodes, and its clusters lead to this API."""
+"""Machines of the pretend AWS: the instances of its EKS node groups become nodes, and its clusters
+lead to this API."""
 
 from __future__ import annotations
 
@@ -30,10 +31,14 @@ class AwsNodes(Controller):
     def reconcile(self, key: Key) -> float | None:
         found = self._ask("nodes")
         if found is None and endpoint_of(self.world.folder.parent, SOURCE):
-            return LOOK_SECONDS  # it is being started, or restarts: what was there is believed to be there
+            # It is being started, or restarts: what was there is believed to be there
+            return LOOK_SECONDS
         if found != self._known:
             self._known = found
-            there = [Machine(**{**one, "taints": tuple(one["taints"])}) for one in (found or {}).get("nodes", ())]
+            there = [
+                Machine(**{**one, "taints": tuple(one["taints"])})
+                for one in (found or {}).get("nodes", ())
+            ]
             self.world.the(Machines).put(SOURCE, there if found and found["clusters"] else None)
         if found and found["eks_endpoint"] != self.world.api.server:
             self._lead_here()
@@ -45,4 +50,7 @@ class AwsNodes(Controller):
     def _lead_here(self) -> None:
         """Have its clusters name this API as their own; said again after a reset, which forgets it."""
         authority = base64.b64encode((self.world.folder / "ca.crt").read_bytes()).decode()
-        self._ask("settings", {"eks_endpoint": self.world.api.server, "eks_certificate_authority": authority})
+        self._ask(
+            "settings",
+            {"eks_endpoint": self.world.api.server, "eks_certificate_authority": authority},
+        )

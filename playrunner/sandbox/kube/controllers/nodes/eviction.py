@@ -1,4 +1,5 @@
-"""Pods that have to leave: from nodes whose taints they do not tolerate, and with nodes that are gone."""
+"""Pods that have to leave: from nodes whose taints they do not tolerate, and with nodes that are
+gone."""
 
 from __future__ import annotations
 
@@ -7,11 +8,19 @@ from collections.abc import Iterable
 from playrunner.sandbox.kube.controllers.framework.client import ApiError
 from playrunner.sandbox.kube.controllers.framework.controller import Controller, Watch, by_itself
 from playrunner.sandbox.kube.controllers.framework.pods import is_over
-from playrunner.sandbox.kube.controllers.framework.resources import NODES, PODS, Key, Object, is_leaving, key_of
+from playrunner.sandbox.kube.controllers.framework.resources import (
+    NODES,
+    PODS,
+    Key,
+    Object,
+    is_leaving,
+    key_of,
+)
 from playrunner.sandbox.kube.controllers.framework.world import World, now, seconds_since
 from playrunner.sandbox.kube.controllers.scheduling.fit import tolerates
 
-PATIENCE_SECONDS = 3.0  # at most, for taints that are tolerated for a time; five minutes by default in the real world
+# At most, for taints that are tolerated for a time; five minutes by default in the real world
+PATIENCE_SECONDS = 3.0
 QUARANTINE_SECONDS = 0.5  # a pod may be seen before its node
 
 
@@ -22,7 +31,11 @@ class EvictionController(Controller):
         return ((PODS, by_itself), (NODES, self._on))
 
     def _on(self, node: Object) -> Iterable[Key]:
-        return [key_of(pod) for pod in self.world.see(PODS).all() if pod["spec"].get("nodeName") == node["metadata"]["name"]]
+        return [
+            key_of(pod)
+            for pod in self.world.see(PODS).all()
+            if pod["spec"].get("nodeName") == node["metadata"]["name"]
+        ]
 
     def reconcile(self, key: Key) -> float | None:
         pod = self.world.see(PODS).get(*key)
@@ -34,13 +47,22 @@ class EvictionController(Controller):
             return self._with_its_node(pod, name)
         if is_leaving(pod) or is_over(pod):
             return None
-        taints = [one for one in (node.get("spec") or {}).get("taints") or () if one["effect"] == "NoExecute"]
+        taints = [
+            one
+            for one in (node.get("spec") or {}).get("taints") or ()
+            if one["effect"] == "NoExecute"
+        ]
         due = [left for taint in taints if (left := _patience(pod, taint)) is not None]
         if not due:
             return None
         if min(due) > 0:
             return min(due)
-        mark_disrupted(self.world, pod, "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint")
+        mark_disrupted(
+            self.world,
+            pod,
+            "DeletionByTaintManager",
+            "Taint manager: deleting due to NoExecute taint",
+        )
         said = f"Marking for deletion Pod {'/'.join(key)}"
         self.world.event(pod, "Normal", "TaintManagerEviction", said, "taint-eviction-controller")
         self.world.delete(PODS, pod)
@@ -57,24 +79,44 @@ class EvictionController(Controller):
             if error.code != 404:
                 raise
         if not is_over(pod):
-            mark_disrupted(self.world, pod, "DeletionByPodGC", "PodGC: node no longer exists", phase="Failed")
+            mark_disrupted(
+                self.world, pod, "DeletionByPodGC", "PodGC: node no longer exists", phase="Failed"
+            )
         self.world.delete(PODS, pod, grace=0)
         return None
 
 
 def mark_disrupted(world: World, pod: Object, reason: str, message: str, phase: str = "") -> None:
     """Say that it was the cluster, not the program, that ended the pod."""
-    others = [one for one in (pod.get("status") or {}).get("conditions") or () if one["type"] != "DisruptionTarget"]
-    mark = {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message, "lastTransitionTime": now()}
-    world.patch_status(PODS, pod, {"conditions": [*others, mark], **({"phase": phase} if phase else {})})
+    others = [
+        one
+        for one in (pod.get("status") or {}).get("conditions") or ()
+        if one["type"] != "DisruptionTarget"
+    ]
+    mark = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": now(),
+    }
+    world.patch_status(
+        PODS, pod, {"conditions": [*others, mark], **({"phase": phase} if phase else {})}
+    )
 
 
 def _patience(pod: Object, taint: Object) -> float | None:
     """The seconds for which the pod may stay; None: for ever."""
     if not tolerates(pod["spec"], taint):
         return 0.0
-    fitting = [one for one in pod["spec"].get("tolerations") or () if tolerates({"tolerations": [one]}, taint)]
-    limits = [one["tolerationSeconds"] for one in fitting if one.get("tolerationSeconds") is not None]
+    fitting = [
+        one
+        for one in pod["spec"].get("tolerations") or ()
+        if tolerates({"tolerations": [one]}, taint)
+    ]
+    limits = [
+        one["tolerationSeconds"] for one in fitting if one.get("tolerationSeconds") is not None
+    ]
     if len(limits) < len(fitting) or not limits:
         return None
     since = seconds_since(taint["timeAdded"]) if taint.get("timeAdded") else 0.0

@@ -1,4 +1,5 @@
-"""Machines of the pretend Google Cloud: those of its node pools become nodes, its clusters lead to this API, and pools scale."""
+"""Machines of the pretend Google Cloud: those of its node pools become nodes, its clusters lead to
+this API, and pools scale."""
 
 from __future__ import annotations
 
@@ -15,11 +16,16 @@ from playrunner.sandbox.kube.controllers.nodes import gcp_scaling
 
 SOURCE = "gcp"
 LOOK_SECONDS = 0.5
-EFFECTS = {"NO_SCHEDULE": "NoSchedule", "NO_EXECUTE": "NoExecute", "PREFER_NO_SCHEDULE": "PreferNoSchedule"}
+EFFECTS = {
+    "NO_SCHEDULE": "NoSchedule",
+    "NO_EXECUTE": "NoExecute",
+    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
+}
 
 
 class GcpNodes(Controller):
-    """Looks every now and then: the pretend Google Cloud has no watches. It plays the clusters' autoscaler, too."""
+    """Looks every now and then: the pretend Google Cloud has no watches. It plays the clusters'
+    autoscaler, too."""
 
     name = "gcp-nodes"
 
@@ -34,10 +40,13 @@ class GcpNodes(Controller):
     def reconcile(self, key: Key) -> float | None:
         found = self._ask("pools")
         if found is None and endpoint_of(self.world.folder.parent, SOURCE):
-            return LOOK_SECONDS  # it is being started, or restarts: what was there is believed to be there
+            # It is being started, or restarts: what was there is believed to be there
+            return LOOK_SECONDS
         if found != self._known:
             self._known = found
-            there = [machine for pool in (found or {}).get("pools", ()) for machine in machines_of(pool)]
+            there = [
+                machine for pool in (found or {}).get("pools", ()) for machine in machines_of(pool)
+            ]
             self.world.the(Machines).put(SOURCE, there if found and found["clusters"] else None)
         if found:
             self._lead_here(found)
@@ -58,9 +67,14 @@ class GcpNodes(Controller):
     def _scale(self, pool: dict[str, Any], idle_seconds: float) -> None:
         if not pool["autoscaling"].get("enabled") or pool["status"] != "RUNNING":
             return
-        pods, nodes = self.world.see(PODS).all(), {one["metadata"]["name"]: one for one in self.world.see(NODES).all()}
+        pods, nodes = (
+            self.world.see(PODS).all(),
+            {one["metadata"]["name"]: one for one in self.world.see(NODES).all()},
+        )
         wish = {name: pool[name] for name in ("project", "location", "cluster", "pool")}
-        more = gcp_scaling.machines_wanted(pods, nodes, template(pool), [one["name"] for one in pool["nodes"]])
+        more = gcp_scaling.machines_wanted(
+            pods, nodes, template(pool), [one["name"] for one in pool["nodes"]]
+        )
         if more:
             zones = max(1, len({one["zone"] for one in pool["nodes"]}))
             self._ask("pools", {**wish, "size": len(pool["nodes"]) // zones + more})
@@ -79,12 +93,16 @@ class GcpNodes(Controller):
                 self._idle.setdefault(name, now)
         least = int(pool["autoscaling"].get("minNodeCount") or 0)
         over = [name for name in names if now - self._idle.get(name, now) > seconds]
-        return over[:max(0, len(names) - least)]
+        return over[: max(0, len(names) - least)]
 
 
 def machines_of(pool: dict[str, Any]) -> list[Machine]:
     """Those that run; one that is being started is no node yet."""
-    return [_machine(pool, one["name"], one["zone"]) for one in pool["nodes"] if one["status"] == "RUNNING"]
+    return [
+        _machine(pool, one["name"], one["zone"])
+        for one in pool["nodes"]
+        if one["status"] == "RUNNING"
+    ]
 
 
 def template(pool: dict[str, Any]) -> Machine:
@@ -93,12 +111,30 @@ def template(pool: dict[str, Any]) -> Machine:
 
 
 def _machine(pool: dict[str, Any], name: str, zone: str) -> Machine:
-    taints = tuple({"key": one["key"], "value": one.get("value", ""), "effect": EFFECTS[one["effect"]]} for one in pool["taints"])
+    taints = tuple(
+        {"key": one["key"], "value": one.get("value", ""), "effect": EFFECTS[one["effect"]]}
+        for one in pool["taints"]
+    )
     family = pool["machine_type"].split("-")[0]
-    labels = {"cloud.google.com/gke-nodepool": pool["pool"], "cloud.google.com/machine-family": family, **pool["labels"]}
-    labels |= {"cloud.google.com/gke-accelerator": pool["accelerator"]} if pool["accelerator"] else {}
+    labels = {
+        "cloud.google.com/gke-nodepool": pool["pool"],
+        "cloud.google.com/machine-family": family,
+        **pool["labels"],
+    }
+    labels |= (
+        {"cloud.google.com/gke-accelerator": pool["accelerator"]} if pool["accelerator"] else {}
+    )
     labels |= {"cloud.google.com/gke-spot": "true"} if pool["spot"] else {}
-    return Machine(name, pool["cpus"], pool["memory_gib"], 110, labels, taints,
-                   {"nvidia.com/gpu": pool["accelerators"]} if pool["accelerators"] else {},
-                   provider_id=f"gce://{pool['project']}/{zone}/{name}", region=zone.rpartition("-")[0], zone=zone,
-                   instance_type=pool["machine_type"])
+    return Machine(
+        name,
+        pool["cpus"],
+        pool["memory_gib"],
+        110,
+        labels,
+        taints,
+        {"nvidia.com/gpu": pool["accelerators"]} if pool["accelerators"] else {},
+        provider_id=f"gce://{pool['project']}/{zone}/{name}",
+        region=zone.rpartition("-")[0],
+        zone=zone,
+        instance_type=pool["machine_type"],
+    )

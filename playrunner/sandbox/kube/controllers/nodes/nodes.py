@@ -7,7 +7,14 @@ from collections.abc import Iterable
 
 from playrunner.sandbox.kube.controllers.framework.controller import Controller, Watch, by_itself
 from playrunner.sandbox.kube.controllers.framework.pods import is_ready
-from playrunner.sandbox.kube.controllers.framework.resources import NODES, PODS, Key, Object, annotations_of, labels_of
+from playrunner.sandbox.kube.controllers.framework.resources import (
+    NODES,
+    PODS,
+    Key,
+    Object,
+    annotations_of,
+    labels_of,
+)
 from playrunner.sandbox.kube.controllers.framework.world import now
 from playrunner.sandbox.kube.controllers.kubelet.endpoint import Endpoint
 from playrunner.sandbox.kube.controllers.machines.devices import offered_by
@@ -18,7 +25,11 @@ from playrunner.sandbox.kube.schema.quantities import canonical
 OURS = "sandbox.playrunner/machine"  # on every node that stands for a machine
 TAINTS = "sandbox.playrunner/taints"  # those that its machine came with
 RESERVED_MILLICPU, RESERVED_GIB = 80, 1.0  # what the system keeps for itself
-_LIFE_CYCLE = ("not-ready", "unreachable", "unschedulable")  # taints that follow from the node's state
+_LIFE_CYCLE = (
+    "not-ready",
+    "unreachable",
+    "unschedulable",
+)  # taints that follow from the node's state
 
 
 class NodeController(Controller):
@@ -45,7 +56,11 @@ class NodeController(Controller):
 
     def _keep_labels(self, node: Object, machine: Machine) -> Object:
         """A node group's own labels and taints may change; what others put on the node stays."""
-        labels = {name: value for name, value in machine.labels.items() if labels_of(node).get(name) != value}
+        labels = {
+            name: value
+            for name, value in machine.labels.items()
+            if labels_of(node).get(name) != value
+        }
         given = json.dumps(machine.taints, sort_keys=True)
         metadata: Object = {"labels": labels} if labels else {}
         spec: Object = {}
@@ -53,36 +68,78 @@ class NodeController(Controller):
             before = json.loads(annotations_of(node).get(TAINTS) or "[]")
             there = (node.get("spec") or {}).get("taints") or ()
             others = [one for one in there if one not in before and one not in machine.taints]
-            metadata |= {"annotations": {TAINTS: given}, "resourceVersion": node["metadata"]["resourceVersion"]}
+            metadata |= {
+                "annotations": {TAINTS: given},
+                "resourceVersion": node["metadata"]["resourceVersion"],
+            }
             spec = {"taints": [*others, *machine.taints] or None}
-        return self.world.patch(NODES, node, {"metadata": metadata, "spec": spec}) if metadata else node
+        return (
+            self.world.patch(NODES, node, {"metadata": metadata, "spec": spec})
+            if metadata
+            else node
+        )
 
     def _keep_taints(self, node: Object, machine: Machine) -> None:
         spec = node.get("spec") or {}
-        lacking = [("unreachable", "NoSchedule"), ("unreachable", "NoExecute")] if not machine.up else []
+        lacking = (
+            [("unreachable", "NoSchedule"), ("unreachable", "NoExecute")] if not machine.up else []
+        )
         lacking += [("unschedulable", "NoSchedule")] if spec.get("unschedulable") else []
-        wanted = [{"key": f"node.kubernetes.io/{name}", "effect": effect} for name, effect in lacking]
+        wanted = [
+            {"key": f"node.kubernetes.io/{name}", "effect": effect} for name, effect in lacking
+        ]
         there = spec.get("taints") or []
         own = [one for one in there if not _follows_state(one)]
         known = {(one["key"], one["effect"]): one for one in there if _follows_state(one)}
-        kept = [known.get((one["key"], one["effect"])) or {**one, "timeAdded": now()} for one in wanted]
+        kept = [
+            known.get((one["key"], one["effect"])) or {**one, "timeAdded": now()} for one in wanted
+        ]
         if [*own, *kept] != there:
             # With the version, so that a taint that somebody sets meanwhile is not lost.
             version = node["metadata"]["resourceVersion"]
-            self.world.patch(NODES, node, {"metadata": {"resourceVersion": version}, "spec": {"taints": [*own, *kept] or None}})
+            self.world.patch(
+                NODES,
+                node,
+                {
+                    "metadata": {"resourceVersion": version},
+                    "spec": {"taints": [*own, *kept] or None},
+                },
+            )
 
     def _keep_status(self, node: Object, machine: Machine) -> None:
-        pods = [pod for pod in self.world.see(PODS).all() if pod["spec"].get("nodeName") == machine.name and is_ready(pod)]
+        pods = [
+            pod
+            for pod in self.world.see(PODS).all()
+            if pod["spec"].get("nodeName") == machine.name and is_ready(pod)
+        ]
         plugged = {device for pod in pods for device in offered_by(pod)}
         devices = {name: str(count) for name, count in machine.devices.items() if name in plugged}
         there = node.get("status") or {}
-        gone = {name: None for name in machine.devices if name in there.get("capacity", {}) and name not in plugged}
+        gone = {
+            name: None
+            for name in machine.devices
+            if name in there.get("capacity", {}) and name not in plugged
+        }
         kib = int(machine.memory_gib * 1024 * 1024)
-        always = {"pods": str(machine.pods), "ephemeral-storage": "100Gi", **machine.resources, **devices, **gone}
+        always = {
+            "pods": str(machine.pods),
+            "ephemeral-storage": "100Gi",
+            **machine.resources,
+            **devices,
+            **gone,
+        }
         capacity = {"cpu": str(machine.cpu), "memory": canonical(f"{kib}Ki"), **always}
         left = kib - int(min(RESERVED_GIB, machine.memory_gib / 8) * 1024 * 1024)
-        allocatable = {**capacity, "cpu": f"{machine.cpu * 1000 - RESERVED_MILLICPU}m", "memory": canonical(f"{left}Ki")}
-        status = {"capacity": capacity, "allocatable": allocatable, "conditions": _conditions(node, machine)}
+        allocatable = {
+            **capacity,
+            "cpu": f"{machine.cpu * 1000 - RESERVED_MILLICPU}m",
+            "memory": canonical(f"{left}Ki"),
+        }
+        status = {
+            "capacity": capacity,
+            "allocatable": allocatable,
+            "conditions": _conditions(node, machine),
+        }
         status |= self.world.the(Endpoint).node_status()
         if gone or any(there.get(name) != value for name, value in status.items()):
             self.world.patch(NODES, node, {"status": {**status, "nodeInfo": _INFO}}, "status")
@@ -108,7 +165,10 @@ def _node(machine: Machine) -> Object:
     if machine.provider_id:
         spec["providerID"] = machine.provider_id
     marks = {TAINTS: json.dumps(machine.taints, sort_keys=True)}
-    return {"metadata": {"name": machine.name, "labels": labels, "annotations": marks}, "spec": spec}
+    return {
+        "metadata": {"name": machine.name, "labels": labels, "annotations": marks},
+        "spec": spec,
+    }
 
 
 def _conditions(node: Object, machine: Machine) -> list[Object]:

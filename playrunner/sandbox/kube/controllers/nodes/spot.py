@@ -1,4 +1,5 @@
-"""A spot notice: a machine is taken back soon. Its node is closed and emptied, as AWS's termination handler does, and goes."""
+"""A spot notice: a machine is taken back soon. Its node is closed and emptied, as AWS's termination
+handler does, and goes."""
 
 from __future__ import annotations
 
@@ -7,7 +8,14 @@ import time
 
 from playrunner.sandbox.kube.controllers.framework.client import ApiError, Unreachable
 from playrunner.sandbox.kube.controllers.framework.pods import is_over
-from playrunner.sandbox.kube.controllers.framework.resources import NODES, PODS, Object, controller_of, is_leaving, key_of
+from playrunner.sandbox.kube.controllers.framework.resources import (
+    NODES,
+    PODS,
+    Object,
+    controller_of,
+    is_leaving,
+    key_of,
+)
 from playrunner.sandbox.kube.controllers.framework.world import World
 from playrunner.sandbox.kube.controllers.machines.machines import Machines
 
@@ -18,7 +26,12 @@ _PAUSE_SECONDS = 0.2
 
 def give_notice(world: World, name: str, seconds: float = NOTICE_SECONDS) -> None:
     """Returns at once; the machine is lost after so many seconds, whatever is still there."""
-    threading.Thread(target=_take_back, args=(world, name, time.monotonic() + seconds), name=f"spot-{name}", daemon=True).start()
+    threading.Thread(
+        target=_take_back,
+        args=(world, name, time.monotonic() + seconds),
+        name=f"spot-{name}",
+        daemon=True,
+    ).start()
 
 
 def _take_back(world: World, name: str, until: float) -> None:
@@ -28,7 +41,9 @@ def _take_back(world: World, name: str, until: float) -> None:
             closed = closed or _close(world, name)
             _empty(world, name)
         except (ApiError, Unreachable):
-            pass  # somebody else was quicker, a budget says not now, or the API is away: again until the time is over
+            # Somebody else was quicker, a budget says not now, or the API is away: again until the
+            # time is over
+            pass
         threading.Event().wait(min(_PAUSE_SECONDS, max(0.0, until - time.monotonic())))
     world.the(Machines).lose(name)
 
@@ -40,27 +55,50 @@ def _close(world: World, name: str) -> bool:
     taint = {"key": TAINT, "value": str(int(time.time())), "effect": "NoSchedule"}
     others = [one for one in (node.get("spec") or {}).get("taints") or () if one["key"] != TAINT]
     version = {"resourceVersion": node["metadata"]["resourceVersion"]}
-    world.patch(NODES, node, {"metadata": version, "spec": {"unschedulable": True, "taints": [*others, taint]}})
-    world.event(node, "Warning", "SpotInterruption", f"the instance of {name} will be terminated", "aws-node-termination-handler")
+    world.patch(
+        NODES,
+        node,
+        {"metadata": version, "spec": {"unschedulable": True, "taints": [*others, taint]}},
+    )
+    world.event(
+        node,
+        "Warning",
+        "SpotInterruption",
+        f"the instance of {name} will be terminated",
+        "aws-node-termination-handler",
+    )
     return True
 
 
 def _empty(world: World, name: str) -> None:
     for pod in world.see(PODS).all():
-        if pod["spec"].get("nodeName") == name and not is_over(pod) and not is_leaving(pod) and not _is_of_daemon_set(pod):
+        if (
+            pod["spec"].get("nodeName") == name
+            and not is_over(pod)
+            and not is_leaving(pod)
+            and not _is_of_daemon_set(pod)
+        ):
             _evict(world, pod)
 
 
 def _evict(world: World, pod: Object) -> None:
     namespace, name = key_of(pod)
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace}}
+    eviction = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": name, "namespace": namespace},
+    }
     try:
         world.api.call("POST", PODS.path(namespace, name, "eviction"), eviction)
     except ApiError as error:
         if error.code != 400:
             raise
         # Servers before 1.22 know only this one.
-        world.api.call("POST", PODS.path(namespace, name, "eviction"), {**eviction, "apiVersion": "policy/v1beta1"})
+        world.api.call(
+            "POST",
+            PODS.path(namespace, name, "eviction"),
+            {**eviction, "apiVersion": "policy/v1beta1"},
+        )
 
 
 def _is_of_daemon_set(pod: Object) -> bool:

@@ -16,7 +16,8 @@ CORDONED = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
 def requests_of(pod: Object) -> Amounts:
-    """The resources it holds while it runs: of all containers together, or of the greediest init container."""
+    """The resources it holds while it runs: of all containers together, or of the greediest init
+    container."""
     together: Amounts = {}
     for container in pod["spec"].get("containers") or ():
         for name, amount in _requests(container).items():
@@ -34,7 +35,8 @@ def _requests(container: Object) -> Amounts:
 
 
 def refusals(pod: Object, node: Object, free: Amounts, there: Iterable[Object]) -> list[str]:
-    """Why this node does not do for the pod; `there` are the pods that it has already, `free` is what they leave."""
+    """Why this node does not do for the pod; `there` are the pods that it has already, `free` is
+    what they leave."""
     spec, node_spec = pod["spec"], node.get("spec") or {}
     if node_spec.get("unschedulable") and not tolerates(spec, CORDONED):
         return ["node(s) were unschedulable"]
@@ -43,7 +45,9 @@ def refusals(pod: Object, node: Object, free: Amounts, there: Iterable[Object]) 
             return [f"node(s) had untolerated taint {{{taint['key']}: {taint.get('value', '')}}}"]
     if not matches_affinity(spec, node):
         return ["node(s) didn't match Pod's node affinity/selector"]
-    short = [name for name, amount in requests_of(pod).items() if free.get(name, Decimal(0)) < amount]
+    short = [
+        name for name, amount in requests_of(pod).items() if free.get(name, Decimal(0)) < amount
+    ]
     if short:
         return ["Too many pods" if name == "pods" else f"Insufficient {name}" for name in short]
     if any(_repels(pod, other, node) or _repels(other, pod, node) for other in there):
@@ -55,7 +59,9 @@ def tolerates(spec: Object, taint: Object) -> bool:
     for one in spec.get("tolerations") or ():
         same_key = not one.get("key") or one["key"] == taint["key"]
         same_effect = not one.get("effect") or one["effect"] == taint["effect"]
-        same_value = one.get("operator") == "Exists" or one.get("value", "") == taint.get("value", "")
+        same_value = one.get("operator") == "Exists" or one.get("value", "") == taint.get(
+            "value", ""
+        )
         if same_key and same_effect and same_value:
             return True
     return False
@@ -68,7 +74,9 @@ def matches_affinity(spec: Object, node: Object) -> bool:
         return False
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    return required is None or any(_term_holds(term, node) for term in required.get("nodeSelectorTerms") or ())
+    return required is None or any(
+        _term_holds(term, node) for term in required.get("nodeSelectorTerms") or ()
+    )
 
 
 def _term_holds(term: Object, node: Object) -> bool:
@@ -76,7 +84,9 @@ def _term_holds(term: Object, node: Object) -> bool:
     expressions, by_field = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not expressions and not by_field:
         return False
-    return all(_holds(one, labels) for one in expressions) and all(_holds(one, fields) for one in by_field)
+    return all(_holds(one, labels) for one in expressions) and all(
+        _holds(one, fields) for one in by_field
+    )
 
 
 def _holds(expression: Object, labels: dict[str, str]) -> bool:
@@ -95,15 +105,20 @@ def _holds(expression: Object, labels: dict[str, str]) -> bool:
 def volume_fits(volume: Object, node: Object) -> bool:
     """A volume that is only in some places."""
     required = ((volume.get("spec") or {}).get("nodeAffinity") or {}).get("required")
-    return required is None or any(_term_holds(term, node) for term in required.get("nodeSelectorTerms") or ())
+    return required is None or any(
+        _term_holds(term, node) for term in required.get("nodeSelectorTerms") or ()
+    )
 
 
 def _repels(one: Object, other: Object, node: Object) -> bool:
-    """Whether `one` does not want `other` beside it on a node; wider places than a node are not looked at."""
+    """Whether `one` does not want `other` beside it on a node; wider places than a node are not
+    looked at."""
     affinity = (one["spec"].get("affinity") or {}).get("podAntiAffinity") or {}
     for term in affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
         namespaces = term.get("namespaces") or [one["metadata"]["namespace"]]
-        same = other["metadata"]["namespace"] in namespaces and by_selector(term.get("labelSelector"))(other)
+        same = other["metadata"]["namespace"] in namespaces and by_selector(
+            term.get("labelSelector")
+        )(other)
         if same and term.get("topologyKey") == HOSTNAME:
             return True
     return False

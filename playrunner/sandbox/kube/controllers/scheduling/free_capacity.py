@@ -1,4 +1,5 @@
-"""The room on the nodes: where pods fit, counting those whose placing the views have not heard of yet. For every scheduler."""
+"""The room on the nodes: where pods fit, counting those whose placing the views have not heard of
+yet. For every scheduler."""
 
 from __future__ import annotations
 
@@ -20,7 +21,13 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     uid_of,
 )
 from playrunner.sandbox.kube.controllers.framework.world import World
-from playrunner.sandbox.kube.controllers.scheduling.fit import Amounts, refusals, requests_of, verdict, volume_fits
+from playrunner.sandbox.kube.controllers.scheduling.fit import (
+    Amounts,
+    refusals,
+    requests_of,
+    verdict,
+    volume_fits,
+)
 from playrunner.sandbox.kube.schema.quantities import value_of
 
 
@@ -44,14 +51,19 @@ class Floor:
         """A node for each of these pods, all of them or none; each goes where the fewest are."""
         nodes = [node for node in self.world.see(NODES).all() if not is_leaving(node)]
         there = self._there()
-        free = {node["metadata"]["name"]: _free(node, there.get(node["metadata"]["name"], [])) for node in nodes}
+        free = {
+            node["metadata"]["name"]: _free(node, there.get(node["metadata"]["name"], []))
+            for node in nodes
+        }
         found: dict[str, str] = {}
         for pod in pods:
             counts: Counter[str] = Counter()
             able = []
             for node in nodes:
                 name = node["metadata"]["name"]
-                why = refusals(pod, node, free[name], there.get(name, ())) or self._volume_refusals(pod, node)
+                why = refusals(pod, node, free[name], there.get(name, ())) or self._volume_refusals(
+                    pod, node
+                )
                 counts.update(why)
                 able += [] if why else [name]
             if not able:
@@ -75,7 +87,13 @@ class Floor:
             del self._bound[uid_of(pod)]  # if it was heard all the same, the view will say so
             raise
         message = f"Successfully assigned {namespace}/{name} to {node}"
-        self.world.event(pod, "Normal", "Scheduled", message, pod["spec"].get("schedulerName") or "default-scheduler")
+        self.world.event(
+            pod,
+            "Normal",
+            "Scheduled",
+            message,
+            pod["spec"].get("schedulerName") or "default-scheduler",
+        )
 
     def is_bound(self, pod: Object) -> bool:
         return bool(pod["spec"].get("nodeName")) or uid_of(pod) in self._bound
@@ -98,7 +116,9 @@ class Floor:
     def _volume_refusals(self, pod: Object, node: Object) -> list[str]:
         for claim in claims_of(pod):
             found = self.world.see(CLAIMS).get(pod["metadata"]["namespace"], claim)
-            volume = self.world.see(VOLUMES).get("", ((found or {}).get("spec") or {}).get("volumeName", ""))
+            volume = self.world.see(VOLUMES).get(
+                "", ((found or {}).get("spec") or {}).get("volumeName", "")
+            )
             if volume is not None and not volume_fits(volume, node):
                 return ["node(s) had volume node affinity conflict"]
         return []
@@ -108,7 +128,11 @@ def claims_of(pod: Object) -> list[str]:
     """The names of the claims that it mounts."""
     volumes = pod["spec"].get("volumes") or ()
     own = [f"{pod['metadata']['name']}-{one['name']}" for one in volumes if one.get("ephemeral")]
-    return own + [one["persistentVolumeClaim"]["claimName"] for one in volumes if one.get("persistentVolumeClaim")]
+    return own + [
+        one["persistentVolumeClaim"]["claimName"]
+        for one in volumes
+        if one.get("persistentVolumeClaim")
+    ]
 
 
 def _free(node: Object, there: list[Object]) -> Amounts:

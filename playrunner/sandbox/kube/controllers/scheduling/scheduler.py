@@ -1,4 +1,5 @@
-"""The default scheduler: a node for each pod that has none, or the reason why not in its condition and an event."""
+"""The default scheduler: a node for each pod that has none, or the reason why not in its condition
+and an event."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ class Scheduler(Controller):
     def _concerned(self, pod: Object) -> Iterable[Key]:
         if _waits(pod):
             return (key_of(pod),)
-        # One that was on a node may have left it, and one that is deleted without grace goes without a word.
+        # One that was on a node may have left it, and one that is deleted without grace goes
+        # without a word.
         return self._waiting(pod) if pod["spec"].get("nodeName") else ()
 
     def _waiting(self, one: Object) -> Iterable[Key]:
@@ -70,20 +72,29 @@ class Scheduler(Controller):
             if claim is None:
                 return f'0/{nodes} nodes are available: persistentvolumeclaim "{name}" not found.'
             if is_leaving(claim):
-                return f'0/{nodes} nodes are available: persistentvolumeclaim "{name}" is being deleted.'
+                return (
+                    f'0/{nodes} nodes are available: persistentvolumeclaim "{name}" is being'
+                    " deleted."
+                )
             if not claim["spec"].get("volumeName") and not self._waits_for_pod(claim):
-                return f"0/{nodes} nodes are available: pod has unbound immediate PersistentVolumeClaims."
+                return (
+                    f"0/{nodes} nodes are available: pod has unbound immediate"
+                    " PersistentVolumeClaims."
+                )
         return ""
 
     def _claims_follow(self, pod: Object, node: str) -> bool:
-        """Tell claims that wait for their first pod which node it will be; whether one of them is still unbound."""
+        """Tell claims that wait for their first pod which node it will be; whether one of them is
+        still unbound."""
         unbound = False
         for name in claims_of(pod):
             claim = self.world.see(CLAIMS).get(pod["metadata"]["namespace"], name)
             if claim is not None and not claim["spec"].get("volumeName"):
                 unbound = True
                 if SELECTED_NODE not in annotations_of(claim):
-                    self.world.patch(CLAIMS, claim, {"metadata": {"annotations": {SELECTED_NODE: node}}})
+                    self.world.patch(
+                        CLAIMS, claim, {"metadata": {"annotations": {SELECTED_NODE: node}}}
+                    )
         return unbound
 
     def _waits_for_pod(self, claim: Object) -> bool:
@@ -94,14 +105,27 @@ class Scheduler(Controller):
         conditions = (pod.get("status") or {}).get("conditions") or []
         if any(one["type"] == "PodScheduled" and one.get("message") == why for one in conditions):
             return
-        refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": why}
+        refused = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": why,
+        }
         refused["lastTransitionTime"] = now()
         others = [one for one in conditions if one["type"] != "PodScheduled"]
         self.world.patch_status(PODS, pod, {"conditions": [*others, refused]})
-        self.world.event(pod, "Warning", "FailedScheduling", why, pod["spec"].get("schedulerName") or NAME)
+        self.world.event(
+            pod, "Warning", "FailedScheduling", why, pod["spec"].get("schedulerName") or NAME
+        )
 
 
 def _waits(pod: Object) -> bool:
     ours = (pod["spec"].get("schedulerName") or NAME) == NAME
     gated = pod["spec"].get("schedulingGates")
-    return ours and not gated and not pod["spec"].get("nodeName") and not is_leaving(pod) and not is_over(pod)
+    return (
+        ours
+        and not gated
+        and not pod["spec"].get("nodeName")
+        and not is_leaving(pod)
+        and not is_over(pod)
+    )

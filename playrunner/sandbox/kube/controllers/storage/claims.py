@@ -31,8 +31,9 @@ COMPONENT = "persistentvolume-controller"
 PROTECTION = "kubernetes.io/pvc-protection"
 RETRY_SECONDS = 0.5
 _NO_DRIVER = (
-    "Waiting for a volume to be created either by the external provisioner '{}' or manually by the system administrator. If "
-    "volume creation is delayed, please verify that the provisioner is running and correctly registered."
+    "Waiting for a volume to be created either by the external provisioner '{}' or manually by the"
+    " system administrator. If volume creation is delayed, please verify that the provisioner is"
+    " running and correctly registered."
 )
 
 
@@ -78,12 +79,19 @@ class ClaimController(Controller):
         """The smallest free volume that does."""
         if self._waits_for_pod(claim):
             return None
-        found = [one for one in self.world.see(VOLUMES).all() if not is_leaving(one) and fits(claim, one)]
-        return min(found, key=lambda one: value_of(one["spec"]["capacity"]["storage"]), default=None)
+        found = [
+            one for one in self.world.see(VOLUMES).all() if not is_leaving(one) and fits(claim, one)
+        ]
+        return min(
+            found, key=lambda one: value_of(one["spec"]["capacity"]["storage"]), default=None
+        )
 
     def _bind(self, claim: Object, volume: Object) -> float | None:
         holder = volume["spec"].get("claimRef") or {}
-        if holder and (holder.get("uid") not in (None, "", uid_of(claim)) or holder_key(holder) != key_of(claim)):
+        if holder and (
+            holder.get("uid") not in (None, "", uid_of(claim))
+            or holder_key(holder) != key_of(claim)
+        ):
             self.world.event(claim, "Warning", "FailedBinding", f'volume "{volume["metadata"]["name"]}" already bound to a '
                              "different claim.", COMPONENT)  # fmt: skip
             return None
@@ -91,13 +99,24 @@ class ClaimController(Controller):
             reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": claim["metadata"]["namespace"],
                          "name": claim["metadata"]["name"], "uid": uid_of(claim)}  # fmt: skip
             as_seen = {"resourceVersion": volume["metadata"]["resourceVersion"]}
-            volume = self.world.patch(VOLUMES, volume, {"metadata": as_seen, "spec": {"claimRef": reference}})
+            volume = self.world.patch(
+                VOLUMES, volume, {"metadata": as_seen, "spec": {"claimRef": reference}}
+            )
         self.world.patch_status(VOLUMES, volume, {"phase": "Bound"})
         if claim["spec"].get("volumeName") != volume["metadata"]["name"]:
-            marks = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
+            marks = {
+                "pv.kubernetes.io/bind-completed": "yes",
+                "pv.kubernetes.io/bound-by-controller": "yes",
+            }
             spec = {"volumeName": volume["metadata"]["name"]}
-            claim = self.world.patch(CLAIMS, claim, {"metadata": {"annotations": marks}, "spec": spec})
-        status = {"phase": "Bound", "accessModes": volume["spec"].get("accessModes"), "capacity": volume["spec"]["capacity"]}
+            claim = self.world.patch(
+                CLAIMS, claim, {"metadata": {"annotations": marks}, "spec": spec}
+            )
+        status = {
+            "phase": "Bound",
+            "accessModes": volume["spec"].get("accessModes"),
+            "capacity": volume["spec"]["capacity"],
+        }
         self.world.patch_status(CLAIMS, claim, status)
         return None
 
@@ -115,23 +134,45 @@ class ClaimController(Controller):
         self.world.patch_status(CLAIMS, claim, {"phase": "Pending"})
         if found is None:
             none = "no persistent volumes available for this claim and no storage class is set"
-            missing = ("Warning", "ProvisioningFailed", f'storageclass.storage.k8s.io "{name}" not found')
+            missing = (
+                "Warning",
+                "ProvisioningFailed",
+                f'storageclass.storage.k8s.io "{name}" not found',
+            )
             self._say(claim, *(missing if name else ("Normal", "FailedBinding", none)))
         elif self._waits_for_pod(claim):
-            self._say(claim, "Normal", "WaitForFirstConsumer", "waiting for first consumer to be created before binding")
-        elif found["provisioner"] != drivers.NONE and not drivers.is_there(self.world, found["provisioner"]):
-            self._say(claim, "Normal", "ExternalProvisioning", _NO_DRIVER.format(found["provisioner"]))
+            self._say(
+                claim,
+                "Normal",
+                "WaitForFirstConsumer",
+                "waiting for first consumer to be created before binding",
+            )
+        elif found["provisioner"] != drivers.NONE and not drivers.is_there(
+            self.world, found["provisioner"]
+        ):
+            self._say(
+                claim, "Normal", "ExternalProvisioning", _NO_DRIVER.format(found["provisioner"])
+            )
         elif found["provisioner"] != drivers.NONE:
             return self._make(claim, found)
         return None
 
     def _make(self, claim: Object, storage_class: Object) -> float | None:
-        name, speaker = storage_class["metadata"]["name"], drivers.component(storage_class["provisioner"])
+        name, speaker = (
+            storage_class["metadata"]["name"],
+            drivers.component(storage_class["provisioner"]),
+        )
         mishap = self.world.the(Mishaps).for_claim(claim)
-        refusal = (mishap.message or "rpc error: code = Internal desc = a mishap") if mishap else drivers.refusal(storage_class)
+        refusal = (
+            (mishap.message or "rpc error: code = Internal desc = a mishap")
+            if mishap
+            else drivers.refusal(storage_class)
+        )
         if refusal:
             said = f'failed to provision volume with StorageClass "{name}": {refusal}'
-            self._say(claim, "Warning", mishap.reason if mishap else "ProvisioningFailed", said, speaker)
+            self._say(
+                claim, "Warning", mishap.reason if mishap else "ProvisioningFailed", said, speaker
+            )
             return RETRY_SECONDS
         said = f'External provisioner is provisioning volume for claim "{"/".join(key_of(claim))}"'
         self._say(claim, "Normal", "Provisioning", said, speaker)
@@ -142,7 +183,9 @@ class ClaimController(Controller):
         waits = found is not None and found.get("volumeBindingMode") == "WaitForFirstConsumer"
         return waits and SELECTED_NODE not in annotations_of(claim)
 
-    def _say(self, claim: Object, kind: str, reason: str, message: str, component: str = COMPONENT) -> None:
+    def _say(
+        self, claim: Object, kind: str, reason: str, message: str, component: str = COMPONENT
+    ) -> None:
         """Once for each claim, unless it changes."""
         if self._said.get(uid_of(claim)) != message:
             self._said[uid_of(claim)] = message
@@ -153,10 +196,13 @@ class ClaimController(Controller):
 
 
 def fits(claim: Object, volume: Object) -> bool:
-    """Whether a volume that nobody holds, or that was meant for this claim, has what the claim asks for."""
+    """Whether a volume that nobody holds, or that was meant for this claim, has what the claim asks
+    for."""
     spec, wish = volume["spec"], claim["spec"]
     holder = spec.get("claimRef")
-    if holder and (holder_key(holder) != key_of(claim) or holder.get("uid") not in (None, "", uid_of(claim))):
+    if holder and (
+        holder_key(holder) != key_of(claim) or holder.get("uid") not in (None, "", uid_of(claim))
+    ):
         return False
     size = value_of(((wish.get("resources") or {}).get("requests") or {}).get("storage", "0"))
     return (

@@ -6,7 +6,12 @@ from hashlib import sha256
 from pathlib import Path
 
 from playrunner.sandbox.kube.controllers.framework.pods import condition
-from playrunner.sandbox.kube.controllers.framework.resources import CSI_DRIVERS, DEPLOYMENTS, Object, uid_of
+from playrunner.sandbox.kube.controllers.framework.resources import (
+    CSI_DRIVERS,
+    DEPLOYMENTS,
+    Object,
+    uid_of,
+)
 from playrunner.sandbox.kube.controllers.framework.world import World
 from playrunner.sandbox.kube.controllers.kubelet.folders import remove
 from playrunner.sandbox.kube.controllers.kubelet.volumes import volume_folder
@@ -14,7 +19,8 @@ from playrunner.sandbox.kube.controllers.kubelet.volumes import volume_folder
 LOCAL = "local.sandbox.playrunner"  # a driver for rehearsals that need no cloud
 NONE = "kubernetes.io/no-provisioner"
 MADE_BY = "pv.kubernetes.io/provisioned-by"
-# The Deployment that makes volumes for a driver; a driver without one belongs to the cluster itself.
+# The Deployment that makes volumes for a driver; a driver without one belongs to the cluster
+# itself.
 CONTROLLERS = {
     "efs.csi.aws.com": "efs-csi-controller",
     "fsx.csi.aws.com": "fsx-csi-controller",
@@ -40,7 +46,10 @@ def refusal(storage_class: Object) -> str:
     if driver == "efs.csi.aws.com" and not given.get("fileSystemId"):
         return "rpc error: code = InvalidArgument desc = Missing fileSystemId parameter"
     if driver == "efs.csi.aws.com" and given.get("provisioningMode") != "efs-ap":
-        return f"rpc error: code = InvalidArgument desc = Provisioning mode {given.get('provisioningMode', '')} is not supported."
+        return (
+            "rpc error: code = InvalidArgument desc = Provisioning mode"
+            f" {given.get('provisioningMode', '')} is not supported."
+        )
     if driver == "fsx.csi.aws.com" and not given.get("subnetId"):
         return "rpc error: code = InvalidArgument desc = Subnet ID must be provided"
     return ""

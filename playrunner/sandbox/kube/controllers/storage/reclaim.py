@@ -40,7 +40,9 @@ class VolumeController(Controller):
         elif not holder:
             self.world.patch_status(VOLUMES, volume, {"phase": "Available"})
         elif not held and holder.get("uid"):
-            if volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete" and drivers.MADE_BY in annotations_of(volume):
+            if volume["spec"].get(
+                "persistentVolumeReclaimPolicy"
+            ) == "Delete" and drivers.MADE_BY in annotations_of(volume):
                 drivers.remove_files(self.world.folder, volume)
                 self.world.delete(VOLUMES, volume)
             else:

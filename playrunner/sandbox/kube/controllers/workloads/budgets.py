@@ -7,7 +7,13 @@ from collections.abc import Iterable
 
 from playrunner.sandbox.kube.controllers.framework.controller import Controller, Watch, by_itself
 from playrunner.sandbox.kube.controllers.framework.pods import is_active, is_ready
-from playrunner.sandbox.kube.controllers.framework.resources import BUDGETS, PODS, Key, Object, key_of
+from playrunner.sandbox.kube.controllers.framework.resources import (
+    BUDGETS,
+    PODS,
+    Key,
+    Object,
+    key_of,
+)
 from playrunner.sandbox.kube.wire.selectors import by_selector
 
 

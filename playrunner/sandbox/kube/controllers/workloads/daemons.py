@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from playrunner.sandbox.kube.controllers.framework.controller import Controller, Watch, by_itself, by_owner
+from playrunner.sandbox.kube.controllers.framework.controller import (
+    Controller,
+    Watch,
+    by_itself,
+    by_owner,
+)
 from playrunner.sandbox.kube.controllers.framework.pods import is_over, is_ready
 from playrunner.sandbox.kube.controllers.framework.resources import (
     DAEMON_SETS,
@@ -41,13 +46,23 @@ class DaemonSetController(Controller):
             return None
         number = template_hash(one["spec"]["template"])
         wanted = _on(one)
-        nodes = {node["metadata"]["name"]: node for node in self.world.see(NODES).all() if not is_leaving(node)}
-        fitting = {name for name, node in nodes.items() if _belongs(wanted["spec"]["template"]["spec"], node)}
+        nodes = {
+            node["metadata"]["name"]: node
+            for node in self.world.see(NODES).all()
+            if not is_leaving(node)
+        }
+        fitting = {
+            name
+            for name, node in nodes.items()
+            if _belongs(wanted["spec"]["template"]["spec"], node)
+        }
         pods: dict[str, list[Object]] = {}
         for pod in self.world.see(PODS).owned_by(uid_of(one)):
             pods.setdefault(_node_of(pod), []).append(pod)
         for name, there in pods.items():
-            for pod in there if name not in fitting else [*filter(is_over, there), *_living(there)[1:]]:
+            for pod in (
+                there if name not in fitting else [*filter(is_over, there), *_living(there)[1:]]
+            ):
                 if not is_leaving(pod):
                     self.world.delete(PODS, pod)
         for name in sorted(fitting):
@@ -65,8 +80,13 @@ class DaemonSetController(Controller):
             "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [pinned]}}}  # fmt: skip
         template = {**one["spec"]["template"], "spec": {**spec, "affinity": affinity}}
         wish = {**one, "spec": {**one["spec"], "template": template}}
-        labels = {HASH: number, "pod-template-generation": str(one["metadata"].get("generation", 1))}
-        return create_pod(self.world, wish, DAEMON_SETS, f"{one['metadata']['name']}-{suffix()}", labels=labels)
+        labels = {
+            HASH: number,
+            "pod-template-generation": str(one["metadata"].get("generation", 1)),
+        }
+        return create_pod(
+            self.world, wish, DAEMON_SETS, f"{one['metadata']['name']}-{suffix()}", labels=labels
+        )
 
     def _renew(self, one: Object, current: dict[str, Object], number: str) -> None:
         """Pods of an older template go, a few at a time."""
@@ -75,7 +95,9 @@ class DaemonSetController(Controller):
         if not old or strategy.get("type") == "OnDelete":
             return
         most = (strategy.get("rollingUpdate") or {}).get("maxUnavailable", 1)
-        most = max(1, most if isinstance(most, int) else int(most.rstrip("%")) * len(current) // 100)
+        most = max(
+            1, most if isinstance(most, int) else int(most.rstrip("%")) * len(current) // 100
+        )
         idle = [pod for pod in old if not is_ready(pod)]
         waiting = sum(1 for pod in current.values() if not is_ready(pod) and pod not in idle)
         ready = [pod for pod in old if is_ready(pod)][: max(0, most - waiting - len(idle))]
@@ -83,7 +105,12 @@ class DaemonSetController(Controller):
             self.world.delete(PODS, pod)
 
     def _tell(
-        self, one: Object, fitting: set[str], pods: dict[str, list[Object]], current: dict[str, Object], number: str
+        self,
+        one: Object,
+        fitting: set[str],
+        pods: dict[str, list[Object]],
+        current: dict[str, Object],
+        number: str,
     ) -> None:
         astray = sum(1 for name, there in pods.items() if name not in fitting and _living(there))
         ready = sum(1 for pod in current.values() if is_ready(pod))
@@ -98,8 +125,14 @@ class DaemonSetController(Controller):
 def _on(one: Object) -> Object:
     """The set with the tolerations that its pods get by themselves."""
     template = one["spec"]["template"]
-    added = [{"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": "NoExecute"} for name in _STAYS]
-    added += [{"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": "NoSchedule"} for name in _COMES_ANYWAY]
+    added = [
+        {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": "NoExecute"}
+        for name in _STAYS
+    ]
+    added += [
+        {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": "NoSchedule"}
+        for name in _COMES_ANYWAY
+    ]
     tolerations = [*(template["spec"].get("tolerations") or ()), *added]
     spec = {**template["spec"], "tolerations": tolerations}
     return {**one, "spec": {**one["spec"], "template": {**template, "spec": spec}}}
@@ -107,7 +140,10 @@ def _on(one: Object) -> Object:
 
 def _belongs(spec: Object, node: Object) -> bool:
     taints = (node.get("spec") or {}).get("taints") or ()
-    kept_off = any(taint["effect"] in ("NoSchedule", "NoExecute") and not tolerates(spec, taint) for taint in taints)
+    kept_off = any(
+        taint["effect"] in ("NoSchedule", "NoExecute") and not tolerates(spec, taint)
+        for taint in taints
+    )
     return not kept_off and matches_affinity(spec, node)
 
 
@@ -115,7 +151,11 @@ def _node_of(pod: Object) -> str:
     """Also before it is scheduled: the one node that it was made for."""
     if pod["spec"].get("nodeName"):
         return str(pod["spec"]["nodeName"])
-    required = (pod["spec"].get("affinity") or {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution")
+    required = (
+        (pod["spec"].get("affinity") or {})
+        .get("nodeAffinity", {})
+        .get("requiredDuringSchedulingIgnoredDuringExecution")
+    )
     for term in (required or {}).get("nodeSelectorTerms") or ():
         for field in term.get("matchFields") or ():
             return str(field["values"][0])

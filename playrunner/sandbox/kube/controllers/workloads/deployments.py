@@ -1,4 +1,5 @@
-"""Deployments: a ReplicaSet for each version of the template, the newest growing as the older ones shrink."""
+"""Deployments: a ReplicaSet for each version of the template, the newest growing as the older ones
+shrink."""
 
 from __future__ import annotations
 
@@ -7,7 +8,12 @@ import math
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 
-from playrunner.sandbox.kube.controllers.framework.controller import Controller, Watch, by_itself, by_owner
+from playrunner.sandbox.kube.controllers.framework.controller import (
+    Controller,
+    Watch,
+    by_itself,
+    by_owner,
+)
 from playrunner.sandbox.kube.controllers.framework.resources import (
     DEPLOYMENTS,
     PODS,
@@ -41,7 +47,11 @@ class DeploymentController(Controller):
         one = self.world.see(DEPLOYMENTS).get(*key)
         if one is None or is_leaving(one):
             return None
-        sets = [each for each in self.world.see(REPLICA_SETS).owned_by(uid_of(one)) if not is_leaving(each)]
+        sets = [
+            each
+            for each in self.world.see(REPLICA_SETS).owned_by(uid_of(one))
+            if not is_leaving(each)
+        ]
         number = template_hash(one["spec"]["template"])
         old = [each for each in sets if labels_of(each).get(HASH) != number]
         new = next((each for each in sets if each not in old), None)
@@ -58,7 +68,9 @@ class DeploymentController(Controller):
         if new is None:
             new = self.world.create(REPLICA_SETS, _replica_set(one, number, revision))
         elif int(annotations_of(new).get(REVISION, 0)) < revision:
-            new = self.world.patch(REPLICA_SETS, new, {"metadata": {"annotations": {REVISION: str(revision)}}})
+            new = self.world.patch(
+                REPLICA_SETS, new, {"metadata": {"annotations": {REVISION: str(revision)}}}
+            )
         current = annotations_of(new)[REVISION]
         if annotations_of(one).get(REVISION) != current:
             self.world.patch(DEPLOYMENTS, one, {"metadata": {"annotations": {REVISION: current}}})
@@ -81,7 +93,10 @@ class DeploymentController(Controller):
         if not surge and not missing:
             missing = 1
         holding = sum(each["spec"].get("replicas", 0) for each in living)
-        self._scale(new, min(wanted, max(min(new["spec"].get("replicas", 0), wanted), wanted + surge - holding)))
+        self._scale(
+            new,
+            min(wanted, max(min(new["spec"].get("replicas", 0), wanted), wanted + surge - holding)),
+        )
         spare = _available(new) + sum(map(_available, living)) - (wanted - missing)
         for each in living:
             idle = each["spec"]["replicas"] - _available(each)
@@ -94,7 +109,11 @@ class DeploymentController(Controller):
             self.world.patch(REPLICA_SETS, one, {"spec": {"replicas": count}})
 
     def _forget_old(self, one: Object, old: list[Object]) -> None:
-        empty = [each for each in old if not each["spec"].get("replicas") and not (each.get("status") or {}).get("replicas")]
+        empty = [
+            each
+            for each in old
+            if not each["spec"].get("replicas") and not (each.get("status") or {}).get("replicas")
+        ]
         empty.sort(key=lambda each: int(annotations_of(each).get(REVISION, 0)))
         for each in empty[: max(0, len(empty) - one["spec"].get("revisionHistoryLimit", 10))]:
             self.world.delete(REPLICA_SETS, each)
@@ -104,10 +123,14 @@ class DeploymentController(Controller):
         counts = {name: sum((each.get("status") or {}).get(name, 0) for each in (new, *old))
                   for name in ("replicas", "readyReplicas", "availableReplicas")}  # fmt: skip
         counts["updatedReplicas"] = (new.get("status") or {}).get("replicas", 0)
-        counts["unavailableReplicas"] = max(0, max(wanted, counts["replicas"]) - counts["availableReplicas"])
+        counts["unavailableReplicas"] = max(
+            0, max(wanted, counts["replicas"]) - counts["availableReplicas"]
+        )
         before = one.get("status") or {}
         moved = any((before.get(name) or 0) != count for name, count in counts.items())
-        done = counts["updatedReplicas"] == counts["replicas"] == counts["availableReplicas"] == wanted
+        done = (
+            counts["updatedReplicas"] == counts["replicas"] == counts["availableReplicas"] == wanted
+        )
         progressing, left = _progressing(one, new, done, moved)
         rolling = (one["spec"].get("strategy") or {}).get("rollingUpdate") or {}
         missing = _share(rolling.get("maxUnavailable", 0), wanted, math.floor)
@@ -115,8 +138,15 @@ class DeploymentController(Controller):
         available = ("Available", "True" if enough else "False",
                      "MinimumReplicasAvailable" if enough else "MinimumReplicasUnavailable",
                      f"Deployment {'has' if enough else 'does not have'} minimum availability.")  # fmt: skip
-        conditions = [_condition(before, *available, moved=False), _condition(before, *progressing, moved=moved)]
-        status = {**counts, "observedGeneration": one["metadata"].get("generation", 1), "conditions": conditions}
+        conditions = [
+            _condition(before, *available, moved=False),
+            _condition(before, *progressing, moved=moved),
+        ]
+        status = {
+            **counts,
+            "observedGeneration": one["metadata"].get("generation", 1),
+            "conditions": conditions,
+        }
         self.world.patch_status(DEPLOYMENTS, one, status)
         return left
 
@@ -124,20 +154,35 @@ class DeploymentController(Controller):
 def _replica_set(one: Object, number: str, revision: int) -> Object:
     labels = {**(one["spec"]["template"]["metadata"].get("labels") or {}), HASH: number}
     selector = one["spec"]["selector"]
-    template = {**one["spec"]["template"], "metadata": {**one["spec"]["template"]["metadata"], "labels": labels}}
+    template = {
+        **one["spec"]["template"],
+        "metadata": {**one["spec"]["template"]["metadata"], "labels": labels},
+    }
     metadata = {
         "name": f"{one['metadata']['name']}-{number}", "namespace": one["metadata"]["namespace"], "labels": labels,
         "annotations": {REVISION: str(revision)}, "ownerReferences": owned(one),
     }  # fmt: skip
     chosen = {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), HASH: number}}
-    spec = {"replicas": 0, "selector": chosen, "template": template, "minReadySeconds": one["spec"].get("minReadySeconds", 0)}
+    spec = {
+        "replicas": 0,
+        "selector": chosen,
+        "template": template,
+        "minReadySeconds": one["spec"].get("minReadySeconds", 0),
+    }
     return {"metadata": metadata, "spec": spec}
 
 
-def _progressing(one: Object, new: Object, done: bool, moved: bool) -> tuple[tuple[str, str, str, str], float | None]:
+def _progressing(
+    one: Object, new: Object, done: bool, moved: bool
+) -> tuple[tuple[str, str, str, str], float | None]:
     name = new["metadata"]["name"]
     if done:
-        return ("Progressing", "True", "NewReplicaSetAvailable", f'ReplicaSet "{name}" has successfully progressed.'), None
+        return (
+            "Progressing",
+            "True",
+            "NewReplicaSetAvailable",
+            f'ReplicaSet "{name}" has successfully progressed.',
+        ), None
     conditions = (one.get("status") or {}).get("conditions") or ()
     known = next((each for each in conditions if each["type"] == "Progressing"), None)
     patience = float(one["spec"].get("progressDeadlineSeconds", 600))
@@ -145,14 +190,30 @@ def _progressing(one: Object, new: Object, done: bool, moved: bool) -> tuple[tup
     fresh = known is None or moved or known["reason"] == "NewReplicaSetAvailable"
     left = patience if fresh or known is None else patience - seconds_since(known["lastUpdateTime"])
     if left <= 0 or (known and known["reason"] == "ProgressDeadlineExceeded" and not moved):
-        return ("Progressing", "False", "ProgressDeadlineExceeded", f'ReplicaSet "{name}" has timed out progressing.'), None
-    return ("Progressing", "True", "ReplicaSetUpdated", f'ReplicaSet "{name}" is progressing.'), left + 0.1
+        return (
+            "Progressing",
+            "False",
+            "ProgressDeadlineExceeded",
+            f'ReplicaSet "{name}" has timed out progressing.',
+        ), None
+    return (
+        "Progressing",
+        "True",
+        "ReplicaSetUpdated",
+        f'ReplicaSet "{name}" is progressing.',
+    ), left + 0.1
 
 
-def _condition(status: Object, kind: str, value: str, reason: str, message: str, *, moved: bool) -> Object:
+def _condition(
+    status: Object, kind: str, value: str, reason: str, message: str, *, moved: bool
+) -> Object:
     conditions: list[Object] = status.get("conditions") or []
     known = next((one for one in conditions if one["type"] == kind), None)
-    same = known is not None and (known["status"], known.get("reason"), known.get("message")) == (value, reason, message)
+    same = known is not None and (known["status"], known.get("reason"), known.get("message")) == (
+        value,
+        reason,
+        message,
+    )
     if known is not None and same and not moved:
         return known
     since = known["lastTransitionTime"] if known is not None and known["status"] == value else now()

@@ -1,4 +1,5 @@
-"""Garbage collection on a real API server: what is owned goes with its owner. The pretend one does it itself."""
+"""Garbage collection on a real API server: what is owned goes with its owner. The pretend one does
+it itself."""
 
 from __future__ import annotations
 
@@ -7,7 +8,15 @@ from collections.abc import Iterable
 
 from playrunner.sandbox.kube.controllers.framework.client import ApiError
 from playrunner.sandbox.kube.controllers.framework.controller import Controller, Watch
-from playrunner.sandbox.kube.controllers.framework.resources import DEFINITIONS, Key, Object, Resource, is_leaving, key_of, uid_of
+from playrunner.sandbox.kube.controllers.framework.resources import (
+    DEFINITIONS,
+    Key,
+    Object,
+    Resource,
+    is_leaving,
+    key_of,
+    uid_of,
+)
 from playrunner.sandbox.kube.controllers.framework.served import Served
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
@@ -16,7 +25,8 @@ _KINDS = ("", "")  # the key under which kinds are looked for
 
 
 class GarbageCollector(Controller):
-    """Follows every kind. Its keys are an object's place in the API (`/apis/apps/v1/namespaces/a/deployments`) and its name."""
+    """Follows every kind. Its keys are an object's place in the API
+    (`/apis/apps/v1/namespaces/a/deployments`) and its name."""
 
     name = "garbage"
 
@@ -36,7 +46,10 @@ class GarbageCollector(Controller):
             return LOOK_AGAIN_SECONDS
         resource = self._resources.get(key[0])
         found = self.world.see(resource).all() if resource is not None else []
-        one = next((each for each in found if resource is not None and self._key(resource, each) == key), None)
+        one = next(
+            (each for each in found if resource is not None and self._key(resource, each) == key),
+            None,
+        )
         if resource is None or one is None:
             return None
         if is_leaving(one) and one["metadata"].get("finalizers"):
@@ -48,8 +61,12 @@ class GarbageCollector(Controller):
     def _follow_all(self) -> None:
         for resource in self.world.the(Served).all():
             if resource not in self._followed:
-                self._followed = self._followed | {resource}  # a new set: others go through the old one
-                self.world.see(resource).listen(lambda one, resource=resource: self._heard(resource, one))  # type: ignore[misc]
+                self._followed = self._followed | {
+                    resource
+                }  # a new set: others go through the old one
+                self.world.see(resource).listen(
+                    lambda one, resource=resource: self._heard(resource, one)
+                )  # type: ignore[misc]
 
     def _heard(self, resource: Resource, one: Object) -> None:
         key = self._key(resource, one)
@@ -62,11 +79,19 @@ class GarbageCollector(Controller):
             self.queue.add(each)
         for reference in (one["metadata"].get("ownerReferences") or ()) if is_leaving(one) else ():
             for owner in self._followed:
-                if (owner.group, owner.kind) == (reference["apiVersion"].rpartition("/")[0], reference["kind"]):
-                    self.queue.add((owner.path(key_of(one)[0] if owner.namespaced else ""), reference["name"]))
+                if (owner.group, owner.kind) == (
+                    reference["apiVersion"].rpartition("/")[0],
+                    reference["kind"],
+                ):
+                    self.queue.add(
+                        (owner.path(key_of(one)[0] if owner.namespaced else ""), reference["name"])
+                    )
 
     def _require_owner(self, resource: Resource, one: Object) -> None:
-        found = [(reference, self._owner(reference, one)) for reference in one["metadata"]["ownerReferences"]]
+        found = [
+            (reference, self._owner(reference, one))
+            for reference in one["metadata"]["ownerReferences"]
+        ]
         there = [reference for reference, owner in found if owner is not None]
         if not there:
             self.world.delete(resource, one)
@@ -76,7 +101,8 @@ class GarbageCollector(Controller):
             self.world.delete(resource, one, propagation="Foreground")
 
     def _owner(self, reference: Object, dependent: Object) -> Object | None:
-        """The owner as it is now; an empty object for a kind that nobody serves, which is not ours to judge."""
+        """The owner as it is now; an empty object for a kind that nobody serves, which is not ours
+        to judge."""
         resource = self.world.the(Served).of(reference["apiVersion"], reference["kind"])
         if resource is None:
             return {"metadata": {}}
@@ -97,7 +123,11 @@ class GarbageCollector(Controller):
         dependents = self._living_dependents(uid_of(one))
         if ORPHAN in finalizers:
             for kind, each in dependents:
-                others = [reference for reference in each["metadata"]["ownerReferences"] if reference["uid"] != uid_of(one)]
+                others = [
+                    reference
+                    for reference in each["metadata"]["ownerReferences"]
+                    if reference["uid"] != uid_of(one)
+                ]
                 self.world.patch(kind, each, {"metadata": {"ownerReferences": others or None}})
         elif FOREGROUND in finalizers:
             for kind, each in dependents:
@@ -110,7 +140,11 @@ class GarbageCollector(Controller):
             self.world.patch(resource, one, {"metadata": {"finalizers": left or None}})
 
     def _living_dependents(self, uid: str) -> list[tuple[Resource, Object]]:
-        return [(resource, one) for resource in self._followed for one in self.world.see(resource).owned_by(uid)]
+        return [
+            (resource, one)
+            for resource in self._followed
+            for one in self.world.see(resource).owned_by(uid)
+        ]
 
     @staticmethod
     def _key(resource: Resource, one: Object) -> Key:

@@ -1,12 +1,23 @@
-"""What a job should do next, from the job and its pods alone: which pods are missing, what counts, how it ends."""
+"""What a job should do next, from the job and its pods alone: which pods are missing, what counts,
+how it ends."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from playrunner.sandbox.kube.controllers.framework.pods import condition, is_active, is_over, phase_of
-from playrunner.sandbox.kube.controllers.framework.resources import Object, annotations_of, is_leaving, uid_of
+from playrunner.sandbox.kube.controllers.framework.pods import (
+    condition,
+    is_active,
+    is_over,
+    phase_of,
+)
+from playrunner.sandbox.kube.controllers.framework.resources import (
+    Object,
+    annotations_of,
+    is_leaving,
+    uid_of,
+)
 from playrunner.sandbox.kube.controllers.framework.world import seconds_since
 
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -40,7 +51,9 @@ class Tally:
     def of(job: Object) -> Tally:
         """As far as its status tells, for jobs that are older than we are."""
         status = job.get("status") or {}
-        return Tally(done=_indexes(status.get("completedIndexes", ""))) if is_indexed(job) else Tally()
+        return (
+            Tally(done=_indexes(status.get("completedIndexes", ""))) if is_indexed(job) else Tally()
+        )
 
     def count(self, job: Object, pods: Iterable[Object]) -> None:
         for pod in pods:
@@ -81,14 +94,27 @@ def verdict(job: Object, tally: Tally, pods: list[Object]) -> Verdict | None:
     if tally.refusal:
         return Verdict("Failed", "PodFailurePolicy", tally.refusal)
     if _too_often(job, tally, pods):
-        return Verdict("Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
-    started, deadline = (job.get("status") or {}).get("startTime"), spec.get("activeDeadlineSeconds")
+        return Verdict(
+            "Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+        )
+    started, deadline = (
+        (job.get("status") or {}).get("startTime"),
+        spec.get("activeDeadlineSeconds"),
+    )
     if deadline and started and not spec.get("suspend") and seconds_since(started) >= deadline:
-        return Verdict("Failed", "DeadlineExceeded", "Job was active longer than specified deadline")
+        return Verdict(
+            "Failed", "DeadlineExceeded", "Job was active longer than specified deadline"
+        )
     wanted = spec.get("completions")
-    enough = tally.succeeded >= wanted if wanted is not None else tally.succeeded > 0 and not any(map(is_active, pods))
+    enough = (
+        tally.succeeded >= wanted
+        if wanted is not None
+        else tally.succeeded > 0 and not any(map(is_active, pods))
+    )
     if enough and not (wanted == 0 and not started):
-        return Verdict("Complete", "CompletionsReached", "Reached expected number of succeeded pods")
+        return Verdict(
+            "Complete", "CompletionsReached", "Reached expected number of succeeded pods"
+        )
     return None
 
 
@@ -103,7 +129,9 @@ def _too_often(job: Object, tally: Tally, pods: list[Object]) -> bool:
     return bool(restarts > limit if limit == 0 else restarts >= limit) and restarts > 0
 
 
-def missing(job: Object, tally: Tally, active: list[Object]) -> tuple[list[int | None], list[Object]]:
+def missing(
+    job: Object, tally: Tally, active: list[Object]
+) -> tuple[list[int | None], list[Object]]:
     """The pods to start, by index where they have one, and those to end."""
     spec = job["spec"]
     parallelism = spec.get("parallelism", 1)
@@ -119,9 +147,13 @@ def missing(job: Object, tally: Tally, active: list[Object]) -> tuple[list[int |
         by_index.setdefault(index_of(pod) or 0, []).append(pod)
     open_ones = [index for index in range(spec.get("completions") or 0) if index not in tally.done]
     running = [index for index in open_ones if index in by_index]
-    fresh = [index for index in open_ones if index not in by_index][: max(0, parallelism - len(running))]
+    fresh = [index for index in open_ones if index not in by_index][
+        : max(0, parallelism - len(running))
+    ]
     kept = set(running[:parallelism])
-    surplus = [pod for index, pods in by_index.items() for pod in (pods[1:] if index in kept else pods)]
+    surplus = [
+        pod for index, pods in by_index.items() for pod in (pods[1:] if index in kept else pods)
+    ]
     return list(fresh), surplus
 
 
@@ -148,7 +180,9 @@ def ranges(indexes: set[int]) -> str:
 
 def _indexes(text: str) -> set[int]:
     parts = [part.partition("-") for part in text.split(",") if part]
-    return {index for first, _, last in parts for index in range(int(first), int(last or first) + 1)}
+    return {
+        index for first, _, last in parts for index in range(int(first), int(last or first) + 1)
+    }
 
 
 def _policy(job: Object, pod: Object) -> tuple[str, str]:
@@ -156,11 +190,16 @@ def _policy(job: Object, pod: Object) -> tuple[str, str]:
     for number, rule in enumerate((job["spec"].get("podFailurePolicy") or {}).get("rules") or ()):
         for wanted in rule.get("onPodConditions") or ():
             if condition(pod, wanted["type"]) == wanted.get("status", "True"):
-                said = f"Pod {_named(pod)} has condition {wanted['type']} matching {rule['action']} rule at index {number}"
+                said = (
+                    f"Pod {_named(pod)} has condition {wanted['type']} matching {rule['action']}"
+                    f" rule at index {number}"
+                )
                 return rule["action"], said
         codes = rule.get("onExitCodes")
         for name, code in _exit_codes(pod) if codes else ():
-            if codes.get("containerName") in (None, name) and (code in codes["values"]) == (codes["operator"] == "In"):
+            if codes.get("containerName") in (None, name) and (code in codes["values"]) == (
+                codes["operator"] == "In"
+            ):
                 said = f"Container {name} for pod {_named(pod)} failed with exit code {code}"
                 return rule["action"], f"{said} matching {rule['action']} rule at index {number}"
     return "Count", ""
@@ -168,7 +207,10 @@ def _policy(job: Object, pod: Object) -> tuple[str, str]:
 
 def _exit_codes(pod: Object) -> list[tuple[str, int]]:
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-    ended = [(one["name"], ((one.get("state") or {}).get("terminated") or {}).get("exitCode", 0)) for one in statuses]
+    ended = [
+        (one["name"], ((one.get("state") or {}).get("terminated") or {}).get("exitCode", 0))
+        for one in statuses
+    ]
     return [(name, code) for name, code in ended if code]
 
 

@@ -5,15 +5,30 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from playrunner.sandbox.kube.controllers.framework.controller import Controller, Watch, by_itself, by_owner
+from playrunner.sandbox.kube.controllers.framework.controller import (
+    Controller,
+    Watch,
+    by_itself,
+    by_owner,
+)
 from playrunner.sandbox.kube.controllers.framework.pods import is_active, is_over, is_ready
-from playrunner.sandbox.kube.controllers.framework.resources import JOBS, PODS, Key, Object, is_leaving, uid_of
+from playrunner.sandbox.kube.controllers.framework.resources import (
+    JOBS,
+    PODS,
+    Key,
+    Object,
+    is_leaving,
+    uid_of,
+)
 from playrunner.sandbox.kube.controllers.framework.world import now, seconds_since
 from playrunner.sandbox.kube.controllers.workloads import job_plan
 from playrunner.sandbox.kube.controllers.workloads.job_plan import INDEX, Tally, is_indexed
 from playrunner.sandbox.kube.controllers.workloads.replicas import create_pod, suffix
 
-FIRST_PAUSE_SECONDS, MOST_PAUSE_SECONDS = 0.2, 3.0  # after a failed pod; ten seconds to six minutes in the real world
+FIRST_PAUSE_SECONDS, MOST_PAUSE_SECONDS = (
+    0.2,
+    3.0,
+)  # after a failed pod; ten seconds to six minutes in the real world
 
 
 class JobController(Controller):
@@ -32,7 +47,9 @@ class JobController(Controller):
         job = self.world.see(JOBS).get(*key)
         if job is None or is_leaving(job):
             return None
-        if (job["spec"].get("managedBy") or "kubernetes.io/job-controller") != "kubernetes.io/job-controller":
+        if (
+            job["spec"].get("managedBy") or "kubernetes.io/job-controller"
+        ) != "kubernetes.io/job-controller":
             return None
         if job_plan.is_finished(job):
             return self._retire(job)
@@ -49,9 +66,15 @@ class JobController(Controller):
             return self._wind_up(job, tally, pods, verdict)
         again = self._keep_going(job, tally, active)
         active = [pod for pod in self.world.see(PODS).owned_by(uid_of(job)) if is_active(pod)]
-        self._tell(job, tally, active, [one for one in _conditions(job) if one["type"] != "Suspended"])
+        self._tell(
+            job, tally, active, [one for one in _conditions(job) if one["type"] != "Suspended"]
+        )
         deadline = job["spec"].get("activeDeadlineSeconds")
-        left = deadline - seconds_since((job.get("status") or {}).get("startTime") or now()) + 0.1 if deadline else None
+        left = (
+            deadline - seconds_since((job.get("status") or {}).get("startTime") or now()) + 0.1
+            if deadline
+            else None
+        )
         return min((one for one in (again, left) if one is not None), default=None)
 
     def _keep_going(self, job: Object, tally: Tally, active: list[Object]) -> float | None:
@@ -75,9 +98,13 @@ class JobController(Controller):
         template = job_plan.indexed_template(job["spec"]["template"], name, index)
         wish = {**job, "spec": {**job["spec"], "template": template}}
         mark = {INDEX: str(index)}
-        create_pod(self.world, wish, JOBS, f"{name}-{index}-{suffix()}", annotations=mark, labels=mark)
+        create_pod(
+            self.world, wish, JOBS, f"{name}-{index}-{suffix()}", annotations=mark, labels=mark
+        )
 
-    def _wind_up(self, job: Object, tally: Tally, pods: list[Object], verdict: job_plan.Verdict | None) -> float | None:
+    def _wind_up(
+        self, job: Object, tally: Tally, pods: list[Object], verdict: job_plan.Verdict | None
+    ) -> float | None:
         """Take away what still runs, and say how it ended once nothing does."""
         for pod in filter(is_active, pods):
             if verdict is None:
@@ -86,7 +113,11 @@ class JobController(Controller):
         running = [pod for pod in pods if not is_over(pod)]
         if verdict is None:
             suspended = _condition("Suspended", "True", "JobSuspended", "Job suspended")
-            known = [one for one in _conditions(job) if one["type"] == "Suspended" and one["status"] == "True"]
+            known = [
+                one
+                for one in _conditions(job)
+                if one["type"] == "Suspended" and one["status"] == "True"
+            ]
             self._tell(job, tally, [], known or [suspended])
             return None
         target = next((one for one in _conditions(job) if one["type"] == verdict.target), None)
@@ -96,11 +127,20 @@ class JobController(Controller):
             return None
         final = _condition(verdict.kind, "True", verdict.reason, verdict.message)
         self._tell(job, tally, [], [target, final], over=verdict.kind == "Complete")
-        kind, said = ("Normal", "Completed") if verdict.kind == "Complete" else ("Warning", verdict.reason)
+        kind, said = (
+            ("Normal", "Completed") if verdict.kind == "Complete" else ("Warning", verdict.reason)
+        )
         self.world.event(job, kind, said, verdict.message or "Job completed", "job-controller")
         return None
 
-    def _tell(self, job: Object, tally: Tally, active: list[Object], conditions: list[Object], over: bool = False) -> None:
+    def _tell(
+        self,
+        job: Object,
+        tally: Tally,
+        active: list[Object],
+        conditions: list[Object],
+        over: bool = False,
+    ) -> None:
         suspended = bool(job["spec"].get("suspend"))
         known = (job.get("status") or {}).get("startTime")
         status: Object = {
@@ -118,7 +158,11 @@ class JobController(Controller):
         patience = job["spec"].get("ttlSecondsAfterFinished")
         if patience is None:
             return None
-        final = next(one for one in _conditions(job) if one["type"] in ("Complete", "Failed") and one["status"] == "True")
+        final = next(
+            one
+            for one in _conditions(job)
+            if one["type"] in ("Complete", "Failed") and one["status"] == "True"
+        )
         left = patience - seconds_since(final["lastTransitionTime"])
         if left > 0:
             return float(left) + 0.1

@@ -6,8 +6,19 @@ import random
 from collections.abc import Iterable
 
 from playrunner.sandbox.kube.controllers.framework.client import ApiError
-from playrunner.sandbox.kube.controllers.framework.controller import Controller, Watch, by_itself, by_owner
-from playrunner.sandbox.kube.controllers.framework.pods import from_template, is_active, is_over, is_ready, phase_of
+from playrunner.sandbox.kube.controllers.framework.controller import (
+    Controller,
+    Watch,
+    by_itself,
+    by_owner,
+)
+from playrunner.sandbox.kube.controllers.framework.pods import (
+    from_template,
+    is_active,
+    is_over,
+    is_ready,
+    phase_of,
+)
 from playrunner.sandbox.kube.controllers.framework.resources import (
     PODS,
     REPLICA_SETS,
@@ -40,7 +51,9 @@ class ReplicaSetController(Controller):
         pods = [pod for pod in self.world.see(PODS).owned_by(uid_of(one)) if is_active(pod)]
         wanted = one["spec"].get("replicas", 1)
         for _ in range(wanted - len(pods)):
-            pods.append(create_pod(self.world, one, REPLICA_SETS, f"{one['metadata']['name']}-{suffix()}"))
+            pods.append(
+                create_pod(self.world, one, REPLICA_SETS, f"{one['metadata']['name']}-{suffix()}")
+            )
         surplus = sorted(pods, key=_worth)[: max(0, len(pods) - wanted)]
         for pod in surplus:
             self.world.delete(PODS, pod)
@@ -53,16 +66,29 @@ class ReplicaSetController(Controller):
         return soon
 
 
-def create_pod(world: World, owner: Object, resource: Resource, name: str, **metadata: Object) -> Object:
+def create_pod(
+    world: World, owner: Object, resource: Resource, name: str, **metadata: Object
+) -> Object:
     """A pod of the owner's template; a refusal is told in an event of the owner."""
-    given = {"name": name, "namespace": owner["metadata"]["namespace"], "ownerReferences": owned(owner), **metadata}
+    given = {
+        "name": name,
+        "namespace": owner["metadata"]["namespace"],
+        "ownerReferences": owned(owner),
+        **metadata,
+    }
     body = from_template(owner["spec"]["template"], given)
     kind = resource.kind.lower()
     try:
         pod = world.create(PODS, body)
     except ApiError as error:
         if error.reason != "AlreadyExists":
-            world.event(owner, "Warning", "FailedCreate", f"Error creating: {error.message}", f"{kind}-controller")
+            world.event(
+                owner,
+                "Warning",
+                "FailedCreate",
+                f"Error creating: {error.message}",
+                f"{kind}-controller",
+            )
         raise
     world.event(owner, "Normal", "SuccessfulCreate", f"Created pod: {name}", f"{kind}-controller")
     return pod
@@ -79,12 +105,18 @@ def availability(pods: list[Object], least_seconds: int) -> tuple[int, float | N
 
 
 def _ready_since(pod: Object) -> str:
-    found = [one.get("lastTransitionTime") for one in pod["status"]["conditions"] if one["type"] == "Ready"]
+    found = [
+        one.get("lastTransitionTime")
+        for one in pod["status"]["conditions"]
+        if one["type"] == "Ready"
+    ]
     return str(found[0] or now())
 
 
 def _worth(pod: Object) -> tuple[bool, bool, bool]:
     """Those that do least go first."""
-    return bool(pod["spec"].get("nodeName")), phase_of(pod) == "Running" and not is_over(pod), is_ready(pod)
-
-
+    return (
+        bool(pod["spec"].get("nodeName")),
+        phase_of(pod) == "Running" and not is_over(pod),
+        is_ready(pod),
+    )

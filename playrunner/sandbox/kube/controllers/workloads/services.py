@@ -28,7 +28,12 @@ class EndpointsController(Controller):
     name = "endpoints"
 
     def watches(self) -> Iterable[Watch]:
-        return ((SERVICES, by_itself), (PODS, self._chosen_by), (ENDPOINTS, by_itself), (SLICES, _named))
+        return (
+            (SERVICES, by_itself),
+            (PODS, self._chosen_by),
+            (ENDPOINTS, by_itself),
+            (SLICES, _named),
+        )
 
     def reconcile(self, key: Key) -> float | None:
         service = self.world.see(SERVICES).get(*key)
@@ -40,7 +45,11 @@ class EndpointsController(Controller):
         selector = service["spec"].get("selector")
         if not selector or service["spec"].get("type") == "ExternalName":
             return None
-        pods = [pod for pod in self.world.see(PODS).all(key[0]) if _matches(selector, pod) and _has_address(pod)]
+        pods = [
+            pod
+            for pod in self.world.see(PODS).all(key[0])
+            if _matches(selector, pod) and _has_address(pod)
+        ]
         self._keep_endpoints(service, pods)
         if self.world.see(SLICES).served:  # servers before 1.21 have none of this version
             self._keep_slice(service, pods)
@@ -48,7 +57,11 @@ class EndpointsController(Controller):
 
     def _chosen_by(self, pod: Object) -> Iterable[Key]:
         services = self.world.see(SERVICES).all(pod["metadata"]["namespace"])
-        return [key_of(one) for one in services if one["spec"].get("selector") and _matches(one["spec"]["selector"], pod)]
+        return [
+            key_of(one)
+            for one in services
+            if one["spec"].get("selector") and _matches(one["spec"]["selector"], pod)
+        ]
 
     def _keep_endpoints(self, service: Object, pods: list[Object]) -> None:
         early = bool(service["spec"].get("publishNotReadyAddresses"))
@@ -56,11 +69,19 @@ class EndpointsController(Controller):
         waiting = [self._address(pod, service) for pod in pods if not early and not is_ready(pod)]
         ports = [_port(port, pods) for port in service["spec"].get("ports") or ()]
         subset = {"addresses": ready, "notReadyAddresses": waiting, "ports": ports}
-        subsets = [{name: value for name, value in subset.items() if value}] if ready or waiting else []
-        metadata = {"name": service["metadata"]["name"], "namespace": service["metadata"]["namespace"]}
+        subsets = (
+            [{name: value for name, value in subset.items() if value}] if ready or waiting else []
+        )
+        metadata = {
+            "name": service["metadata"]["name"],
+            "namespace": service["metadata"]["namespace"],
+        }
         known = self.world.see(ENDPOINTS).get(*key_of(service))
         if known is None:
-            self.world.create(ENDPOINTS, {"metadata": {**metadata, "labels": labels_of(service)}, "subsets": subsets})
+            self.world.create(
+                ENDPOINTS,
+                {"metadata": {**metadata, "labels": labels_of(service)}, "subsets": subsets},
+            )
         elif (known.get("subsets") or []) != subsets:
             self.world.patch(ENDPOINTS, known, {"subsets": subsets})
 
@@ -76,12 +97,24 @@ class EndpointsController(Controller):
         }  # fmt: skip
         known = self.world.see(SLICES).get(namespace, metadata["name"])
         if known is None:
-            self.world.create(SLICES, {"metadata": metadata, "addressType": "IPv4", "endpoints": endpoints, "ports": ports})
+            self.world.create(
+                SLICES,
+                {
+                    "metadata": metadata,
+                    "addressType": "IPv4",
+                    "endpoints": endpoints,
+                    "ports": ports,
+                },
+            )
         elif (known.get("endpoints") or []) != endpoints or (known.get("ports") or []) != ports:
             self.world.patch(SLICES, known, {"endpoints": endpoints, "ports": ports})
 
     def _address(self, pod: Object, service: Object) -> Object:
-        found = {"ip": shown_address(self.world, pod), "nodeName": pod["spec"]["nodeName"], "targetRef": _target(pod)}
+        found = {
+            "ip": shown_address(self.world, pod),
+            "nodeName": pod["spec"]["nodeName"],
+            "targetRef": _target(pod),
+        }
         hostname = _hostname(pod, service)
         return found | ({"hostname": hostname} if hostname else {})
 
@@ -95,7 +128,8 @@ class EndpointsController(Controller):
 
 
 def shown_address(world: World, pod: Object) -> str:
-    """A pod's address as endpoints name it: a real API refuses loopback there, so 127.1.2.3 is told as 10.1.2.3."""
+    """A pod's address as endpoints name it: a real API refuses loopback there, so 127.1.2.3 is told
+    as 10.1.2.3."""
     address = str(pod["status"]["podIP"])
     return address if world.pretend else "10." + address.partition(".")[2]
 
@@ -115,12 +149,21 @@ def _has_address(pod: Object) -> bool:
 
 
 def _target(pod: Object) -> Object:
-    return {"kind": "Pod", "name": pod["metadata"]["name"], "namespace": pod["metadata"]["namespace"], "uid": uid_of(pod)}
+    return {
+        "kind": "Pod",
+        "name": pod["metadata"]["name"],
+        "namespace": pod["metadata"]["namespace"],
+        "uid": uid_of(pod),
+    }
 
 
 def _hostname(pod: Object, service: Object) -> str:
     """Only pods that say that they belong to this very service have a name of their own in it."""
-    return pod["spec"].get("hostname", "") if pod["spec"].get("subdomain") == service["metadata"]["name"] else ""
+    return (
+        pod["spec"].get("hostname", "")
+        if pod["spec"].get("subdomain") == service["metadata"]["name"]
+        else ""
+    )
 
 
 def _port(port: Object, pods: list[Object]) -> Object:
@@ -132,5 +175,10 @@ def _port(port: Object, pods: list[Object]) -> Object:
 
 
 def _named_port(name: str, pods: list[Object]) -> int | None:
-    ports = [port for pod in pods for container in pod["spec"]["containers"] for port in container.get("ports") or ()]
+    ports = [
+        port
+        for pod in pods
+        for container in pod["spec"]["containers"]
+        for port in container.get("ports") or ()
+    ]
     return next((port["containerPort"] for port in ports if port.get("name") == name), None)

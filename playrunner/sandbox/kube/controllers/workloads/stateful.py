@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from playrunner.sandbox.kube.controllers.framework.client import ApiError
-from playrunner.sandbox.kube.controllers.framework.controller import Controller, Watch, by_itself, by_owner, for_reading
+from playrunner.sandbox.kube.controllers.framework.controller import (
+    Controller,
+    Watch,
+    by_itself,
+    by_owner,
+    for_reading,
+)
 from playrunner.sandbox.kube.controllers.framework.pods import is_over, is_ready
 from playrunner.sandbox.kube.controllers.framework.resources import (
     CLAIMS,
@@ -35,9 +41,15 @@ class StatefulSetController(Controller):
             return None
         number = f"{one['metadata']['name']}-{template_hash(one['spec']['template'])}"
         pods = {pod["metadata"]["name"]: pod for pod in self.world.see(PODS).owned_by(uid_of(one))}
-        wanted = [f"{one['metadata']['name']}-{index}" for index in range(one["spec"].get("replicas", 1))]
+        wanted = [
+            f"{one['metadata']['name']}-{index}" for index in range(one["spec"].get("replicas", 1))
+        ]
         self._step(one, pods, wanted, number)
-        self._tell(one, [pod for name, pod in pods.items() if not is_leaving(pod) and not is_over(pod)], number)
+        self._tell(
+            one,
+            [pod for name, pod in pods.items() if not is_leaving(pod) and not is_over(pod)],
+            number,
+        )
         return None
 
     def _step(self, one: Object, pods: dict[str, Object], wanted: list[str], number: str) -> None:
@@ -64,7 +76,11 @@ class StatefulSetController(Controller):
         strategy = one["spec"].get("updateStrategy") or {}
         least = (strategy.get("rollingUpdate") or {}).get("partition", 0)
         old = [name for name in wanted[least:] if labels_of(pods[name]).get(HASH) != number]
-        if strategy.get("type") == "OnDelete" or not old or any(not is_ready(pods[name]) for name in wanted if name not in old):
+        if (
+            strategy.get("type") == "OnDelete"
+            or not old
+            or any(not is_ready(pods[name]) for name in wanted if name not in old)
+        ):
             return
         if not is_leaving(pods[old[-1]]):
             self.world.delete(PODS, pods[old[-1]])
@@ -73,14 +89,27 @@ class StatefulSetController(Controller):
         template = one["spec"]["template"]
         claims = one["spec"].get("volumeClaimTemplates") or []
         own = {claim["metadata"]["name"] for claim in claims}
-        volumes = [volume for volume in template["spec"].get("volumes") or () if volume["name"] not in own]
+        volumes = [
+            volume for volume in template["spec"].get("volumes") or () if volume["name"] not in own
+        ]
         for claim in claims:
             claimed = f"{claim['metadata']['name']}-{name}"
-            volumes.append({"name": claim["metadata"]["name"], "persistentVolumeClaim": {"claimName": claimed}})
+            volumes.append(
+                {"name": claim["metadata"]["name"], "persistentVolumeClaim": {"claimName": claimed}}
+            )
             self._keep_claim(one, claim, claimed)
-        spec = {**template["spec"], "hostname": name, "subdomain": one["spec"].get("serviceName") or "", "volumes": volumes}
+        spec = {
+            **template["spec"],
+            "hostname": name,
+            "subdomain": one["spec"].get("serviceName") or "",
+            "volumes": volumes,
+        }
         wish = {**one, "spec": {**one["spec"], "template": {**template, "spec": spec}}}
-        labels = {HASH: number, "statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": str(index)}
+        labels = {
+            HASH: number,
+            "statefulset.kubernetes.io/pod-name": name,
+            "apps.kubernetes.io/pod-index": str(index),
+        }
         return create_pod(self.world, wish, STATEFUL_SETS, name, labels=labels)
 
     def _keep_claim(self, one: Object, claim: Object, name: str) -> None:
@@ -88,7 +117,11 @@ class StatefulSetController(Controller):
         if self.world.see(CLAIMS).get(namespace, name) is not None:
             return
         labels = (one["spec"].get("selector") or {}).get("matchLabels") or {}
-        metadata = {"name": name, "namespace": namespace, "labels": {**labels, **(claim["metadata"].get("labels") or {})}}
+        metadata = {
+            "name": name,
+            "namespace": namespace,
+            "labels": {**labels, **(claim["metadata"].get("labels") or {})},
+        }
         try:
             self.world.create(CLAIMS, {"metadata": metadata, "spec": claim["spec"]})
         except ApiError as error:

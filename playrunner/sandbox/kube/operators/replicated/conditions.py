@@ -9,21 +9,34 @@ from playrunner.sandbox.kube.operators.objects import stamp
 
 Conditions = list[Object]
 _ENDS = ("Succeeded", "Failed")
-_EXCLUDE = {"Running": ("Restarting",), "Restarting": ("Running",)}  # of two such, only the newer one is kept
+_EXCLUDE = {
+    "Running": ("Restarting",),
+    "Restarting": ("Running",),
+}  # of two such, only the newer one is kept
 
 
-def told(conditions: Conditions, kind: str, reason: str, message: str, now: datetime, holds: bool = True) -> Conditions:
+def told(
+    conditions: Conditions, kind: str, reason: str, message: str, now: datetime, holds: bool = True
+) -> Conditions:
     """With one more; the same list when that was said already."""
     status = "True" if holds else "False"
     known = find(conditions, kind)
     if known is not None and (known["status"], known.get("reason")) == (status, reason):
         return conditions
-    since = known["lastTransitionTime"] if known is not None and known["status"] == status else stamp(now)
+    since = (
+        known["lastTransitionTime"]
+        if known is not None and known["status"] == status
+        else stamp(now)
+    )
     newest = {
         "type": kind, "status": status, "reason": reason, "message": message,
         "lastUpdateTime": stamp(now), "lastTransitionTime": since,
     }  # fmt: skip
-    kept = [one for one in conditions if one["type"] != kind and one["type"] not in _EXCLUDE.get(kind, ())]
+    kept = [
+        one
+        for one in conditions
+        if one["type"] != kind and one["type"] not in _EXCLUDE.get(kind, ())
+    ]
     if kind in (*_ENDS, "Suspended") and holds:
         kept = [_no_longer(one, now) if one["type"] == "Running" else one for one in kept]
     return [*kept, newest]
@@ -45,4 +58,9 @@ def ended(conditions: Conditions) -> bool:
 def _no_longer(one: Object, now: datetime) -> Object:
     if one["status"] == "False":
         return one
-    return {**one, "status": "False", "lastUpdateTime": stamp(now), "lastTransitionTime": stamp(now)}
+    return {
+        **one,
+        "status": "False",
+        "lastUpdateTime": stamp(now),
+        "lastTransitionTime": stamp(now),
+    }

@@ -6,7 +6,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from playrunner.sandbox.kube.controllers.framework.client import ApiError
-from playrunner.sandbox.kube.controllers.framework.controller import Controller, Watch, by_itself, by_owner
+from playrunner.sandbox.kube.controllers.framework.controller import (
+    Controller,
+    Watch,
+    by_itself,
+    by_owner,
+)
 from playrunner.sandbox.kube.controllers.framework.resources import (
     DEPLOYMENTS,
     PODS,
@@ -37,7 +42,9 @@ class ReplicaJobController(Controller):
 
     def prepare(self) -> None:
         self._incarnation = ""
-        self._replaced: dict[str, int] = {}  # by the job's uid: lost when the operator restarts, as in a cluster
+        self._replaced: dict[
+            str, int
+        ] = {}  # by the job's uid: lost when the operator restarts, as in a cluster
 
     def watches(self) -> Iterable[Watch]:
         by_job = by_owner(self.dialect.noun)
@@ -64,7 +71,11 @@ class ReplicaJobController(Controller):
 
     def _all_jobs(self, one: Object) -> Iterable[Key]:
         """A change of the operator itself concerns every job."""
-        return all_of(self.world, self.dialect.resource) if concerns_operator(self.dialect.operator, one) else ()
+        return (
+            all_of(self.world, self.dialect.resource)
+            if concerns_operator(self.dialect.operator, one)
+            else ()
+        )
 
     def _seen(self, job: ReplicaJob) -> Seen:
         uid = uid_of(job.object)
@@ -74,21 +85,32 @@ class ReplicaJobController(Controller):
             services=self.world.see(SERVICES).owned_by(uid),
             restarts=self._replaced.get(uid, 0),
             group=job.name if group else "",
-            admitted=group is None or (group.get("status") or {}).get("phase", "Pending") != "Pending",
+            admitted=group is None
+            or (group.get("status") or {}).get("phase", "Pending") != "Pending",
         )
 
     def _keep_group(self, job: ReplicaJob) -> Object | None:
         """The pod group of a job that has work to do, if this operator schedules in gangs."""
         known = self.world.see(POD_GROUPS).get(*key_of(job.object))
         if job.policy.suspend or ended((job.object.get("status") or {}).get("conditions") or []):
-            if known is not None and uid_of(job.object) == (controller_of(known) or {}).get("uid") and not is_leaving(known):
+            if (
+                known is not None
+                and uid_of(job.object) == (controller_of(known) or {}).get("uid")
+                and not is_leaving(known)
+            ):
                 self.world.delete(POD_GROUPS, known)
             return None
-        in_gangs = self.dialect.operator.argument(self.world, "--gang-scheduler-name") == SCHEDULER_NAME
+        in_gangs = (
+            self.dialect.operator.argument(self.world, "--gang-scheduler-name") == SCHEDULER_NAME
+        )
         if known is not None or not in_gangs:
             return known if in_gangs else None
         wish = job.policy.scheduling
-        pods = [pod_of(self.dialect, job, one, index, job.name) for one in job.replicas for index in range(one.count)]
+        pods = [
+            pod_of(self.dialect, job, one, index, job.name)
+            for one in job.replicas
+            for index in range(one.count)
+        ]
         least = int(wish.get("minAvailable") or job.total)
         queue, priority = wish.get("queue") or "default", wish.get("priorityClass")
         made = pod_group(job.object, job.name, least, pods, queue=queue, priorityClassName=priority)
@@ -101,7 +123,9 @@ class ReplicaJobController(Controller):
             if not is_leaving(one):
                 self.world.delete(_MADE[one["kind"]], one)
                 self._say_did(job, "Delete", one)
-        self._replaced[uid_of(job.object)] = self._replaced.get(uid_of(job.object), 0) + move.replaced
+        self._replaced[uid_of(job.object)] = (
+            self._replaced.get(uid_of(job.object), 0) + move.replaced
+        )
         for one in move.create:
             self.world.create(_MADE[one["kind"]], one)
             self._say_did(job, "Create", one)
@@ -125,7 +149,11 @@ class ReplicaJobController(Controller):
         before: Conditions = (job.object.get("status") or {}).get("conditions") or []
         if status == job.object.get("status"):
             return
-        self.world.replace(self.dialect.resource, {**job.object, "status": status}, "" if self.dialect.whole_status else "status")
+        self.world.replace(
+            self.dialect.resource,
+            {**job.object, "status": status},
+            "" if self.dialect.whole_status else "status",
+        )
         for one in status["conditions"]:
             if one not in before and one["status"] == "True":
                 kind = "Warning" if one["type"] in _WARNINGS else "Normal"

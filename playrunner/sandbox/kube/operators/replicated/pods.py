@@ -1,4 +1,5 @@
-"""The pods and services of a job of numbered replicas: one of each for every index, of the same name."""
+"""The pods and services of a job of numbered replicas: one of each for every index, of the same
+name."""
 
 from __future__ import annotations
 
@@ -8,11 +9,15 @@ from playrunner.sandbox.kube.operators.pod_group import GROUP_NAME, SCHEDULER_NA
 from playrunner.sandbox.kube.operators.replicated.spec import Dialect, ReplicaJob, Replicas
 
 
-def pod_of(dialect: Dialect, job: ReplicaJob, replicas: Replicas, index: int, group: str = "") -> Object:
+def pod_of(
+    dialect: Dialect, job: ReplicaJob, replicas: Replicas, index: int, group: str = ""
+) -> Object:
     """`group`: the pod group it is scheduled with, when the operator schedules in gangs."""
     annotations = {GROUP_NAME: group, "volcano.sh/task-spec": replicas.word} if group else {}
     labels = dialect.labels(job, replicas, index)
-    pod = pod_from(replicas.template, job.object, job.pod_name(replicas, index), labels, annotations)
+    pod = pod_from(
+        replicas.template, job.object, job.pod_name(replicas, index), labels, annotations
+    )
     # Only the operator knows what ExitCode means; to the node it says: leave it ended.
     pod["spec"]["restartPolicy"] = "Never" if replicas.restart == "ExitCode" else replicas.restart
     if group:
@@ -23,7 +28,9 @@ def pod_of(dialect: Dialect, job: ReplicaJob, replicas: Replicas, index: int, gr
 
 def service_of(dialect: Dialect, job: ReplicaJob, replicas: Replicas, index: int) -> Object:
     labels = dialect.labels(job, replicas, index)
-    return headless_service(job.object, job.pod_name(replicas, index), labels, dialect.ports(job, replicas))
+    return headless_service(
+        job.object, job.pod_name(replicas, index), labels, dialect.ports(job, replicas)
+    )
 
 
 def index_of(pod: Object, job: ReplicaJob, replicas: Replicas) -> int | None:

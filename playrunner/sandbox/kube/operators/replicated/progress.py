@@ -8,12 +8,19 @@ from typing import Any
 
 from playrunner.sandbox.kube.controllers.framework.pods import is_over, phase_of
 from playrunner.sandbox.kube.controllers.framework.resources import Object, is_leaving
-from playrunner.sandbox.kube.operators.objects import exit_code_of, restarts_of, seconds_since, stamp
+from playrunner.sandbox.kube.operators.objects import (
+    exit_code_of,
+    restarts_of,
+    seconds_since,
+    stamp,
+)
 from playrunner.sandbox.kube.operators.replicated.conditions import Conditions, ended, holds, told
 from playrunner.sandbox.kube.operators.replicated.pods import index_of, pod_of, service_of
 from playrunner.sandbox.kube.operators.replicated.spec import Dialect, ReplicaJob, Replicas, Tally
 
-FIRST_RETRYABLE_CODE = 128  # ended by a signal or by the system; anything below is the program's own verdict
+FIRST_RETRYABLE_CODE = (
+    128  # ended by a signal or by the system; anything below is the program's own verdict
+)
 
 
 @dataclass(frozen=True)
@@ -24,7 +31,9 @@ class Seen:
     services: list[Object]
     restarts: int = 0  # pods that this operator replaced, as long as it remembers
     group: str = ""  # the pod group that its pods are scheduled with
-    admitted: bool = True  # false: the group still waits for its turn, and pods would only wait with it
+    admitted: bool = (
+        True  # false: the group still waits for its turn, and pods would only wait with it
+    )
 
 
 @dataclass(frozen=True)
@@ -43,26 +52,40 @@ def next_move(dialect: Dialect, job: ReplicaJob, seen: Seen, now: datetime) -> M
     """What the operator does next; nothing but the same status when all is as it should be."""
     status = dict(job.object.get("status") or {})
     noun, name = dialect.noun, job.name
-    story = told(list(status.get("conditions") or ()), "Created", f"{noun}Created", f"{noun} {name} is created.", now)
+    story = told(
+        list(status.get("conditions") or ()),
+        "Created",
+        f"{noun}Created",
+        f"{noun} {name} is created.",
+        now,
+    )
     if ended(story):
         return _after_the_end(job, seen, {**status, "conditions": story}, now)
     if job.policy.suspend:
         story = told(story, "Suspended", f"{noun}Suspended", f"{noun} {name} is suspended.", now)
-        return Move(delete=(*seen.pods, *seen.services), status=_status(dialect, job, status, story, {}))
+        return Move(
+            delete=(*seen.pods, *seen.services), status=_status(dialect, job, status, story, {})
+        )
     if holds(story, "Suspended"):
-        story = told(story, "Suspended", f"{noun}Resumed", f"{noun} {name} is resumed.", now, holds=False)
+        story = told(
+            story, "Suspended", f"{noun}Resumed", f"{noun} {name} is resumed.", now, holds=False
+        )
         status["startTime"] = stamp(now)
     status.setdefault("startTime", stamp(now))
     limit = _limit_passed(job, seen, status, now)
     if limit:
-        story = told(story, "Failed", f"{noun}Failed", f"{noun} {name} has failed because {limit}", now)
+        story = told(
+            story, "Failed", f"{noun}Failed", f"{noun} {name} has failed because {limit}", now
+        )
         status["completionTime"] = stamp(now)
         unfinished = [one for one in seen.pods if not is_over(one)]  # or they would run for ever
         return Move(delete=tuple(unfinished), status=_status(dialect, job, status, story, {}))
     return _working(dialect, job, seen, status, story, now)
 
 
-def _working(dialect: Dialect, job: ReplicaJob, seen: Seen, status: Object, story: Conditions, now: datetime) -> Move:
+def _working(
+    dialect: Dialect, job: ReplicaJob, seen: Seen, status: Object, story: Conditions, now: datetime
+) -> Move:
     moves = {one.kind: _replicas_move(dialect, job, one, seen) for one in job.replicas}
     tallies = {kind: tally for kind, (_, tally) in moves.items()}
     noun, name = dialect.noun, job.name
@@ -75,41 +98,78 @@ def _working(dialect: Dialect, job: ReplicaJob, seen: Seen, status: Object, stor
             story = told(story, "Failed", f"{noun}Failed", why, now)
     leading = tallies.get("Master") or tallies.get("Worker")
     if not ended(story) and dialect.succeeded(job, tallies):
-        story = told(story, "Succeeded", f"{noun}Succeeded", f"{noun} {name} is successfully completed.", now)
-        tallies = {kind: replace(one, active=0, succeeded=one.succeeded + one.active) for kind, one in tallies.items()}
-    elif not ended(story) and leading is not None and leading.active and not any(one.replaced for one, _ in moves.values()):
+        story = told(
+            story, "Succeeded", f"{noun}Succeeded", f"{noun} {name} is successfully completed.", now
+        )
+        tallies = {
+            kind: replace(one, active=0, succeeded=one.succeeded + one.active)
+            for kind, one in tallies.items()
+        }
+    elif (
+        not ended(story)
+        and leading is not None
+        and leading.active
+        and not any(one.replaced for one, _ in moves.values())
+    ):
         story = told(story, "Running", f"{noun}Running", f"{noun} {name} is running.", now)
     if ended(story):
         status["completionTime"] = stamp(now)
     deadline = job.policy.deadline_seconds
     return Move(
         delete=tuple(one for move, _ in moves.values() for one in move.delete),
-        create=() if ended(story) else tuple(one for move, _ in moves.values() for one in move.create),
+        create=()
+        if ended(story)
+        else tuple(one for move, _ in moves.values() for one in move.create),
         status=_status(dialect, job, status, story, tallies),
         replaced=sum(move.replaced for move, _ in moves.values()),
-        again_seconds=None if deadline is None else max(0.1, deadline - seconds_since(status["startTime"], now)),
+        again_seconds=None
+        if deadline is None
+        else max(0.1, deadline - seconds_since(status["startTime"], now)),
     )
 
 
-def _replicas_move(dialect: Dialect, job: ReplicaJob, replicas: Replicas, seen: Seen) -> tuple[Move, Tally]:
+def _replicas_move(
+    dialect: Dialect, job: ReplicaJob, replicas: Replicas, seen: Seen
+) -> tuple[Move, Tally]:
     pods = {index: one for one in seen.pods if (index := index_of(one, job, replicas)) is not None}
-    services = {index: one for one in seen.services if (index := index_of(one, job, replicas)) is not None}
-    surplus = [one for found in (pods, services) for index, one in found.items() if index >= replicas.count]
+    services = {
+        index: one for one in seen.services if (index := index_of(one, job, replicas)) is not None
+    }
+    surplus = [
+        one for found in (pods, services) for index, one in found.items() if index >= replicas.count
+    ]
     present = [one for index, one in pods.items() if index < replicas.count and not is_leaving(one)]
-    replaceable = [one for one in present if phase_of(one) == "Failed" and _is_retried(replicas, one, dialect.container)]
-    create = [service_of(dialect, job, replicas, index) for index in range(replicas.count) if index not in services]
+    replaceable = [
+        one
+        for one in present
+        if phase_of(one) == "Failed" and _is_retried(replicas, one, dialect.container)
+    ]
+    create = [
+        service_of(dialect, job, replicas, index)
+        for index in range(replicas.count)
+        if index not in services
+    ]
     if seen.admitted:
-        create += [pod_of(dialect, job, replicas, index, seen.group) for index in range(replicas.count) if index not in pods]
+        create += [
+            pod_of(dialect, job, replicas, index, seen.group)
+            for index in range(replicas.count)
+            if index not in pods
+        ]
     phases = [phase_of(one) for one in present if one not in replaceable]
-    tally = Tally(replicas.count, phases.count("Running"), phases.count("Succeeded"), phases.count("Failed"))
-    return Move(delete=(*surplus, *replaceable), create=tuple(create), replaced=len(replaceable)), tally
+    tally = Tally(
+        replicas.count, phases.count("Running"), phases.count("Succeeded"), phases.count("Failed")
+    )
+    return Move(
+        delete=(*surplus, *replaceable), create=tuple(create), replaced=len(replaceable)
+    ), tally
 
 
 def _is_retried(replicas: Replicas, pod: Object, container: str) -> bool:
     if replicas.restart == "ExitCode":
         code = exit_code_of(pod, container)
         return code is None or code >= FIRST_RETRYABLE_CODE
-    # The node restarts containers of such pods by itself: one that failed as a whole was evicted or lost its node.
+    # The node restarts containers of such pods by itself: one that failed as a whole was evicted or
+    # lost its node.
     return replicas.restart in ("OnFailure", "Always")
 
 
@@ -122,7 +182,9 @@ def _limit_passed(job: ReplicaJob, seen: Seen, status: Object, now: datetime) ->
     in_place = 0
     for replicas in job.replicas:
         if replicas.restart in ("OnFailure", "Always"):
-            in_place += sum(restarts_of(one) for one in seen.pods if index_of(one, job, replicas) is not None)
+            in_place += sum(
+                restarts_of(one) for one in seen.pods if index_of(one, job, replicas) is not None
+            )
     if in_place >= max(limit, 1) or seen.restarts > limit:
         return "it has reached the specified backoff limit"
     return ""
@@ -140,17 +202,26 @@ def _after_the_end(job: ReplicaJob, seen: Seen, status: Object, now: datetime) -
     if ttl is None:
         return Move(delete=tuple(going), status=status)
     left = ttl - seconds_since(status.get("completionTime") or stamp(now), now)
-    return Move(delete=tuple(going), status=status, remove_job=left <= 0, again_seconds=max(0.1, left))
+    return Move(
+        delete=tuple(going), status=status, remove_job=left <= 0, again_seconds=max(0.1, left)
+    )
 
 
-def _status(dialect: Dialect, job: ReplicaJob, status: Object, story: Conditions, tallies: dict[str, Tally]) -> Object:
+def _status(
+    dialect: Dialect, job: ReplicaJob, status: Object, story: Conditions, tallies: dict[str, Tally]
+) -> Object:
     """`tallies` of none: nothing runs any more."""
     counted: dict[str, Any] = {}
     for replicas in job.replicas:
         tally = tallies.get(replicas.kind, Tally(replicas.count))
         labels = dialect.labels(job, replicas, 0)
         index_label = next((name for name in labels if name.endswith("replica-index")), "")
-        selector = ",".join(f"{name}={value}" for name, value in sorted(labels.items()) if name != index_label)
+        selector = ",".join(
+            f"{name}={value}" for name, value in sorted(labels.items()) if name != index_label
+        )
         numbers = {"active": tally.active, "succeeded": tally.succeeded, "failed": tally.failed}
-        counted[replicas.kind] = {**{name: number for name, number in numbers.items() if number}, "selector": selector}
+        counted[replicas.kind] = {
+            **{name: number for name, number in numbers.items() if number},
+            "selector": selector,
+        }
     return {**status, "conditions": story, "replicaStatuses": counted}

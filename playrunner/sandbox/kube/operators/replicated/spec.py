@@ -1,4 +1,5 @@
-"""A job of numbered replicas, read from its object; and what one operator says differently from another."""
+"""A job of numbered replicas, read from its object; and what one operator says differently from
+another."""
 
 from __future__ import annotations
 
@@ -94,7 +95,9 @@ class Dialect:
     container: str  # the one whose exit code and ports count
     read: Callable[[Object], ReplicaJob]
     labels: Callable[[ReplicaJob, Replicas, int], dict[str, str]]
-    dress: Callable[[ReplicaJob, Replicas, int, Object], None]  # gives a pod its variables, arguments and the like, in place
+    dress: Callable[
+        [ReplicaJob, Replicas, int, Object], None
+    ]  # gives a pod its variables, arguments and the like, in place
     ports: Callable[[ReplicaJob, Replicas], list[Object]]
     succeeded: Callable[[ReplicaJob, dict[str, Tally]], bool]
     autoscaler: Callable[[ReplicaJob], Object | None] = lambda job: None
@@ -105,13 +108,17 @@ class Dialect:
         return self.resource.kind
 
 
-def replicas_of(specs: Object, order: tuple[str, ...], default_restart: str) -> tuple[Replicas, ...]:
+def replicas_of(
+    specs: Object, order: tuple[str, ...], default_restart: str
+) -> tuple[Replicas, ...]:
     """Kinds are known whatever their letters' case."""
     by_kind = {kind.capitalize(): one for kind, one in specs.items()}
     return tuple(
         Replicas(
             kind=kind,
-            count=int(by_kind[kind]["replicas"]) if by_kind[kind].get("replicas") is not None else 1,
+            count=int(by_kind[kind]["replicas"])
+            if by_kind[kind].get("replicas") is not None
+            else 1,
             restart=by_kind[kind].get("restartPolicy") or default_restart,
             template=by_kind[kind].get("template") or {},
         )

@@ -1,4 +1,5 @@
-"""What the status of a pod group says: its phase, its numbers, and why it is not placed, in Volcano's words. Pure."""
+"""What the status of a pod group says: its phase, its numbers, and why it is not placed, in
+Volcano's words. Pure."""
 
 from __future__ import annotations
 
@@ -18,11 +19,17 @@ def not_ready(group: Object, pods: list[Object], unplaceable: int) -> str:
     least = int(group["spec"].get("minMember") or 0)
     waiting = [one for one in pods if _waits(one)]
     standing = Counter("Pending" if _waits(one) else phase_of(one) for one in pods)
-    parts = [f"{count} {phase}" for phase, count in sorted(standing.items())] + [f"{least} minAvailable"]
+    parts = [f"{count} {phase}" for phase, count in sorted(standing.items())] + [
+        f"{least} minAvailable"
+    ]
     why = f"pod group is not ready, {', '.join(parts)}"
     if waiting:
         able = len(waiting) - unplaceable
-        each = [f"{count} {word}" for count, word in ((unplaceable, "Unschedulable"), (able, "Schedulable")) if count]
+        each = [
+            f"{count} {word}"
+            for count, word in ((unplaceable, "Unschedulable"), (able, "Schedulable"))
+            if count
+        ]
         why += f"; Pending: {', '.join(each)}"
     return why
 
@@ -31,15 +38,22 @@ def unschedulable(group: Object, pods: list[Object], unplaceable: int) -> str:
     """The message of the group's condition."""
     least = int(group["spec"].get("minMember") or 0)
     placed = sum(1 for one in pods if not _waits(one))
-    return f"{max(least - placed, 0)}/{len(pods)} tasks in gang unschedulable: {not_ready(group, pods, unplaceable)}"
+    return (
+        f"{max(least - placed, 0)}/{len(pods)} tasks in gang unschedulable:"
+        f" {not_ready(group, pods, unplaceable)}"
+    )
 
 
-def status_of(group: Object, pods: list[Object], phase: str, why_not: str, session: str, now: datetime) -> Object:
+def status_of(
+    group: Object, pods: list[Object], phase: str, why_not: str, session: str, now: datetime
+) -> Object:
     """The whole status; the same as it was when nothing new is to be said."""
     before = group.get("status") or {}
     present = [one for one in pods if not is_leaving(one)]
     counts = Counter(phase_of(one) for one in present if not _waits(one))
-    numbers = {name.lower(): counts[name] for name in ("Running", "Succeeded", "Failed") if counts[name]}
+    numbers = {
+        name.lower(): counts[name] for name in ("Running", "Succeeded", "Failed") if counts[name]
+    }
     kind, reason, message = (
         ("Unschedulable", "NotEnoughResources", why_not)
         if why_not
@@ -47,10 +61,18 @@ def status_of(group: Object, pods: list[Object], phase: str, why_not: str, sessi
     )
     conditions: list[Object] = list(before.get("conditions") or ())
     known = next((one for one in conditions if one["type"] == kind), None)
-    says_so = known is not None and known["status"] == "True" and known.get("message", "") == message
+    says_so = (
+        known is not None and known["status"] == "True" and known.get("message", "") == message
+    )
     is_last = bool(conditions) and conditions[-1]["type"] == kind
     if (phase == "Running" or why_not) and not (says_so and is_last):
-        told = {"type": kind, "status": "True", "reason": reason, "lastTransitionTime": stamp(now), "transitionID": session}
+        told = {
+            "type": kind,
+            "status": "True",
+            "reason": reason,
+            "lastTransitionTime": stamp(now),
+            "transitionID": session,
+        }
         told |= {"message": message} if message else {}
         conditions = [*(one for one in conditions if one["type"] != kind), told]
     return {"phase": phase, **numbers, **({"conditions": conditions} if conditions else {})}
@@ -62,7 +84,11 @@ def phase_after(group: Object, pods: list[Object], admitted: bool) -> str:
     present = [one for one in pods if not is_leaving(one)]
     phases = Counter(phase_of(one) for one in present)
     placed = sum(1 for one in present if not _waits(one))
-    if present and phases["Succeeded"] + phases["Failed"] == len(present) and phases["Succeeded"] >= least:
+    if (
+        present
+        and phases["Succeeded"] + phases["Failed"] == len(present)
+        and phases["Succeeded"] >= least
+    ):
         return "Completed"
     if placed and placed >= least:
         return "Running"

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from playrunner.sandbox.kube.controllers.framework.controller import Controller, Watch, by_itself, by_owner
+from playrunner.sandbox.kube.controllers.framework.controller import (
+    Controller,
+    Watch,
+    by_itself,
+    by_owner,
+)
 from playrunner.sandbox.kube.controllers.framework.resources import (
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -18,7 +23,11 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
     key_of,
     uid_of,
 )  # fmt: skip
-from playrunner.sandbox.kube.operators.installed import VOLCANO_CONTROLLERS, all_of, concerns_operator
+from playrunner.sandbox.kube.operators.installed import (
+    VOLCANO_CONTROLLERS,
+    all_of,
+    concerns_operator,
+)
 from playrunner.sandbox.kube.operators.kinds import COMMANDS, POD_GROUPS, VOLCANO_JOBS
 from playrunner.sandbox.kube.operators.volcano import plugins, policies, progress
 from playrunner.sandbox.kube.operators.volcano.pods import group_of, version_of
@@ -60,7 +69,8 @@ class VolcanoJobController(Controller):
         wish = policies.wish_of(job, pods, self._lost(job, pods))
         admitted = self._keep_group(job)
         self._keep_companions(job)
-        # An order is off the bus when it is heard, and must not be lost when what it asks for fails the first time.
+        # An order is off the bus when it is heard, and must not be lost when what it asks for fails
+        # the first time.
         order = self._orders[uid_of(found)] = self._orders.get(uid_of(found)) or self._command(job)
         move = next_move(job, pods, admitted, wish, order, datetime.now(UTC))
         self._make(job, move)
@@ -70,12 +80,18 @@ class VolcanoJobController(Controller):
     def _forget(self, incarnation: str) -> None:
         """What it knew of pods is lost with each restart, as in a cluster."""
         self._incarnation = incarnation
-        self._known: dict[str, dict[str, Object]] = {}  # by the job's uid: its pods by theirs, as last seen
+        self._known: dict[
+            str, dict[str, Object]
+        ] = {}  # by the job's uid: its pods by theirs, as last seen
         self._removed: set[str] = set()  # pods that it removed itself
-        self._orders: dict[str, str] = {}  # by the job's uid: what somebody ordered and is not done yet
+        self._orders: dict[
+            str, str
+        ] = {}  # by the job's uid: what somebody ordered and is not done yet
 
     def _all_jobs(self, one: Object) -> Iterable[Key]:
-        return all_of(self.world, VOLCANO_JOBS) if concerns_operator(VOLCANO_CONTROLLERS, one) else ()
+        return (
+            all_of(self.world, VOLCANO_JOBS) if concerns_operator(VOLCANO_CONTROLLERS, one) else ()
+        )
 
     def _lost(self, job: VolcanoJob, pods: list[Object]) -> list[Object]:
         """Pods that somebody else removed: evicted, drained, or gone with their node."""
@@ -83,9 +99,15 @@ class VolcanoJobController(Controller):
         there = {uid_of(one): one for one in pods}
         gone = [one for uid, one in known.items() if uid not in there]
         # Those that are lost stay known until the job's version says that they were heard.
-        unheard = {uid_of(one): one for one in gone if version_of(one) == job.version and uid_of(one) not in self._removed}
+        unheard = {
+            uid_of(one): one
+            for one in gone
+            if version_of(one) == job.version and uid_of(one) not in self._removed
+        }
         others = {uid: one for uid, one in there.items() if uid not in self._removed}
-        self._known[uid_of(job.object)] = {**unheard, **others} if job.phase in ("Pending", "Running") else others
+        self._known[uid_of(job.object)] = (
+            {**unheard, **others} if job.phase in ("Pending", "Running") else others
+        )
         return [*unheard.values(), *(one for one in others.values() if is_leaving(one))]
 
     def _command(self, job: VolcanoJob) -> str:
@@ -108,7 +130,10 @@ class VolcanoJobController(Controller):
             return False
         if not is_leaving(known) and known["spec"].get("minMember") != job.least:
             known = self.world.patch(POD_GROUPS, known, {"spec": group_of(job)["spec"]})
-        return not is_leaving(known) and (known.get("status") or {}).get("phase", "Pending") != "Pending"
+        return (
+            not is_leaving(known)
+            and (known.get("status") or {}).get("phase", "Pending") != "Pending"
+        )
 
     def _keep_companions(self, job: VolcanoJob) -> None:
         over = job.phase in progress.FINISHED
@@ -125,7 +150,13 @@ class VolcanoJobController(Controller):
 
     def _make(self, job: VolcanoJob, move: Move) -> None:
         if move.action:
-            self.world.event(job.object, "Normal", "ExecuteAction", f"Start to execute action {move.action}", COMPONENT)
+            self.world.event(
+                job.object,
+                "Normal",
+                "ExecuteAction",
+                f"Start to execute action {move.action}",
+                COMPONENT,
+            )
         for one in move.delete:
             self._removed.add(uid_of(one))
             self.world.delete(PODS, one)
@@ -140,4 +171,8 @@ class VolcanoJobController(Controller):
 
 def _target(command: Object) -> Iterable[Key]:
     target = command.get("target") or {}
-    return ((command["metadata"]["namespace"], target["name"]),) if target.get("kind") == VOLCANO_JOBS.kind else ()
+    return (
+        ((command["metadata"]["namespace"], target["name"]),)
+        if target.get("kind") == VOLCANO_JOBS.kind
+        else ()
+    )

@@ -1,4 +1,5 @@
-"""A pod group for pods that ask for Volcano's scheduler and come without one: it places groups only."""
+"""A pod group for pods that ask for Volcano's scheduler and come without one: it places groups
+only."""
 
 from __future__ import annotations
 
@@ -19,7 +20,12 @@ from playrunner.sandbox.kube.controllers.framework.resources import (
 )
 from playrunner.sandbox.kube.operators.installed import VOLCANO_CONTROLLERS, concerns_operator
 from playrunner.sandbox.kube.operators.kinds import POD_GROUPS
-from playrunner.sandbox.kube.operators.pod_group import GROUP_NAME, SCHEDULER_NAME, group_of, pod_group
+from playrunner.sandbox.kube.operators.pod_group import (
+    GROUP_NAME,
+    SCHEDULER_NAME,
+    group_of,
+    pod_group,
+)
 
 QUEUE = "scheduling.volcano.sh/queue-name"
 
@@ -30,7 +36,11 @@ class LonePodController(Controller):
     name = "volcano-pod-groups"
 
     def watches(self) -> Iterable[Watch]:
-        return ((PODS, self._concerned), (DEPLOYMENTS, self._concerned), (POD_GROUPS, lambda group: ()))
+        return (
+            (PODS, self._concerned),
+            (DEPLOYMENTS, self._concerned),
+            (POD_GROUPS, lambda group: ()),
+        )
 
     def reconcile(self, key: Key) -> float | None:
         pod = self.world.see(PODS).get(*key)
@@ -39,7 +49,9 @@ class LonePodController(Controller):
         name = _group_name(pod)
         if self.world.see(POD_GROUPS).get(key[0], name) is None:
             owner = pod if controller_of(pod) is None else {**pod, **_owner(pod)}
-            self.world.create(POD_GROUPS, pod_group(owner, name, 1, [pod], queue=annotations_of(pod).get(QUEUE)))
+            self.world.create(
+                POD_GROUPS, pod_group(owner, name, 1, [pod], queue=annotations_of(pod).get(QUEUE))
+            )
         self.world.patch(PODS, pod, {"metadata": {"annotations": {GROUP_NAME: name}}})
         return None
 
@@ -50,7 +62,12 @@ class LonePodController(Controller):
 
 
 def _is_lone(pod: Object) -> bool:
-    return pod["spec"].get("schedulerName") == SCHEDULER_NAME and not group_of(pod) and not is_leaving(pod) and not is_over(pod)
+    return (
+        pod["spec"].get("schedulerName") == SCHEDULER_NAME
+        and not group_of(pod)
+        and not is_leaving(pod)
+        and not is_over(pod)
+    )
 
 
 def _group_name(pod: Object) -> str:

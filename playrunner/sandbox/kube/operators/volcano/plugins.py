@@ -1,4 +1,5 @@
-"""What a job's plugins add: `svc` gives its pods names and tells them each other's, `env` tells each its number."""
+"""What a job's plugins add: `svc` gives its pods names and tells them each other's, `env` tells
+each its number."""
 
 from __future__ import annotations
 
@@ -21,11 +22,16 @@ def dress(job: VolcanoJob, task: Task, index: int, pod: Object) -> None:
     spec.setdefault("hostname", job.pod_name(task, index))
     spec.setdefault("subdomain", job.name)
     volume = hosts_name(job)
-    spec["volumes"] = [*(spec.get("volumes") or ()), {"name": volume, "configMap": {"name": volume}}]
+    spec["volumes"] = [
+        *(spec.get("volumes") or ()),
+        {"name": volume, "configMap": {"name": volume}},
+    ]
     for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
         mounts = container.get("volumeMounts") or ()
         container["volumeMounts"] = [*mounts, {"name": volume, "mountPath": HOSTS_FOLDER}]
-    keys = [name for each in job.tasks for name in (_variable(each, "HOSTS"), _variable(each, "NUM"))]
+    keys = [
+        name for each in job.tasks for name in (_variable(each, "HOSTS"), _variable(each, "NUM"))
+    ]
     add_variables(pod, {name: {"configMapKeyRef": {"name": volume, "key": name}} for name in keys})
 
 
@@ -42,8 +48,12 @@ def hosts_name(job: VolcanoJob) -> str:
 
 
 def _service(job: VolcanoJob) -> Object:
-    ports = [{"name": "placeholder-volcano", "port": 1, "protocol": "TCP", "targetPort": 1}]  # a service has to have one
-    early = {"publishNotReadyAddresses": True} if _flag(job, "--publish-not-ready-addresses") else {}
+    ports = [
+        {"name": "placeholder-volcano", "port": 1, "protocol": "TCP", "targetPort": 1}
+    ]  # a service has to have one
+    early = (
+        {"publishNotReadyAddresses": True} if _flag(job, "--publish-not-ready-addresses") else {}
+    )
     return headless_service(job.object, job.name, _selector(job), ports, **early)
 
 
@@ -52,22 +62,38 @@ def _hosts(job: VolcanoJob) -> Object:
     for task in job.tasks:
         template = task.template.get("spec") or {}
         domain = template.get("subdomain") or job.name
-        hosts = [f"{template.get('hostname') or job.pod_name(task, index)}.{domain}" for index in range(task.replicas)]
+        hosts = [
+            f"{template.get('hostname') or job.pod_name(task, index)}.{domain}"
+            for index in range(task.replicas)
+        ]
         data[f"{task.name}.host"] = "\n".join(hosts)
         data[_variable(task, "HOSTS")] = ",".join(hosts)
         data[_variable(task, "NUM")] = str(task.replicas)
-    metadata = {"name": hosts_name(job), "namespace": job.namespace, "ownerReferences": owned(job.object)}
+    metadata = {
+        "name": hosts_name(job),
+        "namespace": job.namespace,
+        "ownerReferences": owned(job.object),
+    }
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
 def _network_policy(job: VolcanoJob) -> Object:
-    """Only pods of the job itself may call its pods. The sandbox's network does not keep anyone out."""
+    """Only pods of the job itself may call its pods. The sandbox's network does not keep anyone
+    out."""
     chosen = {"matchLabels": _selector(job)}
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": {"name": job.name, "namespace": job.namespace, "ownerReferences": owned(job.object)},
-        "spec": {"podSelector": chosen, "ingress": [{"from": [{"podSelector": chosen}]}], "policyTypes": ["Ingress"]},
+        "metadata": {
+            "name": job.name,
+            "namespace": job.namespace,
+            "ownerReferences": owned(job.object),
+        },
+        "spec": {
+            "podSelector": chosen,
+            "ingress": [{"from": [{"podSelector": chosen}]}],
+            "policyTypes": ["Ingress"],
+        },
     }
 
 

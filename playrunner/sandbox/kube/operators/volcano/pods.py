@@ -15,10 +15,17 @@ VERSION, RETRIES = "volcano.sh/job-version", "volcano.sh/job-retry-count"
 def pod_of(job: VolcanoJob, task: Task, index: int) -> Object:
     known = {plugins.JOB_LABEL: job.name, TASK: task.name, QUEUE: job.queue, INDEX: str(index)}
     labels = {**known, plugins.NAMESPACE_LABEL: job.namespace}
-    annotations = {**known, GROUP_NAME: job.group, VERSION: str(job.version), RETRIES: str(job.retries)}
+    annotations = {
+        **known,
+        GROUP_NAME: job.group,
+        VERSION: str(job.version),
+        RETRIES: str(job.retries),
+    }
     annotations["volcano.sh/template-uid"] = f"{job.name}-{task.name}"
     pod = pod_from(task.template, job.object, job.pod_name(task, index), labels, annotations)
-    pod["spec"].setdefault("schedulerName", job.object["spec"].get("schedulerName") or SCHEDULER_NAME)
+    pod["spec"].setdefault(
+        "schedulerName", job.object["spec"].get("schedulerName") or SCHEDULER_NAME
+    )
     _mount_volumes(job, pod)
     plugins.dress(job, task, index, pod)
     return pod
@@ -28,7 +35,15 @@ def group_of(job: VolcanoJob) -> Object:
     pods = [pod_of(job, task, index) for task in job.tasks for index in range(task.replicas)]
     priority = job.object["spec"].get("priorityClassName")
     members = {task.name: task.least for task in job.tasks}
-    return pod_group(job.object, job.group, job.least, pods, queue=job.queue, priorityClassName=priority, minTaskMember=members)
+    return pod_group(
+        job.object,
+        job.group,
+        job.least,
+        pods,
+        queue=job.queue,
+        priorityClassName=priority,
+        minTaskMember=members,
+    )
 
 
 def task_of(pod: Object) -> str:

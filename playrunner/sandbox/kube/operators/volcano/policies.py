@@ -49,7 +49,11 @@ def events_of(job: VolcanoJob, pods: list[Object], lost: Iterable[Object]) -> li
         for one in present
         if phase_of(one) == "Failed"
     ]
-    found += [Event("PodEvicted", task_of(one), one["metadata"]["name"]) for one in lost if version_of(one) == job.version]
+    found += [
+        Event("PodEvicted", task_of(one), one["metadata"]["name"])
+        for one in lost
+        if version_of(one) == job.version
+    ]
     for task in job.tasks:
         phases = [phase_of(one) for one in present if task_of(one) == task.name]
         if task.replicas and phases.count("Succeeded") >= task.replicas:

@@ -31,13 +31,26 @@ class Move:
     again_seconds: float | None = None
 
 
-def next_move(job: VolcanoJob, pods: list[Object], admitted: bool, wish: Wish | None, command: str, now: datetime) -> Move:
-    """`admitted`: its pod group has left the queue; `wish`: what policies call for; `command`: what somebody ordered."""
-    action = command or (wish.action if wish is not None and job.phase in ("Pending", "Running") else "")
+def next_move(
+    job: VolcanoJob,
+    pods: list[Object],
+    admitted: bool,
+    wish: Wish | None,
+    command: str,
+    now: datetime,
+) -> Move:
+    """`admitted`: its pod group has left the queue; `wish`: what policies call for; `command`: what
+    somebody ordered."""
+    action = command or (
+        wish.action if wish is not None and job.phase in ("Pending", "Running") else ""
+    )
     if _is_possible(action, job.phase):
         status = _counted(job, pods)
         if _KILLING[action] == "Restarting":
-            status |= {"retryCount": job.retries + 1, "version": job.version + 1}  # pods of this start have had their say
+            status |= {
+                "retryCount": job.retries + 1,
+                "version": job.version + 1,
+            }  # pods of this start have had their say
         return Move(status=_entered(status, _KILLING[action], now), action=action)
     if job.phase in _KILLED or job.phase == "Restarting":
         return _killing(job, pods, now)
@@ -69,13 +82,22 @@ def _killing(job: VolcanoJob, pods: list[Object], now: datetime) -> Move:
 def _finished(job: VolcanoJob, pods: list[Object], now: datetime) -> Move:
     going = _leaveable(one for one in pods if not is_over(one))
     status = _counted(job, pods)
-    if job.ttl_seconds is None or job.phase == "Aborted":  # one that was aborted may be taken up again
+    if (
+        job.ttl_seconds is None or job.phase == "Aborted"
+    ):  # one that was aborted may be taken up again
         return Move(delete=going, status=status)
     left = job.ttl_seconds - seconds_since(status["state"]["lastTransitionTime"], now)
     return Move(delete=going, status=status, remove_job=left <= 0, again_seconds=max(0.1, left))
 
 
-def _working(job: VolcanoJob, pods: list[Object], admitted: bool, restarted: list[Object], action: str, now: datetime) -> Move:
+def _working(
+    job: VolcanoJob,
+    pods: list[Object],
+    admitted: bool,
+    restarted: list[Object],
+    action: str,
+    now: datetime,
+) -> Move:
     names = {one["metadata"]["name"] for one in pods}
     missing = [
         pod_of(job, task, index)
@@ -91,11 +113,15 @@ def _working(job: VolcanoJob, pods: list[Object], admitted: bool, restarted: lis
     create = tuple(missing) if admitted and phase not in FINISHED else ()
     if phase != job.phase or "state" not in job.status:
         status = _entered(status, phase, now)
-    return Move(delete=_leaveable([*surplus, *restarted]), create=create, status=status, action=action)
+    return Move(
+        delete=_leaveable([*surplus, *restarted]), create=create, status=status, action=action
+    )
 
 
 def _phase_after(job: VolcanoJob, status: Object) -> str:
-    succeeded, failed, running = (int(status.get(name, 0)) for name in ("succeeded", "failed", "running"))
+    succeeded, failed, running = (
+        int(status.get(name, 0)) for name in ("succeeded", "failed", "running")
+    )
     if job.phase == "Pending":
         return "Running" if running + succeeded + failed >= job.least else "Pending"
     if job.least_successes is not None and succeeded >= job.least_successes:
@@ -109,41 +135,69 @@ def _may_start(job: VolcanoJob, task: Task, pods: list[Object]) -> bool:
     """Once every task that it depends on runs, or ran."""
     for other in job.tasks:
         if other.name in task.after:
-            there = [one for one in pods if task_of(one) == other.name and phase_of(one) in ("Running", "Succeeded")]
+            there = [
+                one
+                for one in pods
+                if task_of(one) == other.name and phase_of(one) in ("Running", "Succeeded")
+            ]
             if len(there) < other.least:
                 return False
     return True
 
 
-def _restarted_pods(job: VolcanoJob, pods: list[Object], wish: Wish | None, action: str) -> list[Object]:
+def _restarted_pods(
+    job: VolcanoJob, pods: list[Object], wish: Wish | None, action: str
+) -> list[Object]:
     if wish is None or action != wish.action:
         return []
     if action == "RestartPod":
         return [one for one in pods if one["metadata"]["name"] == wish.event.pod]
-    return [one for one in pods if task_of(one) == wish.event.task] if action == "RestartTask" else []
+    return (
+        [one for one in pods if task_of(one) == wish.event.task] if action == "RestartTask" else []
+    )
 
 
 def _counted(job: VolcanoJob, pods: list[Object]) -> Object:
     """The status with its numbers brought up to date; numbers of nothing are left out."""
     present = [one for one in pods if not is_leaving(one) and version_of(one) == job.version]
     phases = [phase_of(one) for one in present]
-    numbers = {name.lower(): phases.count(name) for name in ("Pending", "Running", "Succeeded", "Failed", "Unknown")}
+    numbers = {
+        name.lower(): phases.count(name)
+        for name in ("Pending", "Running", "Succeeded", "Failed", "Unknown")
+    }
     numbers["terminating"] = len(pods) - len(present)
     tasks = {}
     for task in job.tasks:
         own = [phase_of(one) for one in present if task_of(one) == task.name]
         if own:
             tasks[task.name] = {"phase": {phase: own.count(phase) for phase in sorted(set(own))}}
-    kept = {name: value for name, value in job.status.items() if name not in numbers and name != "taskStatusCount"}
-    told = {name: value for name, value in numbers.items() if value} | ({"taskStatusCount": tasks} if tasks else {})
+    kept = {
+        name: value
+        for name, value in job.status.items()
+        if name not in numbers and name != "taskStatusCount"
+    }
+    told = {name: value for name, value in numbers.items() if value} | (
+        {"taskStatusCount": tasks} if tasks else {}
+    )
     resources = {f"plugin-{name}": name for name in sorted(job.plugins)}
-    return kept | told | {"minAvailable": job.least} | ({"controlledResources": resources} if resources else {})
+    return (
+        kept
+        | told
+        | {"minAvailable": job.least}
+        | ({"controlledResources": resources} if resources else {})
+    )
 
 
 def _entered(status: Object, phase: str, now: datetime) -> Object:
     moment = stamp(now)
-    conditions = [*(status.get("conditions") or ()), {"status": phase, "lastTransitionTime": moment}]
-    return status | {"state": {"phase": phase, "lastTransitionTime": moment}, "conditions": conditions}
+    conditions = [
+        *(status.get("conditions") or ()),
+        {"status": phase, "lastTransitionTime": moment},
+    ]
+    return status | {
+        "state": {"phase": phase, "lastTransitionTime": moment},
+        "conditions": conditions,
+    }
 
 
 def _leaveable(pods: Iterable[Object]) -> tuple[Object, ...]:

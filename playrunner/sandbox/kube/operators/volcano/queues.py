@@ -7,7 +7,13 @@ from decimal import Decimal
 
 from playrunner.sandbox.kube.controllers.framework.controller import Controller, Watch, by_itself
 from playrunner.sandbox.kube.controllers.framework.pods import is_over
-from playrunner.sandbox.kube.controllers.framework.resources import PODS, Key, Object, is_leaving, key_of
+from playrunner.sandbox.kube.controllers.framework.resources import (
+    PODS,
+    Key,
+    Object,
+    is_leaving,
+    key_of,
+)
 from playrunner.sandbox.kube.controllers.framework.world import World
 from playrunner.sandbox.kube.controllers.scheduling.fit import Amounts
 from playrunner.sandbox.kube.operators.installed import VOLCANO_CONTROLLERS, concerns_operator
@@ -27,7 +33,9 @@ def phase_of(group: Object) -> str:
 
 
 def groups_in(world: World, queue: str) -> list[Object]:
-    return [one for one in world.see(POD_GROUPS).all() if queue_of(one) == queue and not is_leaving(one)]
+    return [
+        one for one in world.see(POD_GROUPS).all() if queue_of(one) == queue and not is_leaving(one)
+    ]
 
 
 def placed_pods(world: World, group: Object) -> list[Object]:
@@ -47,14 +55,22 @@ def reserved(world: World, queue: str, besides: Object) -> Amounts:
     for group in groups_in(world, queue):
         if key_of(group) != key_of(besides):
             placed = total(placed_pods(world, group))
-            parts.append(_larger(placed, read(group["spec"].get("minResources"))) if phase_of(group) == "Inqueue" else placed)
+            parts.append(
+                _larger(placed, read(group["spec"].get("minResources")))
+                if phase_of(group) == "Inqueue"
+                else placed
+            )
     return added(*parts)
 
 
 def lacking(queue: Object, held: Amounts, wanted: Amounts) -> list[str]:
     """The resources of which a queue may not hold that much more; it limits only what it names."""
     capability = read(queue["spec"].get("capability"))
-    over = (name for name, most in capability.items() if wanted.get(name) and held.get(name, Decimal(0)) + wanted[name] > most)
+    over = (
+        name
+        for name, most in capability.items()
+        if wanted.get(name) and held.get(name, Decimal(0)) + wanted[name] > most
+    )
     return sorted(over)
 
 
@@ -63,7 +79,9 @@ def is_open(queue: Object) -> bool:
 
 
 def _larger(one: Amounts, other: Amounts) -> Amounts:
-    return {name: max(one.get(name, Decimal(0)), other.get(name, Decimal(0))) for name in {*one, *other}}
+    return {
+        name: max(one.get(name, Decimal(0)), other.get(name, Decimal(0))) for name in {*one, *other}
+    }
 
 
 class QueueController(Controller):
@@ -75,7 +93,12 @@ class QueueController(Controller):
         self._incarnation = ""
 
     def watches(self) -> Iterable[Watch]:
-        return ((QUEUES, by_itself), (POD_GROUPS, _queue_key), (PODS, self._concerned), (COMMANDS, _target))
+        return (
+            (QUEUES, by_itself),
+            (POD_GROUPS, _queue_key),
+            (PODS, self._concerned),
+            (COMMANDS, _target),
+        )
 
     def reconcile(self, key: Key) -> float | None:
         incarnation = VOLCANO_CONTROLLERS.incarnation(self.world)
@@ -83,9 +106,14 @@ class QueueController(Controller):
             return None
         queue = self.world.see(QUEUES).get(*key)
         if queue is None and key[1] == DEFAULT_QUEUE and incarnation != self._incarnation:
-            queue = self.world.create(QUEUES, {"metadata": {"name": DEFAULT_QUEUE}, "spec": {"weight": 1, "reclaimable": True}})
+            queue = self.world.create(
+                QUEUES,
+                {"metadata": {"name": DEFAULT_QUEUE}, "spec": {"weight": 1, "reclaimable": True}},
+            )
         if key[1] == DEFAULT_QUEUE:
-            self._incarnation = incarnation  # made once by each start, so that somebody may delete it for good
+            self._incarnation = (
+                incarnation  # made once by each start, so that somebody may delete it for good
+            )
         if queue is None or is_leaving(queue):
             return None
         status = self._status(queue)
@@ -96,21 +124,33 @@ class QueueController(Controller):
     def _status(self, queue: Object) -> Object:
         name = queue["metadata"]["name"]
         groups = groups_in(self.world, name)
-        counts = {phase.lower(): sum(1 for one in groups if phase_of(one) == phase) for phase in _PHASES}
+        counts = {
+            phase.lower(): sum(1 for one in groups if phase_of(one) == phase) for phase in _PHASES
+        }
         held = self.world.see(COMMANDS).all()
         state = (queue.get("status") or {}).get("state") or "Open"
         for command in held:
             if _target(command) == (("", name),) and not is_leaving(command):
                 self.world.delete(COMMANDS, command)
-                state = {"OpenQueue": "Open", "CloseQueue": "Closing"}.get(command.get("action", ""), state)
+                state = {"OpenQueue": "Open", "CloseQueue": "Closing"}.get(
+                    command.get("action", ""), state
+                )
         if state in ("Closing", "Closed"):
             state = "Closing" if groups else "Closed"
-        kept = {field: value for field, value in (queue.get("status") or {}).items() if field == "reservation"}
+        kept = {
+            field: value
+            for field, value in (queue.get("status") or {}).items()
+            if field == "reservation"
+        }
         shown = {field: count for field, count in counts.items() if count}
         return {**kept, **shown, "state": state, "allocated": written(allocated(self.world, name))}
 
     def _concerned(self, pod: Object) -> Iterable[Key]:
-        group = self.world.see(POD_GROUPS).get(pod["metadata"]["namespace"], group_of(pod)) if group_of(pod) else None
+        group = (
+            self.world.see(POD_GROUPS).get(pod["metadata"]["namespace"], group_of(pod))
+            if group_of(pod)
+            else None
+        )
         if group is not None:
             return (("", queue_of(group)),)
         return (("", DEFAULT_QUEUE),) if concerns_operator(VOLCANO_CONTROLLERS, pod) else ()

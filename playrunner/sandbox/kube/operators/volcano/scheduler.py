@@ -1,4 +1,5 @@
-"""Volcano's scheduler: pod groups leave their queue when there is room, and then all of a gang is placed, or none of it."""
+"""Volcano's scheduler: pod groups leave their queue when there is room, and then all of a gang is
+placed, or none of it."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ from playrunner.sandbox.kube.operators.kinds import POD_GROUPS, QUEUES
 from playrunner.sandbox.kube.operators.pod_group import SCHEDULER_NAME, added, group_of, read, total
 from playrunner.sandbox.kube.operators.volcano import gang, queues
 
-OVERCOMMIT = Decimal("1.2")  # groups are let in for so much of the cluster: what ends soon makes room
+OVERCOMMIT = Decimal(
+    "1.2"
+)  # groups are let in for so much of the cluster: what ends soon makes room
 
 
 class VolcanoScheduler(Scheduler):
@@ -56,15 +59,25 @@ class VolcanoScheduler(Scheduler):
             return None
         pods = [one for one in self.world.see(PODS).all(key[0]) if group_of(one) == key[1]]
         refused = self._not_let_in(group) if queues.phase_of(group) == "Pending" else ""
-        why_not = gang.unschedulable(group, pods, len(pods)) if refused else self._place(group, pods)
+        why_not = (
+            gang.unschedulable(group, pods, len(pods)) if refused else self._place(group, pods)
+        )
         pods = [one for one in self.world.see(PODS).all(key[0]) if group_of(one) == key[1]]
         phase = gang.phase_after(group, pods, admitted=not refused)
         session = VOLCANO_SCHEDULER.incarnation(self.world)
         status = gang.status_of(group, pods, phase, why_not, session, datetime.now(UTC))
         if status != group.get("status"):
-            self.world.replace(POD_GROUPS, {**group, "status": status})  # the whole object: its kind has no status of its own
+            self.world.replace(
+                POD_GROUPS, {**group, "status": status}
+            )  # the whole object: its kind has no status of its own
             if why_not:
-                self.world.event(group, "Normal" if refused else "Warning", "Unschedulable", refused or why_not, SCHEDULER_NAME)
+                self.world.event(
+                    group,
+                    "Normal" if refused else "Warning",
+                    "Unschedulable",
+                    refused or why_not,
+                    SCHEDULER_NAME,
+                )
         return None
 
     def _not_let_in(self, group: Object) -> str:
@@ -77,13 +90,21 @@ class VolcanoScheduler(Scheduler):
         if queues.lacking(queue, held, wanted):
             return gang.QUEUE_IS_FULL
         idle = _idle(self.world)
-        return gang.CLUSTER_IS_FULL if any(idle.get(name, Decimal(0)) < amount for name, amount in wanted.items()) else ""
+        return (
+            gang.CLUSTER_IS_FULL
+            if any(idle.get(name, Decimal(0)) < amount for name, amount in wanted.items())
+            else ""
+        )
 
     def _place(self, group: Object, pods: list[Object]) -> str:
         """Bind those that fit, if they are enough; else say why not."""
         floor = self.world.the(Floor)
         with floor.lock:
-            waiting = [one for one in pods if not floor.is_bound(one) and not is_leaving(one) and not is_over(one)]
+            waiting = [
+                one
+                for one in pods
+                if not floor.is_bound(one) and not is_leaving(one) and not is_over(one)
+            ]
             least = int(group["spec"].get("minMember") or 0)
             if not waiting or len(pods) < least:
                 return ""  # none is left to place, or not all have come yet
@@ -100,15 +121,24 @@ class VolcanoScheduler(Scheduler):
             self._refuse(pod, gang.not_ready(group, pods, len(refused)))
         return "" if enough else gang.unschedulable(group, pods, len(refused))
 
-    def _choose(self, group: Object, waiting: list[Object], floor: Floor) -> tuple[list[Object], list[tuple[Object, str]]]:
-        """As many as fit together on the nodes and in the queue; and why each of the others does not."""
+    def _choose(
+        self, group: Object, waiting: list[Object], floor: Floor
+    ) -> tuple[list[Object], list[tuple[Object, str]]]:
+        """As many as fit together on the nodes and in the queue; and why each of the others does
+        not."""
         queue = self.world.see(QUEUES).get("", queues.queue_of(group))
         held = queues.allocated(self.world, queues.queue_of(group))
         chosen: list[Object] = []
         refused: list[tuple[Object, str]] = []
         for pod in waiting:
-            full = queue is not None and queues.lacking(queue, added(held, total(chosen)), total([pod]))
-            why = gang.QUEUE_IS_FULL if full else self._claims_missing(pod) or floor.place([*chosen, pod]).why_not
+            full = queue is not None and queues.lacking(
+                queue, added(held, total(chosen)), total([pod])
+            )
+            why = (
+                gang.QUEUE_IS_FULL
+                if full
+                else self._claims_missing(pod) or floor.place([*chosen, pod]).why_not
+            )
             if why:
                 refused.append((pod, why))
             else:
@@ -117,7 +147,11 @@ class VolcanoScheduler(Scheduler):
 
     def _waiting_groups(self, one: Object) -> Iterable[Key]:
         groups = self.world.see(POD_GROUPS).all()
-        return [key_of(group) for group in groups if queues.phase_of(group) not in ("Running", "Completed")]
+        return [
+            key_of(group)
+            for group in groups
+            if queues.phase_of(group) not in ("Running", "Completed")
+        ]
 
     def _concerned_groups(self, one: Object) -> Iterable[Key]:
         """A pod's own group; and those that wait, since a pod that was on a node may have left it."""
@@ -128,10 +162,15 @@ class VolcanoScheduler(Scheduler):
 
 
 def _idle(world: World) -> Amounts:
-    """What the nodes have, a little generously, less what pods hold and groups that were let in will take."""
+    """What the nodes have, a little generously, less what pods hold and groups that were let in
+    will take."""
     nodes = [one for one in world.see(NODES).all() if not is_leaving(one)]
     there = added(*(read((one.get("status") or {}).get("allocatable")) for one in nodes))
-    pods = [one for one in world.see(PODS).all() if one["spec"].get("nodeName") and not is_over(one)]
+    pods = [
+        one for one in world.see(PODS).all() if one["spec"].get("nodeName") and not is_over(one)
+    ]
     groups = [one for one in world.see(POD_GROUPS).all() if queues.phase_of(one) == "Inqueue"]
     used = added(total(pods), *(read(one["spec"].get("minResources")) for one in groups))
-    return {name: amount * OVERCOMMIT - used.get(name, Decimal(0)) for name, amount in there.items()}
+    return {
+        name: amount * OVERCOMMIT - used.get(name, Decimal(0)) for name, amount in there.items()
+    }

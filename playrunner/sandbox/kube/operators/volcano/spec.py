@@ -20,7 +20,10 @@ class Policy:
 
     @staticmethod
     def of(written: Object) -> Policy:
-        events = [*(written.get("events") or ()), *([written["event"]] if written.get("event") else [])]
+        events = [
+            *(written.get("events") or ()),
+            *([written["event"]] if written.get("event") else []),
+        ]
         return Policy(tuple(events), written.get("action") or "SyncJob", written.get("exitCode"))
 
     def follows(self, event: str, exit_code: int | None) -> bool:

@@ -12,22 +12,39 @@ from playrunner.sandbox.kube.operators.pod_group import SCHEDULER_NAME
 from playrunner.sandbox.kube.operators.reviews import Question, Verdict
 from playrunner.sandbox.kube.operators.volcano.spec import DEFAULT_QUEUE, MOST_RETRIES, read
 
-_ACTIONS = ("AbortJob", "RestartJob", "RestartTask", "RestartPod", "TerminateJob", "CompleteJob", "ResumeJob")
+_ACTIONS = (
+    "AbortJob",
+    "RestartJob",
+    "RestartTask",
+    "RestartPod",
+    "TerminateJob",
+    "CompleteJob",
+    "ResumeJob",
+)
 _KEPT_QUEUES = ("default", "root")
 
 
 def complete_job(world: World, question: Question) -> Verdict:
     spec = question.object["spec"]
-    tasks = [{**one, "name": one.get("name") or f"default{number}"} for number, one in enumerate(spec.get("tasks") or ())]
-    tasks = [{**one, "minAvailable": one.get("minAvailable", one.get("replicas", 1))} for one in tasks]
+    tasks = [
+        {**one, "name": one.get("name") or f"default{number}"}
+        for number, one in enumerate(spec.get("tasks") or ())
+    ]
+    tasks = [
+        {**one, "minAvailable": one.get("minAvailable", one.get("replicas", 1))} for one in tasks
+    ]
     defaults = {
         "queue": DEFAULT_QUEUE,
         "schedulerName": SCHEDULER_NAME,
         "maxRetry": MOST_RETRIES,
         "minAvailable": sum(one["minAvailable"] for one in tasks),
     }
-    added: list[tuple[str, Any]] = [(f"/spec/{name}", value) for name, value in defaults.items() if not _is_set(spec.get(name))]
-    return Verdict(added=(*added, *([("/spec/tasks", tasks)] if tasks != spec.get("tasks") else ())))
+    added: list[tuple[str, Any]] = [
+        (f"/spec/{name}", value) for name, value in defaults.items() if not _is_set(spec.get(name))
+    ]
+    return Verdict(
+        added=(*added, *([("/spec/tasks", tasks)] if tasks != spec.get("tasks") else ()))
+    )
 
 
 def judge_job(world: World, question: Question) -> Verdict:
@@ -45,7 +62,11 @@ def complete_queue(world: World, question: Question) -> Verdict:
     spec = question.object.get("spec")
     if spec is None:
         return Verdict(added=(("/spec", {"reclaimable": True, "weight": 1}),))
-    missing = {name: value for name, value in {"reclaimable": True, "weight": 1}.items() if spec.get(name) is None}
+    missing = {
+        name: value
+        for name, value in {"reclaimable": True, "weight": 1}.items()
+        if spec.get(name) is None
+    }
     return Verdict(added=tuple((f"/spec/{name}", value) for name, value in missing.items()))
 
 
@@ -56,9 +77,15 @@ def judge_queue(world: World, question: Question) -> Verdict:
         if name in _KEPT_QUEUES:
             return Verdict(f"`{name}` queue can not be deleted")
         closed = state == "Closed"
-        return Verdict("" if closed else f"only queue with state `Closed` can be deleted, queue `{name}` state is `{state}`")
+        return Verdict(
+            ""
+            if closed
+            else f"only queue with state `Closed` can be deleted, queue `{name}` state is `{state}`"
+        )
     weight = (question.object.get("spec") or {}).get("weight", 1)
-    problem = f"requestBody.spec.weight: Invalid value: {weight}: queue weight must be a positive integer"
+    problem = (
+        f"requestBody.spec.weight: Invalid value: {weight}: queue weight must be a positive integer"
+    )
     return Verdict("" if weight > 0 else problem)
 
 
@@ -74,7 +101,9 @@ def _problems(world: World, one: Object) -> list[str]:
         if task.replicas < 0:
             found.append(f"'replicas' < 0 in task: {task.name};")
         if task.least > task.replicas:
-            found.append(f"'minAvailable' is greater than 'replicas' in task: {task.name}, job: {job.name};")
+            found.append(
+                f"'minAvailable' is greater than 'replicas' in task: {task.name}, job: {job.name};"
+            )
         if not (task.template.get("spec") or {}).get("containers"):
             found.append(f"spec.task[{task.name}].template.spec.containers: Required value;")
     if job.replicas < job.least:
@@ -100,12 +129,19 @@ def _changed_too_much(question: Question) -> str:
     def fixed(one: Object) -> Object:
         tasks = [{name: value for name, value in task.items() if name not in ("replicas", "minAvailable")}
                  for task in one["spec"].get("tasks") or ()]  # fmt: skip
-        kept = {name: value for name, value in one["spec"].items() if name not in ("minAvailable", "priorityClassName")}
+        kept = {
+            name: value
+            for name, value in one["spec"].items()
+            if name not in ("minAvailable", "priorityClassName")
+        }
         return {**kept, "tasks": tasks}
 
     if fixed(question.object) == fixed(question.before):
         return ""
-    return "job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec`"
+    return (
+        "job updates may not change fields other than `minAvailable`, `tasks[*].replicas under"
+        " spec`"
+    )
 
 
 def _is_set(value: Any) -> bool:

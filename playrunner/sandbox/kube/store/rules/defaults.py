@@ -19,13 +19,24 @@ def fill_defaults(kind: str, one: Object) -> None:
 
 
 def new_status(kind: str) -> Object:
-    """The status of a built-in object that nothing has happened to yet: numbers are there, and zero."""
+    """The status of a built-in object that nothing has happened to yet: numbers are there, and
+    zero."""
     counts = {
-        "apps.v1.DaemonSet": ("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady"),
+        "apps.v1.DaemonSet": (
+            "currentNumberScheduled",
+            "desiredNumberScheduled",
+            "numberMisscheduled",
+            "numberReady",
+        ),
         "apps.v1.StatefulSet": ("replicas",),
         "apps.v1.ReplicaSet": ("replicas",),
         "core.v1.ReplicationController": ("replicas",),
-        "policy.v1.PodDisruptionBudget": ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"),
+        "policy.v1.PodDisruptionBudget": (
+            "currentHealthy",
+            "desiredHealthy",
+            "disruptionsAllowed",
+            "expectedPods",
+        ),
     }
     if kind in ("core.v1.Service", "networking.v1.Ingress"):
         return {"loadBalancer": {}}
@@ -59,7 +70,11 @@ def _daemon_set(one: Object) -> None:
 def _stateful_set(one: Object) -> None:
     spec = _with_template(one)
     _fill(spec, replicas=1, revisionHistoryLimit=10, podManagementPolicy="OrderedReady")
-    _fill(_part(spec, "persistentVolumeClaimRetentionPolicy"), whenDeleted="Retain", whenScaled="Retain")
+    _fill(
+        _part(spec, "persistentVolumeClaimRetentionPolicy"),
+        whenDeleted="Retain",
+        whenScaled="Retain",
+    )
     strategy = _part(spec, "updateStrategy")
     _fill(strategy, type="RollingUpdate")
     if strategy["type"] == "RollingUpdate":
@@ -87,12 +102,20 @@ def _job_spec(spec: Object) -> None:
         restart = (spec["template"].get("spec") or {}).get("restartPolicy")
         pod_spec(_part(spec["template"], "spec"))
         if restart is None:
-            spec["template"]["spec"]["restartPolicy"] = "Always"  # which its rules then refuse, as a server does
+            spec["template"]["spec"]["restartPolicy"] = (
+                "Always"  # which its rules then refuse, as a server does
+            )
 
 
 def _cron_job(one: Object) -> None:
     spec = one.setdefault("spec", {})
-    _fill(spec, concurrencyPolicy="Allow", suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
+    _fill(
+        spec,
+        concurrencyPolicy="Allow",
+        suspend=False,
+        successfulJobsHistoryLimit=3,
+        failedJobsHistoryLimit=1,
+    )
     template = (spec.get("jobTemplate") or {}).get("spec", {}).get("template")
     if isinstance(template, dict):
         pod_spec(_part(template, "spec"))
@@ -105,7 +128,9 @@ def _service(one: Object) -> None:
         _fill(port, protocol="TCP")
         _fill(port, targetPort=port.get("port"))
     if spec["type"] != "ExternalName":
-        _fill(spec, internalTrafficPolicy="Cluster", ipFamilies=["IPv4"], ipFamilyPolicy="SingleStack")
+        _fill(
+            spec, internalTrafficPolicy="Cluster", ipFamilies=["IPv4"], ipFamilyPolicy="SingleStack"
+        )
     if spec["type"] in ("NodePort", "LoadBalancer"):
         _fill(spec, externalTrafficPolicy="Cluster")
     if spec["type"] == "LoadBalancer":
@@ -146,8 +171,16 @@ def _storage_class(one: Object) -> None:
 
 def _csi_driver(one: Object) -> None:
     spec = _part(one, "spec")
-    _fill(spec, attachRequired=True, podInfoOnMount=False, volumeLifecycleModes=["Persistent"], storageCapacity=False)
-    _fill(spec, fsGroupPolicy="ReadWriteOnceWithFSType", requiresRepublish=False, seLinuxMount=False)
+    _fill(
+        spec,
+        attachRequired=True,
+        podInfoOnMount=False,
+        volumeLifecycleModes=["Persistent"],
+        storageCapacity=False,
+    )
+    _fill(
+        spec, fsGroupPolicy="ReadWriteOnceWithFSType", requiresRepublish=False, seLinuxMount=False
+    )
 
 
 def _binding(one: Object) -> None:
@@ -160,7 +193,14 @@ def _binding(one: Object) -> None:
 
 def _webhooks(one: Object) -> None:
     for hook in one.get("webhooks", ()):
-        _fill(hook, failurePolicy="Fail", matchPolicy="Equivalent", timeoutSeconds=10, namespaceSelector={}, objectSelector={})
+        _fill(
+            hook,
+            failurePolicy="Fail",
+            matchPolicy="Equivalent",
+            timeoutSeconds=10,
+            namespaceSelector={},
+            objectSelector={},
+        )
         if one["kind"].startswith("Mutating"):
             _fill(hook, reinvocationPolicy="Never")
         for rule in hook.get("rules", ()):

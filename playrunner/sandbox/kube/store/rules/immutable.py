@@ -16,7 +16,11 @@ _STATEFUL_SET_CHANGES = {"replicas", "ordinals", "template", "updateStrategy", "
 
 def change_problems(type_name: str, before: Object, after: Object) -> list[Problem]:
     """What a server refuses about this change of a built-in object."""
-    found = [_fixed(before, after, path) for path in _FIXED.get(type_name, ()) if _at(before, path) != _at(after, path)]
+    found = [
+        _fixed(before, after, path)
+        for path in _FIXED.get(type_name, ())
+        if _at(before, path) != _at(after, path)
+    ]
     rule = _RULES.get(type_name)
     return found + (list(rule(before, after)) if rule else [])
 
@@ -27,7 +31,11 @@ def _fixed(before: Object, after: Object, path: str) -> Problem:
 
 def _pod(before: Object, after: Object) -> Iterator[Problem]:
     was, now = _comparable_pod(before["spec"]), _comparable_pod(after["spec"])
-    kept = [one for one in before["spec"].get("tolerations", ()) if one not in after["spec"].get("tolerations", ())]
+    kept = [
+        one
+        for one in before["spec"].get("tolerations", ())
+        if one not in after["spec"].get("tolerations", ())
+    ]
     if was != now or kept:
         yield forbidden_field(
             "spec", "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -37,7 +45,13 @@ def _pod(before: Object, after: Object) -> Iterator[Problem]:
 
 
 def _comparable_pod(spec: Object) -> Object:
-    spec = copy.deepcopy({name: value for name, value in spec.items() if name not in ("activeDeadlineSeconds", "tolerations")})
+    spec = copy.deepcopy(
+        {
+            name: value
+            for name, value in spec.items()
+            if name not in ("activeDeadlineSeconds", "tolerations")
+        }
+    )
     for container in [*spec.get("containers", ()), *spec.get("initContainers", ())]:
         container.pop("image", None)
     return spec
@@ -54,17 +68,23 @@ def _stateful_set(before: Object, after: Object) -> Iterator[Problem]:
 
 def _claim(before: Object, after: Object) -> Iterator[Problem]:
     was, now = copy.deepcopy(before["spec"]), copy.deepcopy(after["spec"])
-    small, large = (one.get("resources", {}).get("requests", {}).pop("storage", "0") for one in (was, now))
+    small, large = (
+        one.get("resources", {}).get("requests", {}).pop("storage", "0") for one in (was, now)
+    )
     if not was.get("volumeName"):
         now.pop("volumeName", None)  # binding it
     if was.get("storageClassName") is None:  # an empty one says that no class is wanted
         now.pop("storageClassName", None)
     if was != now or (small != large and before.get("status", {}).get("phase") != "Bound"):
         yield forbidden_field(
-            "spec", "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+            "spec",
+            "spec is immutable after creation except resources.requests and"
+            " volumeAttributesClassName for bound claims",
         )
     elif value_of(large) < value_of(small):
-        yield forbidden_field("spec.resources.requests.storage", "field can not be less than status.capacity")
+        yield forbidden_field(
+            "spec.resources.requests.storage", "field can not be less than status.capacity"
+        )
 
 
 def _data(before: Object, after: Object) -> Iterator[Problem]:
@@ -78,7 +98,11 @@ def _data(before: Object, after: Object) -> Iterator[Problem]:
 
 def _service(before: Object, after: Object) -> Iterator[Problem]:
     was, now = before["spec"].get("clusterIP"), after["spec"].get("clusterIP")
-    if was and now != was and "ExternalName" not in (before["spec"].get("type"), after["spec"].get("type")):
+    if (
+        was
+        and now != was
+        and "ExternalName" not in (before["spec"].get("type"), after["spec"].get("type"))
+    ):
         yield invalid_value("spec.clusterIPs[0]", [now] if now else None, "may not change once set")
 
 
@@ -102,10 +126,19 @@ def _priority_class(before: Object, after: Object) -> Iterator[Problem]:
 
 
 def _volume(before: Object, after: Object) -> Iterator[Problem]:
-    loose = {"accessModes", "capacity", "claimRef", "mountOptions", "persistentVolumeReclaimPolicy", "storageClassName"}
+    loose = {
+        "accessModes",
+        "capacity",
+        "claimRef",
+        "mountOptions",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+    }
     names = (before["spec"].keys() | after["spec"].keys()) - loose
     if any(before["spec"].get(name) != after["spec"].get(name) for name in names):
-        yield forbidden_field("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation")
+        yield forbidden_field(
+            "spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation"
+        )
 
 
 def _at(one: Object, path: str) -> Any:
@@ -123,7 +156,12 @@ _FIXED: dict[str, tuple[str, ...]] = {
     "core.v1.Secret": ("type",),
     "storage.v1.StorageClass": ("volumeBindingMode",),
     "storage.v1.CSIDriver": ("spec.attachRequired", "spec.volumeLifecycleModes"),
-    "apiextensions.v1.CustomResourceDefinition": ("spec.group", "spec.scope", "spec.names.kind", "spec.names.plural"),
+    "apiextensions.v1.CustomResourceDefinition": (
+        "spec.group",
+        "spec.scope",
+        "spec.names.kind",
+        "spec.names.plural",
+    ),
 }
 _RULES: dict[str, Callable[[Object, Object], Iterator[Problem]]] = {
     "core.v1.Pod": _pod,

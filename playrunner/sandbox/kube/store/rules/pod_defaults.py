@@ -22,7 +22,8 @@ def pod_spec(spec: Part) -> None:
 
 
 def pod_requests(spec: Part) -> None:
-    """What is limited but not requested is requested at its limit; on pods themselves, not on templates."""
+    """What is limited but not requested is requested at its limit; on pods themselves, not on
+    templates."""
     for container in [*spec.get("initContainers", ()), *spec.get("containers", ())]:
         resources = container.get("resources") or {}
         if resources.get("limits"):

@@ -8,14 +8,22 @@ from typing import Any
 
 from playrunner.sandbox.kube.schema import schema as schemas
 from playrunner.sandbox.kube.schema.names import is_subdomain, label_problems
-from playrunner.sandbox.kube.schema.problems import Problem, duplicate, invalid_value, required, unsupported
+from playrunner.sandbox.kube.schema.problems import (
+    Problem,
+    duplicate,
+    invalid_value,
+    required,
+    unsupported,
+)
 from playrunner.sandbox.kube.schema.schema import Schema
 from playrunner.sandbox.kube.store.rules.pod_rules import pod_spec_problems
 from playrunner.sandbox.kube.wire.selectors import by_selector
 
 Object = dict[str, Any]
 _DATA_KEY = re.compile(r"[-._a-zA-Z0-9]+")
-_CRON = re.compile(r"(@(every \S+|yearly|annually|monthly|weekly|daily|midnight|hourly))|(\S+\s+){4}\S+")
+_CRON = re.compile(
+    r"(@(every \S+|yearly|annually|monthly|weekly|daily|midnight|hourly))|(\S+\s+){4}\S+"
+)
 
 
 def rule_problems(type_name: str, one: Object, schema: Schema) -> list[Problem]:
@@ -23,7 +31,9 @@ def rule_problems(type_name: str, one: Object, schema: Schema) -> list[Problem]:
     rule = _RULES.get(type_name)
     if rule is not None:
         return list(rule(one))
-    return list(_missing({name: value for name, value in one.items() if name != "metadata"}, schema, ""))
+    return list(
+        _missing({name: value for name, value in one.items() if name != "metadata"}, schema, "")
+    )
 
 
 def _missing(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
@@ -34,7 +44,9 @@ def _missing(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
                 yield required(f"{path}.{name}" if path else name)
         for name, one in value.items():
             if name not in ("metadata", "status"):
-                yield from _missing(one, schemas.field(schema, name) or {}, f"{path}.{name}" if path else name)
+                yield from _missing(
+                    one, schemas.field(schema, name) or {}, f"{path}.{name}" if path else name
+                )
     elif isinstance(value, list):
         for at, one in enumerate(value):
             yield from _missing(one, schemas.items(schema), f"{path}[{at}]")
@@ -56,15 +68,25 @@ def _workload(one: Object) -> Iterator[Problem]:
         yield required("spec.template")
         return
     labels = template.get("metadata", {}).get("labels") or {}
-    if selector == {} or (selector and not (selector.get("matchLabels") or selector.get("matchExpressions"))):
-        yield invalid_value("spec.selector", selector, f"empty selector is invalid for {one['kind'].lower()}")
+    if selector == {} or (
+        selector and not (selector.get("matchLabels") or selector.get("matchExpressions"))
+    ):
+        yield invalid_value(
+            "spec.selector", selector, f"empty selector is invalid for {one['kind'].lower()}"
+        )
     elif selector and not by_selector(selector)({"metadata": {"labels": labels}}):
-        yield invalid_value("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
+        yield invalid_value(
+            "spec.template.metadata.labels", labels, "`selector` does not match template `labels`"
+        )
     yield from label_problems(labels, "spec.template.metadata.labels")
-    claimed = [claim["metadata"].get("name", "") for claim in spec.get("volumeClaimTemplates") or ()]
+    claimed = [
+        claim["metadata"].get("name", "") for claim in spec.get("volumeClaimTemplates") or ()
+    ]
     yield from pod_spec_problems(template["spec"], "spec.template.spec", claimed)
     if template["spec"]["restartPolicy"] != "Always":
-        yield unsupported("spec.template.spec.restartPolicy", template["spec"]["restartPolicy"], ["Always"])
+        yield unsupported(
+            "spec.template.spec.restartPolicy", template["spec"]["restartPolicy"], ["Always"]
+        )
 
 
 def _job(one: Object) -> Iterator[Problem]:
@@ -82,7 +104,9 @@ def _job_spec_problems(spec: Object, path: str) -> Iterator[Problem]:
     yield from pod_spec_problems(template, f"{path}.template.spec")
     if template["restartPolicy"] == "Always":
         yield Problem(
-            f"{path}.template.spec.restartPolicy", "FieldValueRequired", 'Required value: valid values: "OnFailure", "Never"'
+            f"{path}.template.spec.restartPolicy",
+            "FieldValueRequired",
+            'Required value: valid values: "OnFailure", "Never"',
         )
 
 
@@ -93,8 +117,12 @@ def _cron_job(one: Object) -> Iterator[Problem]:
     elif not _CRON.fullmatch(spec["schedule"].strip()):
         yield invalid_value("spec.schedule", spec["schedule"], "expected exactly 5 fields")
     if spec["concurrencyPolicy"] not in ("Allow", "Forbid", "Replace"):
-        yield unsupported("spec.concurrencyPolicy", spec["concurrencyPolicy"], ["Allow", "Forbid", "Replace"])
-    yield from _job_spec_problems((spec.get("jobTemplate") or {}).get("spec", {}), "spec.jobTemplate.spec")
+        yield unsupported(
+            "spec.concurrencyPolicy", spec["concurrencyPolicy"], ["Allow", "Forbid", "Replace"]
+        )
+    yield from _job_spec_problems(
+        (spec.get("jobTemplate") or {}).get("spec", {}), "spec.jobTemplate.spec"
+    )
 
 
 def _service(one: Object) -> Iterator[Problem]:
@@ -118,7 +146,9 @@ def _service(one: Object) -> Iterator[Problem]:
             yield duplicate(f"{path}.name", port["name"])
         seen.add(port.get("name", ""))
         if not 0 < (port.get("port") or 0) < 65536:
-            yield invalid_value(f"{path}.port", port.get("port") or 0, "must be between 1 and 65535, inclusive")
+            yield invalid_value(
+                f"{path}.port", port.get("port") or 0, "must be between 1 and 65535, inclusive"
+            )
         if port["protocol"] not in ("SCTP", "TCP", "UDP"):
             yield unsupported(f"{path}.protocol", port["protocol"], ["SCTP", "TCP", "UDP"])
 
@@ -175,9 +205,13 @@ def _role(one: Object) -> Iterator[Problem]:
             yield required(f"rules[{at}].verbs", "verbs must contain at least one value")
         if not rule.get("nonResourceURLs"):
             if not rule.get("apiGroups"):
-                yield required(f"rules[{at}].apiGroups", "resource rules must supply at least one api group")
+                yield required(
+                    f"rules[{at}].apiGroups", "resource rules must supply at least one api group"
+                )
             if not rule.get("resources"):
-                yield required(f"rules[{at}].resources", "resource rules must supply at least one resource")
+                yield required(
+                    f"rules[{at}].resources", "resource rules must supply at least one resource"
+                )
 
 
 def _webhooks(one: Object) -> Iterator[Problem]:
@@ -185,7 +219,9 @@ def _webhooks(one: Object) -> Iterator[Problem]:
         path = f"webhooks[{at}]"
         if hook.get("name", "").count(".") < 2 or not is_subdomain(hook["name"]):
             yield invalid_value(
-                f"{path}.name", hook.get("name", ""), "should be a domain with at least three segments separated by dots"
+                f"{path}.name",
+                hook.get("name", ""),
+                "should be a domain with at least three segments separated by dots",
             )
         if not hook.get("sideEffects"):
             yield required(f"{path}.sideEffects", "must specify one of None, NoneOnDryRun")
@@ -198,7 +234,9 @@ def _webhooks(one: Object) -> Iterator[Problem]:
             yield required(f"{path}.clientConfig", "exactly one of url or service is required")
         if config.get("url") and not config["url"].startswith("https://"):
             yield invalid_value(
-                f"{path}.clientConfig.url", config["url"].partition(":")[0], "'https' is the only allowed URL scheme"
+                f"{path}.clientConfig.url",
+                config["url"].partition(":")[0],
+                "'https' is the only allowed URL scheme",
             )
 
 

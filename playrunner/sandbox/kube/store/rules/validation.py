@@ -7,10 +7,24 @@ from collections.abc import Iterator
 from typing import Any
 
 from playrunner.sandbox.kube.schema import schema as schemas
-from playrunner.sandbox.kube.schema.problems import Problem, duplicate, invalid_value, required, unsupported
+from playrunner.sandbox.kube.schema.problems import (
+    Problem,
+    duplicate,
+    invalid_value,
+    required,
+    unsupported,
+)
 from playrunner.sandbox.kube.schema.schema import Schema
 
-_NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+_NAMES = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+}
 
 
 def problems_of(value: Any, schema: Schema, path: str = "") -> list[Problem]:
@@ -56,8 +70,14 @@ def _type_fits(value: Any, schema: Schema) -> bool:
 
 
 def _wrong_type(value: Any, schema: Schema, path: str) -> Problem:
-    wanted = "integer,string" if schema.get("x-kubernetes-int-or-string") else schema.get("type", "")
-    problem = invalid_value(path, _NAMES[type(value)], f'{path} in body must be of type {wanted}: "{_NAMES[type(value)]}"')
+    wanted = (
+        "integer,string" if schema.get("x-kubernetes-int-or-string") else schema.get("type", "")
+    )
+    problem = invalid_value(
+        path,
+        _NAMES[type(value)],
+        f'{path} in body must be of type {wanted}: "{_NAMES[type(value)]}"',
+    )
     return Problem(path, "FieldValueTypeInvalid", problem.message)
 
 
@@ -66,9 +86,17 @@ def _object_problems(value: dict[str, Any], schema: Schema, path: str) -> Iterat
         if name not in value:
             yield required(f"{path}.{name}" if path else name)
     if "maxProperties" in schema and len(value) > schema["maxProperties"]:
-        yield Problem(path, "FieldValueTooMany", f"Too many: {len(value)}: must have at most {schema['maxProperties']} items")
+        yield Problem(
+            path,
+            "FieldValueTooMany",
+            f"Too many: {len(value)}: must have at most {schema['maxProperties']} items",
+        )
     if "minProperties" in schema and len(value) < schema["minProperties"]:
-        yield invalid_value(path, len(value), f"{path} in body should have at least {schema['minProperties']} properties")
+        yield invalid_value(
+            path,
+            len(value),
+            f"{path} in body should have at least {schema['minProperties']} properties",
+        )
     for name, one in value.items():
         inner = schemas.field(schema, name)
         if inner is not None:
@@ -77,9 +105,15 @@ def _object_problems(value: dict[str, Any], schema: Schema, path: str) -> Iterat
 
 def _list_problems(value: list[Any], schema: Schema, path: str) -> Iterator[Problem]:
     if len(value) < schema.get("minItems", 0):
-        yield invalid_value(path, len(value), f"{path} in body should have at least {schema['minItems']} items")
+        yield invalid_value(
+            path, len(value), f"{path} in body should have at least {schema['minItems']} items"
+        )
     if "maxItems" in schema and len(value) > schema["maxItems"]:
-        yield Problem(path, "FieldValueTooMany", f"Too many: {len(value)}: must have at most {schema['maxItems']} items")
+        yield Problem(
+            path,
+            "FieldValueTooMany",
+            f"Too many: {len(value)}: must have at most {schema['maxItems']} items",
+        )
     seen: list[Any] = []
     keys = schema.get("x-kubernetes-list-map-keys")
     for at, one in enumerate(value):
@@ -92,33 +126,52 @@ def _list_problems(value: list[Any], schema: Schema, path: str) -> Iterator[Prob
 
 def _string_problems(value: str, schema: Schema, path: str) -> Iterator[Problem]:
     if len(value) < schema.get("minLength", 0):
-        yield invalid_value(path, value, f"{path} in body should be at least {schema['minLength']} chars long")
+        yield invalid_value(
+            path, value, f"{path} in body should be at least {schema['minLength']} chars long"
+        )
     if "maxLength" in schema and len(value) > schema["maxLength"]:
-        yield Problem(path, "FieldValueTooLong", f"Too long: may not be more than {schema['maxLength']} bytes")
+        yield Problem(
+            path, "FieldValueTooLong", f"Too long: may not be more than {schema['maxLength']} bytes"
+        )
     if "pattern" in schema and not re.search(schema["pattern"], value):
         yield invalid_value(path, value, f"{path} in body should match '{schema['pattern']}'")
-    if schema.get("format") == "date-time" and not re.match(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d", value):
+    if schema.get("format") == "date-time" and not re.match(
+        r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d", value
+    ):
         yield invalid_value(path, value, f'{path} in body must be of type date-time: "{value}"')
 
 
 def _number_problems(value: float, schema: Schema, path: str) -> Iterator[Problem]:
     minimum, maximum = schema.get("minimum"), schema.get("maximum")
-    if minimum is not None and (value <= minimum if schema.get("exclusiveMinimum") else value < minimum):
+    if minimum is not None and (
+        value <= minimum if schema.get("exclusiveMinimum") else value < minimum
+    ):
         sign = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"
         yield invalid_value(path, value, f"{path} in body should be {sign} {minimum}")
-    if maximum is not None and (value >= maximum if schema.get("exclusiveMaximum") else value > maximum):
+    if maximum is not None and (
+        value >= maximum if schema.get("exclusiveMaximum") else value > maximum
+    ):
         sign = "less than" if schema.get("exclusiveMaximum") else "less than or equal to"
         yield invalid_value(path, value, f"{path} in body should be {sign} {maximum}")
     if "multipleOf" in schema and value % schema["multipleOf"]:
-        yield invalid_value(path, value, f"{path} in body should be a multiple of {schema['multipleOf']}")
+        yield invalid_value(
+            path, value, f"{path} in body should be a multiple of {schema['multipleOf']}"
+        )
 
 
 def _combination_problems(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
     for each in schema.get("allOf", ()):
         yield from _problems(value, each, path)
     if "anyOf" in schema and all(problems_of(value, each, path) for each in schema["anyOf"]):
-        yield invalid_value(path, value, f"{path} in body must validate at least one schema (anyOf)")
-    if "oneOf" in schema and sum(not problems_of(value, each, path) for each in schema["oneOf"]) != 1:
-        yield invalid_value(path, value, f"{path} in body must validate one and only one schema (oneOf)")
+        yield invalid_value(
+            path, value, f"{path} in body must validate at least one schema (anyOf)"
+        )
+    if (
+        "oneOf" in schema
+        and sum(not problems_of(value, each, path) for each in schema["oneOf"]) != 1
+    ):
+        yield invalid_value(
+            path, value, f"{path} in body must validate one and only one schema (oneOf)"
+        )
     if "not" in schema and not problems_of(value, schema["not"], path):
         yield invalid_value(path, value, f"{path} in body must not validate the schema (not)")

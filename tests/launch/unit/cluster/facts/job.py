@@ -1,11 +1,20 @@
-"""GPT-2 micro on GKE, as a plain Job; and the same with DeepSpeed's own launcher, which goes from pod to pod over SSH."""
+"""GPT-2 micro on GKE, as a plain Job; and the same with DeepSpeed's own launcher, which goes from
+pod to pod over SSH."""
 
 from __future__ import annotations
 
 from playrunner.training.kube.job import ClusterJob
 from tests.launch.unit.cluster.facts.elasticjob import nccl_without_cards
 from tests.launch.unit.cluster.facts.guides import ID
-from tests.launch.unit.cluster.facts.shared_rows import device, labels, meeting, pod, tolerated, values, who
+from tests.launch.unit.cluster.facts.shared_rows import (
+    device,
+    labels,
+    meeting,
+    pod,
+    tolerated,
+    values,
+    who,
+)
 from tests.launch.unit.cluster.facts.table import ABSENT, Row
 
 SPEC = "Job.spec"
@@ -42,23 +51,51 @@ def _either(job: ClusterJob) -> list[Row]:
     spec = f"{POD}.spec"
     return [
         *who("Job", "batch/v1", "2 job", job),
-        (f"{SPEC}.completionMode", "Indexed", "ours: pods of several nodes must know which one they are"),
+        (
+            f"{SPEC}.completionMode",
+            "Indexed",
+            "ours: pods of several nodes must know which one they are",
+        ),
         (f"{SPEC}.completions", 2, "6.4 counts"),
         (f"{SPEC}.parallelism", 2, "6.4 counts"),
         (f"{SPEC}.backoffLimit", 6, "ours: torchrun's own restarts, for each node"),
         *pod(POD, job, mount="/home", claim="pvc-tutorial"),
         (f"{spec}.restartPolicy", "Never", "2 job"),
         (f"{spec}.subdomain", ID, "ours: pods find each other through the headless Service"),
-        (f"{spec}.volumes.dshm.emptyDir.sizeLimit", ABSENT, "3.3 shm"),  # nodes that are to come have not said what they have
+        (
+            f"{spec}.volumes.dshm.emptyDir.sizeLimit",
+            ABSENT,
+            "3.3 shm",
+        ),  # nodes that are to come have not said what they have
         *values(POD, "3.3 HOME; ours: paths are the run's own, whatever HOME is", HOME=ABSENT),
         *device(POD, nvidia_com__gpu="8"),
         *tolerated(POD, "nvidia.com/gpu", "2 taint"),
-        (f"{spec}.tolerations.1.key", "nvidia.com/gpu", "2 taint; ours: the inventory says it of every pod"),
-        (f"{spec}.tolerations.1.operator", "Exists", "2 taint; ours: the inventory says it of every pod"),
+        (
+            f"{spec}.tolerations.1.key",
+            "nvidia.com/gpu",
+            "2 taint; ours: the inventory says it of every pod",
+        ),
+        (
+            f"{spec}.tolerations.1.operator",
+            "Exists",
+            "2 taint; ours: the inventory says it of every pod",
+        ),
         (f"{spec}.nodeSelector.cloud.google.com/gke-nodepool", "pool-1", "2 selectors"),
-        (f"{spec}.nodeSelector.node.kubernetes.io/instance-type", "a2-highgpu-8g", "2 selectors; ours: and the machine"),
-        *values(POD, "ours: the pod at which all meet knows itself", TRAINER_FIRST="JOB_COMPLETION_INDEX=0"),
-        *values(POD, "ours: of nodes that are still to come the cores are not known", OMP_NUM_THREADS="1"),
+        (
+            f"{spec}.nodeSelector.node.kubernetes.io/instance-type",
+            "a2-highgpu-8g",
+            "2 selectors; ours: and the machine",
+        ),
+        *values(
+            POD,
+            "ours: the pod at which all meet knows itself",
+            TRAINER_FIRST="JOB_COMPLETION_INDEX=0",
+        ),
+        *values(
+            POD,
+            "ours: of nodes that are still to come the cores are not known",
+            OMP_NUM_THREADS="1",
+        ),
         *nccl_without_cards(POD, "/home/runs/bert/output"),
         *_service(),
     ]

@@ -15,7 +15,11 @@ PROFILES: dict[str, tuple[Row, ...]] = {
         ("train.model.vocab_size", 50257, "7.1 model"),
         ("train.model.context", 1024, "7.1 model"),
         ("train.model.initializer_range", 0.02, "7.1 model"),
-        ("train.model.initial_weights", "", "7.1 bootstrap; ours: fresh weights by default, so that nothing is downloaded"),
+        (
+            "train.model.initial_weights",
+            "",
+            "7.1 bootstrap; ours: fresh weights by default, so that nothing is downloaded",
+        ),
         ("train.device_batch_size", 3, "7.1 batch"),
         ("train.batch_size", 3 * 50 * 8, "7.1 batch"),  # the same whatever the number of machines
         ("train.epochs", 10, "7.1 batch"),
@@ -30,7 +34,11 @@ PROFILES: dict[str, tuple[Row, ...]] = {
         ("train.schedule.warmup_fraction", 0.05, "7.1 schedule"),
         ("train.data.group_by_size", True, "7.1 data"),
         ("train.data.layout", "documents", "7.1 data"),
-        ("train.log.every", 100 // 50, "7.1 intervals"),  # the guide counts batches, we count steps of fifty
+        (
+            "train.log.every",
+            100 // 50,
+            "7.1 intervals",
+        ),  # the guide counts batches, we count steps of fifty
         ("train.checkpoint.every", 1000 // 50, "7.1 intervals"),
         ("train.log.tensorboard", True, "7.1 TensorBoard"),
         ("train.distill.alpha_ce", 0.0, "7.1 distillation"),
@@ -51,13 +59,21 @@ PROFILES: dict[str, tuple[Row, ...]] = {
         ("train.model.initializer_range", 0.02, "7.2 model"),
         ("train.model.upcast_attention", True, "7.2 model"),
         ("train.device_batch_size", 4, "6.4 counts"),
-        ("train.batch_size", 64, "7.2 batch; ours: 32 cannot be made of 16 processes with 4 each; 64 is the least"),
+        (
+            "train.batch_size",
+            64,
+            "7.2 batch; ours: 32 cannot be made of 16 processes with 4 each; 64 is the least",
+        ),
         ("train.precision", "fp16", "7.2 precision"),
         ("train.seed", 21, "7.2 seed"),
         ("train.steps", 400000, "7.2 optimizer"),
         ("train.optimizer.lr", 6e-4, "7.2 optimizer"),
         ("train.optimizer.weight_decay", 0.1, "7.2 optimizer"),
-        ("train.optimizer.betas", [0.9, 0.95], "6.4 zero; ours: one value for both files, which disagreed in the guide"),
+        (
+            "train.optimizer.betas",
+            [0.9, 0.95],
+            "6.4 zero; ours: one value for both files, which disagreed in the guide",
+        ),
         ("train.optimizer.eps", 1e-8, "7.2 optimizer"),
         ("train.optimizer.grad_clip", 1.0, "7.2 optimizer"),
         ("train.schedule.name", "log-warmup", "6.4 zero"),
@@ -68,7 +84,11 @@ PROFILES: dict[str, tuple[Row, ...]] = {
         ("train.strategy.zero_offload", "none", "6.4 zero"),
         ("train.data.dataset", "wikitext", "7.2 data"),
         ("train.data.dataset_config", "wikitext-103-raw-v1", "7.2 data"),
-        ("train.checkpoint.schedule", [[2, 10], [10, 100], [50, 2000], [100, 20000], [1000, 400000]], "7.2 checkpoints"),
+        (
+            "train.checkpoint.schedule",
+            [[2, 10], [10, 100], [50, 2000], [100, 20000], [1000, 400000]],
+            "7.2 checkpoints",
+        ),
         ("train.checkpoint.at_start", True, "7.2 checkpoints"),
         ("train.log.every", 50, "7.2 logs"),
         ("train.log.first_step", True, "7.2 logs"),
@@ -108,7 +128,11 @@ PROFILES: dict[str, tuple[Row, ...]] = {
         ("train.data.tokenizer", "hf-internal-testing/llama-tokenizer", "7.3 job"),
         ("train.data.stream", True, "7.3 data"),
         ("train.data.prefetch", 4, "7.3 data"),
-        ("train.checkpoint.every", 500, "7.3 checkpoints; ours: saved once in 5000 steps, a lost node costs them all"),
+        (
+            "train.checkpoint.every",
+            500,
+            "7.3 checkpoints; ours: saved once in 5000 steps, a lost node costs them all",
+        ),
         ("train.evaluate.every", 500, "7.3 job"),
         ("train.evaluate.batches", 10, "7.3 arguments"),
         ("train.log.every", 1, "7.3 arguments"),
@@ -156,7 +180,11 @@ PROFILES: dict[str, tuple[Row, ...]] = {
         ("train.optimizer.lr", 1e-3, "7.5 optimizer"),
         ("train.optimizer.momentum", 0.9, "7.5 optimizer"),
         ("train.schedule.name", "constant", "7.5 optimizer"),
-        ("train.evaluate.every", 235, "7.5 evaluation"),  # 60,000 pictures in batches of 256: one epoch
+        (
+            "train.evaluate.every",
+            235,
+            "7.5 evaluation",
+        ),  # 60,000 pictures in batches of 256: one epoch
         ("train.evaluate.batches", 0, "7.5 evaluation"),  # all of them
         ("train.log.every", 10, "7.5 logs"),
     ),
