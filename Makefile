@@ -58,7 +58,9 @@ test-differential: $(READY) packages  ## the same playbooks by ansible-core, sid
 
 lint: $(READY)
 	$(RUN) ruff check .
+	$(RUN) ruff format --check .
 	$(RUN) mypy
+	PYTHONPATH=. $(VENV)/bin/lint-imports
 	$(VENV)/bin/vermin -q --no-tips --eval-annotations -t=3.9- --violations $(shell ls playrunner/hostside/agent.py playrunner/hostside/perform.py playrunner/hostside/host_context.py playrunner/hostside/module.py playrunner/hostside/state.py playrunner/modules/host/*.py)
 
 bench: $(READY) packages  ## against the tools people use today; takes about an hour, most of it Ansible's

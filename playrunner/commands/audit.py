@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from playrunner.commands.flags import RUN_FLAGS, print_json, verb
+from playrunner.commands.flags import RUN_FLAGS, verb
+from playrunner.output.json_output import print_json
 
 if TYPE_CHECKING:
     from playrunner.leftovers import Leftover

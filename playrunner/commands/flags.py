@@ -226,7 +226,3 @@ def _of_the_state_folder(error: OSError) -> PlayrunnerError | None:
 
 def _print_error(error: Exception, code: int) -> None:
     sys.stdout.write(json_text({"error": str(error), "exit_code": code}) + "\n")
-
-
-def print_json(value: Any) -> None:
-    sys.stdout.write(json_text(value, indent=2) + "\n")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.commands.flags import INVENTORY_FLAGS, print_json, verb
+from playrunner.commands.flags import INVENTORY_FLAGS, verb
+from playrunner.output.json_output import print_json
 
 
 @verb(

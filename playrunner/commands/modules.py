@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.commands.flags import print_json, verb
+from playrunner.commands.flags import verb
+from playrunner.output.json_output import print_json
 
 _JSON = {"json": (False, "print JSON on stdout, and nothing else there")}
 

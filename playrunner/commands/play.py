@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.commands.flags import RUN_FLAGS, options_from, print_json, verb
+from playrunner.commands.flags import RUN_FLAGS, options_from, verb
+from playrunner.output.json_output import print_json
 
 _LISTS = {
     "list-tasks": (False, "show the steps that would run, and stop"),

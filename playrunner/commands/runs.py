@@ -6,7 +6,8 @@ import sys
 import time
 from typing import Any
 
-from playrunner.commands.flags import positional_if_given, print_json, verb
+from playrunner.commands.flags import positional_if_given, verb
+from playrunner.output.json_output import print_json
 
 _JSON = {"json": (False, "print JSON on stdout, and nothing else there")}
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from playrunner.commands.flags import print_json
 from playrunner.errors import BadInput, Interrupted
 from playrunner.lifecycle.delete import Gone, removable, remove
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.playbook.playbook import roles_play
 from playrunner.results import Result
 from playrunner.run.run import run_plays

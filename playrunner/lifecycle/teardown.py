@@ -15,7 +15,6 @@ from pathlib import Path
 from playrunner import leftovers
 from playrunner.aws.client import Aws
 from playrunner.cloud.resource import Refused, Unanswered
-from playrunner.commands.flags import print_json
 from playrunner.errors import HostUnreachable, StepFailed
 from playrunner.gcp.client import Gcp
 from playrunner.leftovers import Leftover
@@ -23,6 +22,7 @@ from playrunner.leftovers.per_cloud import Client
 from playrunner.lifecycle.clouds_of_inventory import chosen, cloud_roles, clouds_of
 from playrunner.lifecycle.status_and_delete import Ended, agreed, delete_roles, look
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.run.run_state import Shared
 from playrunner.run.survey import Piece, Survey
 from playrunner.variables.scope import Scope

@@ -20,10 +20,10 @@ from playrunner.options import Options
 from playrunner.playbook import load_playbook
 from playrunner.playbook.keywords import templar
 from playrunner.results import Recap
-from playrunner.run.open_files import files_for, make_room
 from playrunner.run.preconnect import call_ahead
 from playrunner.run.selection import Plan, make_plan
 from playrunner.ssh.agents import Agents
+from playrunner.ssh.open_files import files_for, make_room
 from playrunner.ssh.pool import Pool
 from playrunner.ssh.sandbox_autostart import set_cloud_stage, set_stage
 from playrunner.text.written import authored

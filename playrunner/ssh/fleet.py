@@ -12,13 +12,13 @@ from playrunner.errors import PlayrunnerError
 from playrunner.inventory import patterns
 from playrunner.inventory.inventory import Inventory
 from playrunner.playbook.keywords import templar
-from playrunner.run.open_files import make_room
 from playrunner.ssh import session
 from playrunner.ssh.agent_code import Seat
 from playrunner.ssh.agents import Agents
 from playrunner.ssh.connection import Channel
 from playrunner.ssh.dispatcher import Courier
 from playrunner.ssh.file_uploads import Shipments
+from playrunner.ssh.open_files import make_room
 from playrunner.ssh.pool import Pool
 from playrunner.ssh.targets import Target, target_of
 from playrunner.variables.host_memory import World

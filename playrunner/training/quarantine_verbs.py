@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from playrunner.commands.flags import print_json
 from playrunner.errors import BadInput, NotYet, UndefinedVariable
 from playrunner.kube.client.client import Cluster, Kube
 from playrunner.kube.client.config import settings_of
 from playrunner.kube.client.open import open_transport
 from playrunner.kube.nodes import quarantine as kube_quarantine
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.playbook.keywords import templar
 from playrunner.run.run import open_inventory
 from playrunner.ssh.fleet import Fleet

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.commands.flags import RUN_FLAGS, print_json, verb
+from playrunner.commands.flags import RUN_FLAGS, verb
+from playrunner.output.json_output import print_json
 
 _LOOK = {name: RUN_FLAGS[name] for name in ("inventory", "extra-vars", "json")}
 

@@ -129,7 +129,7 @@ PASSING = {"events", "leases", "endpointslices", "componentstatuses"}
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl")
-def test_all_roles_come_are_left_alone_and_go(storage: Stage) -> None:  # noqa: F811
+def test_all_roles_come_are_left_alone_and_go(storage: Stage) -> None:
     gpu = storage.machine("gpu", "g4dn.xlarge", {"nvidia.com/gpu": 1})
     trainium = storage.machine(
         "trainium", "trn1.32xlarge", {"aws.amazon.com/neuron": 16, "vpc.amazonaws.com/efa": 8}

@@ -12,7 +12,7 @@ from tests.support.kube.addon_stage import Stage
 from tests.support.kube.rendering import container_of
 
 
-def test_efs_comes_once_and_goes_without_a_trace(storage: Stage, account: PretendAws) -> None:  # noqa: F811
+def test_efs_comes_once_and_goes_without_a_trace(storage: Stage, account: PretendAws) -> None:
     foreseen = storage.create("efs", check=True)
     assert foreseen.code == 0 and "failed" not in foreseen.statuses.values(), foreseen.messages
     assert storage.object("storage.k8s.io/v1", "csidrivers", "efs.csi.aws.com") is None
@@ -44,7 +44,7 @@ def test_efs_comes_once_and_goes_without_a_trace(storage: Stage, account: Preten
 
 def test_without_a_cluster_only_the_file_system_is_made(
     storage: Stage, account: PretendAws
-) -> None:  # noqa: F811
+) -> None:
     made = storage.create("efs", kubeconfig="")
     assert made.code == 0, made.messages
     assert storage.object("storage.k8s.io/v1", "csidrivers", "efs.csi.aws.com") is None
@@ -54,7 +54,7 @@ def test_without_a_cluster_only_the_file_system_is_made(
 
 def test_every_namespace_gets_a_claim_and_one_that_is_not_asked_for_any_more_goes(
     storage: Stage,
-) -> None:  # noqa: F811
+) -> None:
     other = f"{storage.own}-jobs"
     storage.api.call("POST", "/api/v1/namespaces", {"metadata": {"name": other}})
     try:
@@ -71,7 +71,7 @@ def test_every_namespace_gets_a_claim_and_one_that_is_not_asked_for_any_more_goe
 
 def test_what_somebody_else_keeps_on_it_is_named_and_stays(
     storage: Stage, account: PretendAws
-) -> None:  # noqa: F811
+) -> None:
     """Their claim's volume would be left without a driver to delete it."""
     made = storage.create("efs")
     assert made.code == 0, made.messages
@@ -111,7 +111,7 @@ def test_what_somebody_else_keeps_on_it_is_named_and_stays(
 
 def test_a_claim_whose_volume_is_not_made_says_why_and_is_taken_up_again_or_goes(
     storage: Stage,
-) -> None:  # noqa: F811
+) -> None:
     said = (
         "rpc error: code = Unauthenticated desc = Access Denied. Please ensure you have the right"
         " AWS permissions"
@@ -141,7 +141,7 @@ def test_a_claim_whose_volume_is_not_made_says_why_and_is_taken_up_again_or_goes
 
 def test_the_driver_has_a_role_of_its_own_where_the_cluster_is_on_eks(
     storage: Stage, account: PretendAws
-) -> None:  # noqa: F811
+) -> None:
     _, subnets = account.network(("us-west-2a", "us-west-2b"))
     account.cluster(subnets, storage.own)
     made = storage.create("efs")

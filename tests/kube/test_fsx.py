@@ -11,7 +11,7 @@ from tests.support.kube.addon_stage import Stage
 from tests.support.kube.rendering import container_of
 
 
-def test_fsx_comes_once_and_goes_without_a_trace(storage: Stage, account: PretendAws) -> None:  # noqa: F811
+def test_fsx_comes_once_and_goes_without_a_trace(storage: Stage, account: PretendAws) -> None:
     foreseen = storage.create("fsx", check=True)
     assert foreseen.code == 0 and "failed" not in foreseen.statuses.values(), foreseen.messages
     assert storage.object("storage.k8s.io/v1", "csidrivers", "fsx.csi.aws.com") is None
@@ -43,7 +43,7 @@ def test_fsx_comes_once_and_goes_without_a_trace(storage: Stage, account: Preten
     assert account.client("fsx").describe_file_systems()["FileSystems"] == []
 
 
-def test_two_namespaces_share_the_one_file_system(storage: Stage, account: PretendAws) -> None:  # noqa: F811
+def test_two_namespaces_share_the_one_file_system(storage: Stage, account: PretendAws) -> None:
     other = f"{storage.own}-jobs"
     storage.api.call("POST", "/api/v1/namespaces", {"metadata": {"name": other}})
     try:

@@ -16,7 +16,7 @@ HASTE = 100
 
 
 @pytest.fixture(scope="session")
-def account(aws_server: PretendAws) -> Account:  # noqa: F811
+def account(aws_server: PretendAws) -> Account:
     """One for all tests: boto3 takes a second to make its clients."""
     return Account(
         AwsSettings(
@@ -26,7 +26,7 @@ def account(aws_server: PretendAws) -> Account:  # noqa: F811
 
 
 @pytest.fixture
-def client(aws: PretendAws, account: Account) -> Aws:  # noqa: F811
+def client(aws: PretendAws, account: Account) -> Aws:
     return Aws(account)
 
 
@@ -35,7 +35,7 @@ def sleep() -> Callable[[float], None]:
     return lambda seconds: time.sleep(seconds / HASTE)
 
 
-def variables_of(aws: PretendAws) -> dict[str, str]:  # noqa: F811
+def variables_of(aws: PretendAws) -> dict[str, str]:
     """What an inventory says to come there."""
     return {
         "aws_region": aws.up.region,

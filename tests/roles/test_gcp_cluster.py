@@ -53,7 +53,7 @@ def until(look: Any, holds: Any) -> Any:
 
 def test_from_nothing_to_a_trainers_cluster_and_back(
     moving_gcp: PretendGcp, tmp_path: Path
-) -> None:  # noqa: F811
+) -> None:
     gcp, inventory = moving_gcp, written(moving_gcp, tmp_path, nfs_disk="pd-tutorial")
     api = Api(kube_process.kubeconfig_file(gcp.root))
     until(

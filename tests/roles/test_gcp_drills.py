@@ -69,7 +69,7 @@ class World:
 
 
 @pytest.fixture
-def world(moving_gcp: PretendGcp, tmp_path: Path) -> Iterator[World]:  # noqa: F811
+def world(moving_gcp: PretendGcp, tmp_path: Path) -> Iterator[World]:
     """The cluster, its pools, the driver, the disk and the server on it; beside them a disk of
     somebody else's."""
     gcp = moving_gcp

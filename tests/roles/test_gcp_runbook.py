@@ -24,13 +24,13 @@ COMPUTE = "compute/v1/projects/{p}"
 DISK = {"nfs_disk": "pd-tutorial"}
 
 
-def operator_of(gcp: PretendGcp, inventory: Path, home: Path) -> Operator:  # noqa: F811
+def operator_of(gcp: PretendGcp, inventory: Path, home: Path) -> Operator:
     return Operator(gcp, home, ("gke", str(inventory)))  # type: ignore[arg-type]
 
 
 def test_a_cluster_is_made_once_agrees_with_gcloud_and_goes_without_a_trace(
     gcp: PretendGcp, gcp_inventory: Path, tmp_path: Path
-) -> None:  # noqa: F811
+) -> None:
     operator = operator_of(gcp, gcp_inventory, tmp_path)
     assert operator.results("gke.create")["gke : gke cluster"] == "changed"
     again = operator.results("gke.create")
@@ -70,7 +70,7 @@ def test_a_cluster_is_made_once_agrees_with_gcloud_and_goes_without_a_trace(
 
 def test_what_a_cluster_left_behind_is_found_and_removed_and_nothing_of_others(
     gcp: PretendGcp, gcp_inventory: Path, tmp_path: Path
-) -> None:  # noqa: F811
+) -> None:
     operator = operator_of(gcp, gcp_inventory, tmp_path)
     assert operator.invoke("gke.create").code == 0
     made = gcp.get(f"{CLUSTERS}/drill")
@@ -107,7 +107,7 @@ def test_what_a_cluster_left_behind_is_found_and_removed_and_nothing_of_others(
 
 def test_everything_that_stands_in_the_way_is_told_before_anything_is_made(
     gcp: PretendGcp, gcp_inventory: Path, tmp_path: Path
-) -> None:  # noqa: F811
+) -> None:
     operator = operator_of(gcp, gcp_inventory, tmp_path)
     unknown = json.dumps({"gke_main_pool": {"name": "main", "machine_type": "e2-large"}})
     odd = operator.invoke("gke.create", "--extra-vars", unknown)
@@ -132,7 +132,7 @@ def test_everything_that_stands_in_the_way_is_told_before_anything_is_made(
 
 def test_a_plan_in_google_cloud_is_priced_by_the_same_table_and_can_be_limited(
     gcp: PretendGcp, gcp_inventory: Path, tmp_path: Path
-) -> None:  # noqa: F811
+) -> None:
     operator = operator_of(gcp, gcp_inventory, tmp_path)
     told = json.loads(operator.invoke("cost", "--json", "--extra-vars", json.dumps(DISK)).out)
     plan = {thing["thing"]: thing for thing in told["plan"]}
@@ -159,7 +159,7 @@ def test_a_plan_in_google_cloud_is_priced_by_the_same_table_and_can_be_limited(
 
 def test_expired_things_are_taken_away_without_an_inventory_of_their_own(
     gcp: PretendGcp, gcp_inventory: Path, tmp_path: Path
-) -> None:  # noqa: F811
+) -> None:
     _disk(gcp, "old", {"playrunner-cluster": "yesterday", "playrunner-expires": "20260101t000000z"})
     _disk(
         gcp, "young", {"playrunner-cluster": "tomorrow", "playrunner-expires": "20990101t000000z"}
@@ -170,7 +170,7 @@ def test_expired_things_are_taken_away_without_an_inventory_of_their_own(
     assert gcp.everything() == {"disks": ["young"]}
 
 
-def _balancer(gcp: PretendGcp, name: str, tag: str) -> None:  # noqa: F811
+def _balancer(gcp: PretendGcp, name: str, tag: str) -> None:
     """What a Service of type LoadBalancer is made of."""
     region = f"{COMPUTE}/regions/us-central1"
     gcp.done("POST", f"{region}/targetPools", {"name": name})
@@ -180,7 +180,7 @@ def _balancer(gcp: PretendGcp, name: str, tag: str) -> None:  # noqa: F811
     gcp.done("POST", f"{COMPUTE}/global/firewalls", {"name": f"k8s-fw-{name}", "targetTags": [tag]})
 
 
-def _disk(gcp: PretendGcp, name: str, labels: dict[str, str]) -> None:  # noqa: F811
+def _disk(gcp: PretendGcp, name: str, labels: dict[str, str]) -> None:
     gcp.done(
         "POST",
         f"{COMPUTE}/zones/{{z}}/disks",
@@ -188,7 +188,7 @@ def _disk(gcp: PretendGcp, name: str, labels: dict[str, str]) -> None:  # noqa: 
     )
 
 
-def _says_no_secret(operator: Operator, gcp: PretendGcp) -> None:  # noqa: F811
+def _says_no_secret(operator: Operator, gcp: PretendGcp) -> None:
     """Neither on the screen nor in any file that a run leaves."""
     account: dict[str, Any] = json.loads(Path(gcp.up.credentials_file).read_text())
     secrets = [account["private_key"].splitlines()[3], "ya29.sandbox"]

@@ -48,7 +48,7 @@ PLAIN, OVER_SSH = "gpt2-micro-smoke", "gpt2-micro-smoke-ssh"
 
 def test_the_playbook_brings_machines_trains_by_a_job_and_by_deepspeed_over_ssh_and_all_of_it_goes_again(
     moving_gcp: PretendGcp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # noqa: F811
+) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     gcp = moving_gcp
     until(lambda: gcp.control("GET", "settings")["gke_endpoint"], bool)

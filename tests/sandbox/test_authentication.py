@@ -227,9 +227,12 @@ def test_a_signed_url_opens_one_object_until_it_ends(
     mine = client(
         aws, "s3", aws.up.access_key_id, aws.up.secret_access_key, signature_version="s3v4"
     )
-    make = lambda: mine.generate_presigned_url(
-        "get_object", {"Bucket": "bucket", "Key": "one"}, ExpiresIn=60
-    )  # noqa: E731
+
+    def make():
+        return mine.generate_presigned_url(
+            "get_object", {"Bucket": "bucket", "Key": "one"}, ExpiresIn=60
+        )
+
     url = make()
     assert sent(url) == (200, "one")
     assert "SignatureDoesNotMatch" in sent(url.replace("/one?", "/two?"))[1]

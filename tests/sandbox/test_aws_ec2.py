@@ -63,9 +63,12 @@ def test_a_gateway_stays_while_addresses_are_mapped(aws: PretendAws) -> None:
     address = ec2.allocate_address(Domain="vpc")["AllocationId"]
     nat = ec2.create_nat_gateway(SubnetId=subnets[0], AllocationId=address)["NatGateway"]
     assert nat["State"] == "pending"
-    state = lambda: ec2.describe_nat_gateways(NatGatewayIds=[nat["NatGatewayId"]])["NatGateways"][
-        0
-    ]["State"]  # noqa: E731
+
+    def state():
+        return ec2.describe_nat_gateways(NatGatewayIds=[nat["NatGatewayId"]])["NatGateways"][0][
+            "State"
+        ]
+
     until(state, lambda found: found == "available")
     assert (
         refused(lambda: ec2.detach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc))

@@ -103,9 +103,12 @@ def test_a_nodegroup_grows_and_shrinks(aws: PretendAws) -> None:
     found = aws.settled("demo")
     assert (found["scalingConfig"], found["labels"], len(aws.instances())) == (sizes, {"a": "b"}, 3)
     wrong = {"minSize": 3, "desiredSize": 2, "maxSize": 4}
-    update = lambda: eks.update_nodegroup_config(
-        clusterName="demo", nodegroupName="workers", scalingConfig=wrong
-    )  # noqa: E731
+
+    def update():
+        return eks.update_nodegroup_config(
+            clusterName="demo", nodegroupName="workers", scalingConfig=wrong
+        )
+
     assert refused(update) == "InvalidParameterException"
 
 

@@ -24,10 +24,13 @@ def test_a_file_system_must_be_available_before_it_gets_mount_targets(aws: Prete
     )
     mount = target()["MountTargetId"]
     assert refused(target) == "MountTargetConflict"
-    targets = lambda: [
-        one["LifeCycleState"]
-        for one in efs.describe_mount_targets(FileSystemId=number)["MountTargets"]
-    ]  # noqa: E731
+
+    def targets():
+        return [
+            one["LifeCycleState"]
+            for one in efs.describe_mount_targets(FileSystemId=number)["MountTargets"]
+        ]
+
     until(targets, lambda states: states == ["available"])
     assert refused(lambda: efs.delete_file_system(FileSystemId=number)) == "FileSystemInUse"
     efs.delete_mount_target(MountTargetId=mount)

@@ -356,7 +356,7 @@ def test_hosts_that_find_no_file_left_are_unreachable_in_one_line_each(tmp_path:
 
 
 def test_the_limit_is_left_alone_where_it_suffices() -> None:
-    from playrunner.run.open_files import make_room
+    from playrunner.ssh.open_files import make_room
 
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert make_room(hosts=2, forks=32) == 32

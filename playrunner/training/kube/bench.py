@@ -7,10 +7,10 @@ import time
 from dataclasses import asdict, replace
 from typing import Any
 
-from playrunner.commands.flags import print_json
 from playrunner.errors import BadInput
 from playrunner.kube.watch import reasons
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.training.environment.variable import Variable
 from playrunner.training.kube.ending import await_gone, remove_objects
 from playrunner.training.kube.follow import Follower

@@ -6,9 +6,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from playrunner.commands.flags import print_json
 from playrunner.kube.watch import reasons
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.training.kube.ending import keep
 from playrunner.training.kube.follow import curve
 from playrunner.training.kube.launchers.kind import Status

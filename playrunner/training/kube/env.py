@@ -3,8 +3,8 @@ now."""
 
 from __future__ import annotations
 
-from playrunner.commands.flags import print_json
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.training.environment.compiler import as_json, show_environment
 from playrunner.training.kube.plan import plan
 from playrunner.training.kube.site import open_site

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from playrunner.commands.flags import print_json
 from playrunner.errors import BadInput
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.playbook.playbook import role_play
 from playrunner.run.run import run_plays
 from playrunner.training.kube.bad_nodes import BadNodes

@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from playrunner.commands.flags import print_json
 from playrunner.errors import BadInput, PlayrunnerError
 from playrunner.hostside.module import Failed
 from playrunner.kube.client.errors import KubeError
 from playrunner.kube.client.resource import Resource
 from playrunner.kube.streams.exec import run_in_pod
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.text.documents import json_object
 from playrunner.training.kube import connectivity
 from playrunner.training.kube.pod import CONTAINER

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import trainer.node.pod_entry
-from playrunner.commands.flags import print_json
 from playrunner.errors import BadInput, StepFailed
 from playrunner.kube.objects.compare import CLUSTER
 from playrunner.lifecycle.delete import Gone, removable, remove
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.playbook.playbook import role_play
 from playrunner.run.run import run_plays
 from playrunner.run.survey import Survey

@@ -7,9 +7,9 @@ import hashlib
 import json
 from dataclasses import replace
 
-from playrunner.commands.flags import print_json
 from playrunner.errors import BadInput, StepFailed
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.training.code import code_archive
 from playrunner.training.environment.variable import Variable
 from playrunner.training.kube.cacheset import hold, release

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from playrunner.commands.flags import print_json
 from playrunner.errors import BadInput
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.training.kube.launch import launch
 from playrunner.training.kube.node_groups.grow import Growth, foresee, grow
 from playrunner.training.kube.pod_output import first_pod, logs_of

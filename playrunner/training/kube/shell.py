@@ -8,11 +8,11 @@ import shutil
 import subprocess
 import sys
 
-from playrunner.commands.flags import print_json
 from playrunner.errors import BadInput
 from playrunner.kube.client.config import settings_of
 from playrunner.kube.streams.exec import run_in_pod
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.training.kube.run_view import ClusterRun
 from playrunner.training.kube.selection import the_run
 from playrunner.training.kube.side_pod import helper

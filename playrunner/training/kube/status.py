@@ -7,10 +7,10 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from playrunner.commands.flags import print_json
 from playrunner.errors import HostUnreachable
 from playrunner.kube.nodes import quarantine
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.training.kube.bad_nodes import Suspect, suspects
 from playrunner.training.kube.pod import CONTAINER
 from playrunner.training.kube.pod_output import first_pod, logs_of, metrics_of

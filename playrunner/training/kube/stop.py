@@ -3,8 +3,8 @@ later is kept here."""
 
 from __future__ import annotations
 
-from playrunner.commands.flags import print_json
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.training.kube.ending import end
 from playrunner.training.kube.run_view import ClusterRun
 from playrunner.training.kube.selection import GOING_ON, the_run

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import trainer.node.tensorboard_server
-from playrunner.commands.flags import print_json
 from playrunner.errors import PlayrunnerError
 from playrunner.kube.client.errors import KubeError
 from playrunner.kube.streams.port_stream import PodStream
 from playrunner.kube.watch.explain import PODS
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.text.documents import json_object
 from playrunner.training.kube.run_view import ClusterRun
 from playrunner.training.kube.selection import the_run

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from playrunner.commands.flags import print_json
 from playrunner.errors import BadInput, PlayrunnerError
 from playrunner.hostside.module import Failed
 from playrunner.kube.streams.exec import run_in_pod
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.training.kube.pod import CONTAINER
 from playrunner.training.kube.run_view import ClusterRun
 from playrunner.training.kube.selection import the_run

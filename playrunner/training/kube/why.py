@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from playrunner.commands.flags import print_json
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.training.diagnosis.evidence import Cause
 from playrunner.training.kube.diagnosis.facts import Facts, gather
 from playrunner.training.kube.diagnosis.trouble import troubles

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from playrunner.commands.flags import print_json
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.record.ledger import Ledger
 from playrunner.results import Recap
 from playrunner.training.netcheck.bandwidth_files import as_data, chart, keep

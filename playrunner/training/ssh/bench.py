@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from playrunner.commands.flags import print_json
 from playrunner.errors import PlayrunnerError
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.ssh.fleet import Fleet
 from playrunner.text.documents import json_object
 from playrunner.training.code_staging import stage_code

@@ -6,8 +6,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from playrunner.commands.flags import print_json
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.training.diagnosis.causes import Facts, causes
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.states import exit_code, overall

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from playrunner.commands.flags import print_json
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.training.environment.compiler import as_json, show_environment
 from playrunner.training.ssh import preflight
 from playrunner.training.ssh.hosts import open_fleet

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from playrunner.commands.flags import print_json
 from playrunner.errors import HostUnreachable
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.playbook.playbook import role_play
 from playrunner.run.run import run_plays
 from playrunner.ssh.fleet import Fleet

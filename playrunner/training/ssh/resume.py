@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from playrunner.commands.flags import print_json
 from playrunner.errors import BadInput
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.selection import the_run
 from playrunner.training.runs.states import ENDED

@@ -6,8 +6,8 @@ import sys
 import time
 from typing import Any
 
-from playrunner.commands.flags import print_json
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.training.runs.selection import the_run
 from playrunner.training.runs.states import exit_code
 from playrunner.training.screen.screen import duration

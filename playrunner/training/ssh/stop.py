@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from playrunner.commands.flags import print_json
 from playrunner.errors import StepFailed
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.training.runs.selection import the_run
 from playrunner.training.ssh.ending import Holder, held_memory, stop_run
 from playrunner.training.ssh.hosts import open_fleet

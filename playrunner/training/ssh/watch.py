@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from playrunner.commands.flags import print_json
 from playrunner.errors import BadInput
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.ssh.fleet import Fleet
 from playrunner.text.streams import visible, without_escaping
 from playrunner.training.screen.screen import described, loss_chart

@@ -8,9 +8,9 @@ import time
 from dataclasses import asdict, replace
 from typing import Any
 
-from playrunner.commands.flags import print_json
 from playrunner.errors import BadInput
 from playrunner.options import Options
+from playrunner.output.json_output import print_json
 from playrunner.ssh.fleet import Answer, Fleet
 from playrunner.text.documents import read_json_object
 from playrunner.training.diagnosis.causes import Cause, Facts, causes

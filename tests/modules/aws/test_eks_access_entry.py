@@ -19,9 +19,10 @@ def entry(**more: Any) -> dict[str, Any]:
 
 def test_it_keeps_its_promise(stage: Stage) -> None:
     ground = Ground(stage)
-    foreign = lambda: stage.aws.client("eks").create_access_entry(
-        clusterName="lab", principalArn=WHO
-    )  # noqa: E731
+
+    def foreign():
+        return stage.aws.client("eks").create_access_entry(clusterName="lab", principalArn=WHO)
+
     one = entry(policies=["AmazonEKSViewPolicy"], groups=["viewers"])
     other = entry(
         policies=[

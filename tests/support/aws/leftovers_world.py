@@ -172,9 +172,12 @@ class Builder:
         self.efs = efs.create_file_system(CreationToken=f"{self.name}-data", Tags=self.list)[
             "FileSystemId"
         ]
-        look = lambda: efs.describe_file_systems(FileSystemId=self.efs)["FileSystems"][0][
-            "LifeCycleState"
-        ]  # noqa: E731
+
+        def look():
+            return efs.describe_file_systems(FileSystemId=self.efs)["FileSystems"][0][
+                "LifeCycleState"
+            ]
+
         until(look, lambda state: state == "available")
         for subnet in self.subnets:
             efs.create_mount_target(
