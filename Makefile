@@ -61,7 +61,7 @@ lint: $(READY)
 	$(RUN) ruff format --check .
 	$(RUN) mypy
 	PYTHONPATH=. $(VENV)/bin/lint-imports
-	$(VENV)/bin/vermin -q --no-tips --eval-annotations -t=3.9- --violations $(shell ls playrunner/hostside/agent.py playrunner/hostside/perform.py playrunner/hostside/host_context.py playrunner/hostside/module.py playrunner/hostside/state.py playrunner/modules/host/*.py)
+	$(VENV)/bin/vermin -q --no-tips --eval-annotations -t=3.9- --violations playrunner/hostside/*.py playrunner/modules/host/*.py playrunner/training/modules/train/*.py
 
 bench: $(READY) packages  ## against the tools people use today; takes about an hour, most of it Ansible's
 	$(RUN) benchmarks.runner

@@ -113,9 +113,8 @@ class Step:
     async_seconds: Any = None
     poll: Any = 15
     directory: Path = Path()  # of the file it is written in
-    outer: Keywords | None = (
-        None  # what an include hands down: its surroundings' keywords, not its own
-    )
+    # What an include hands down: its surroundings' keywords, not its own
+    outer: Keywords | None = None
     params: Mapping[str, Any] = field(default_factory=dict)  # and its own variables
     keep: Any = None  # stays when everything is torn down, unless asked for
     implicit: bool = False  # the runner's own (gathering facts)

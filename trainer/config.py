@@ -61,9 +61,8 @@ class Model:
 class Distill:
     """Learning from a teacher: alpha_ce * T^2 * KL + alpha_clm * cross-entropy + alpha_mse * MSE."""
 
-    teacher: str = (
-        ""  # a folder in Hugging Face format, `fresh` for an untrained one, "" for no teacher
-    )
+    # A folder in Hugging Face format, `fresh` for an untrained one, "" for no teacher
+    teacher: str = ""
     teacher_layers: int = 12  # only for `fresh`
     teacher_heads: int = 12
     teacher_width: int = 768
@@ -77,21 +76,18 @@ class Distill:
 class Data:
     """Where samples come from. Their order is a function of (seed, epoch, number) alone."""
 
-    source: Literal["synthetic", "text", "folder", "tokens", "hdf5", "mnist", "hf"] = (
-        "synthetic"  # runs offline
-    )
+    # Runs offline
+    source: Literal["synthetic", "text", "folder", "tokens", "hdf5", "mnist", "hf"] = "synthetic"
     path: str = ""  # the file or folder, for every source but synthetic and hf
-    validation_path: str = (
-        ""  # the same kind of thing, for evaluation; "" takes validation_fraction
-    )
+    # The same kind of thing, for evaluation; "" takes validation_fraction
+    validation_path: str = ""
     validation_fraction: float = 0.0005  # held back from the end, as the openwebtext recipe does
     # 256 values and an end mark; or trained: byte-level BPE made on the spot; or a folder or hub
     # name
     tokenizer: str = "bytes"
     tokenizer_size: int = 8192  # entries of a trained one
-    layout: Literal["packed", "documents"] = (
-        "packed"  # one token stream cut to length, or one text per row, padded
-    )
+    # One token stream cut to length, or one text per row, padded
+    layout: Literal["packed", "documents"] = "packed"
     group_by_size: bool = False  # documents of like length share a batch, so little is padding
     shuffle: bool = True  # off keeps file order
     # Streams: rows held in memory and shuffled among one another; resuming reads that many again
@@ -106,16 +102,14 @@ class Data:
     dataset: str = ""  # hf: the hub's name, as allenai/c4
     dataset_config: str = ""  # hf: as en or wikitext-103-raw-v1
     split: str = "train"  # hf
-    stream: bool = (
-        False  # hf, folder, text: read while training instead of tokenising to disk first
-    )
+    # hf, folder, text: read while training instead of tokenising to disk first
+    stream: bool = False
 
 
 @dataclass(frozen=True)
 class Optimizer:
-    name: Literal["adamw", "lamb", "sgd"] = (
-        "adamw"  # lamb: for batches of tens of thousands, as BERT's
-    )
+    # lamb: for batches of tens of thousands, as BERT's
+    name: Literal["adamw", "lamb", "sgd"] = "adamw"
     lr: float = 6e-4  # the peak; the schedule scales it
     betas: tuple[float, float] = (
         0.9,
@@ -139,21 +133,17 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Strategy:
-    name: Literal["ddp", "fsdp", "deepspeed", "neuron"] = (
-        "ddp"  # ddp on one process is plain training
-    )
-    sharding: Literal["full", "hybrid"] = (
-        "full"  # fsdp; hybrid shards inside a node and replicates across
-    )
+    # Ddp on one process is plain training
+    name: Literal["ddp", "fsdp", "deepspeed", "neuron"] = "ddp"
+    # fsdp; hybrid shards inside a node and replicates across
+    sharding: Literal["full", "hybrid"] = "full"
     cpu_offload: bool = False  # fsdp: parameters and optimizer rest in host memory
-    activation_checkpointing: bool = (
-        False  # recompute blocks in the backward pass: a third more work, far less memory
-    )
+    # Recompute blocks in the backward pass: a third more work, far less memory
+    activation_checkpointing: bool = False
     activation_offload: bool = False  # keep saved activations in host memory
     zero_stage: Literal[1, 2, 3] = 1  # deepspeed
-    zero_offload: Literal["none", "optimizer", "parameters"] = (
-        "none"  # deepspeed; parameters needs stage 3
-    )
+    # deepspeed; parameters needs stage 3
+    zero_offload: Literal["none", "optimizer", "parameters"] = "none"
     bucket_size: int = 200_000_000  # deepspeed, elements per reduction
 
 
@@ -161,15 +151,13 @@ class Strategy:
 class Fast:
     """Levers of the fast path, each on its own switch; the defaults are right on a CPU."""
 
-    compile: Literal["off", "blocks", "model"] = (
-        "off"  # torch.compile costs a minute at start, then gains most on GPUs
-    )
+    # torch.compile costs a minute at start, then gains most on GPUs
+    compile: Literal["off", "blocks", "model"] = "off"
     # Replay the step without launching kernels one by one; needs dropout 0 and one process
     cuda_graphs: bool = False
     padded_vocab: int = 1  # round the vocabulary up to a multiple of this; 128 suits tensor cores
-    fused_loss: bool = (
-        False  # head and cross-entropy in chunks, gradients at once: full logits are never held
-    )
+    # Head and cross-entropy in chunks, gradients at once: full logits are never held
+    fused_loss: bool = False
     loss_chunk: int = 16384  # tokens per chunk of the fused loss
     fused_optimizer: bool = True  # one kernel for all of AdamW
 
@@ -198,9 +186,8 @@ class Checkpoint:
 class Log:
     every: int = 50  # steps
     first_step: bool = True  # the first loss says whether initialisation is sane
-    style: Literal["plain", "fsdp", "bert", "mistral", "elastic", "cpu"] = (
-        "plain"  # the guides' own lines, for their parsers
-    )
+    # The guides' own lines, for their parsers
+    style: Literal["plain", "fsdp", "bert", "mistral", "elastic", "cpu"] = "plain"
     tensorboard: bool = False  # event files in <output>/tensorboard; importing it takes a second
     activations: bool = False  # GPT-2 attention score extremes; an extra pass on logged steps
     progress: bool = True  # a bar, when standard error is a terminal
@@ -209,12 +196,10 @@ class Log:
 @dataclass(frozen=True)
 class Guard:
     stop_on_nan: bool = True  # exit code 6 with the step and where its batch came from
-    spike_factor: float = (
-        0.0  # skip a step whose loss exceeds this many times the recent mean; 0 is off
-    )
-    spike_window: int = (
-        50  # steps in the recent mean; checking reads the loss every step, which a GPU feels
-    )
+    # Skip a step whose loss exceeds this many times the recent mean; 0 is off
+    spike_factor: float = 0.0
+    # Steps in the recent mean; checking reads the loss every step, which a GPU feels
+    spike_window: int = 50
 
 
 @dataclass(frozen=True)

@@ -74,9 +74,8 @@ class AwsSettings:
 
     region: str = ""
     profile: str = ""
-    credentials_file: str = (
-        ""  # instead of ~/.aws/credentials; keys themselves have no place in an inventory
-    )
+    # Instead of ~/.aws/credentials; keys themselves have no place in an inventory
+    credentials_file: str = ""
     endpoint_url: str = ""
 
 

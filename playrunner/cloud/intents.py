@@ -13,9 +13,8 @@ from playrunner.record.ledger import Ledger
 from playrunner.record.past_runs import events
 
 REMEMBERED_RUNS = 10
-REMEMBERED_SECONDS = (
-    3600.0  # services forget tokens, too; and what was made so long ago is seen by now
-)
+# Services forget tokens, too; and what was made so long ago is seen by now
+REMEMBERED_SECONDS = 3600.0
 
 
 class Intents:

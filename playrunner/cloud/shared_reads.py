@@ -10,9 +10,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-SHARED_SECONDS = (
-    1.0  # a read this old is as good as a new one for a step that has not waited for anything
-)
+# A read this old is as good as a new one for a step that has not waited for anything
+SHARED_SECONDS = 1.0
 
 
 class SharedReads:

@@ -16,9 +16,8 @@ from playrunner.doctor.purposes import Purposes
 from playrunner.errors import BadInput, HostUnreachable
 from playrunner.variables.scope import Scope
 
-MOST_SKEW_SECONDS = (
-    60.0  # signatures of requests are refused after five minutes, tokens a little earlier
-)
+# Signatures of requests are refused after five minutes, tokens a little earlier
+MOST_SKEW_SECONDS = 60.0
 ADC = "~/.config/gcloud/application_default_credentials.json"
 
 Value = Callable[[str], str]

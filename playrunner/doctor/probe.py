@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _ANSWER_SECONDS = 20
-_SYSTEM_FOLDERS = (
-    "/usr/sbin:/sbin"  # where sshd is, and where an ordinary user's PATH does not lead
-)
+# Where sshd is, and where an ordinary user's PATH does not lead
+_SYSTEM_FOLDERS = "/usr/sbin:/sbin"
 _MANAGERS = ("apt-get", "dnf", "yum", "zypper", "brew")
 
 

@@ -11,9 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-LONG_CHARACTERS = (
-    65536  # of a text that travels behind the JSON: quoting it would cost more than the bytes
-)
+# Of a text that travels behind the JSON: quoting it would cost more than the bytes
+LONG_CHARACTERS = 65536
 
 
 def sendable(answer: dict[str, Any], body: bytes, limits: Any) -> tuple[bytes, bytes]:

@@ -24,15 +24,13 @@ class ImageSettings:
     auth_file: Path = Path()  # docker's own: logins are read from it and merged into it
     user: str = ""
     password: str = field(default="", repr=False)
-    plain_http: bool = (
-        False  # a registry elsewhere that speaks no TLS; one on this machine never has to
-    )
+    # A registry elsewhere that speaks no TLS; one on this machine never has to
+    plain_http: bool = False
     environment: tuple[tuple[str, str], ...] = ()  # of the builder's program, such as a proxy
     cluster_builder: str = "buildkit"  # or kaniko: what builds in the cluster
     cluster_image: str = ""  # its image
-    cluster_service_account: str = (
-        ""  # whose rights it has there: one that may push to ECR needs no login
-    )
+    # Whose rights it has there: one that may push to ECR needs no login
+    cluster_service_account: str = ""
 
 
 def settings_of(lookup: Callable[[str], Any]) -> ImageSettings:

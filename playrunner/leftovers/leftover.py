@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 GLOBAL = "global"  # the region of what belongs to no region: IAM
-UNSEEN = (
-    "not looked at"  # the kind that stands for all things of a kind which a service did not show us
-)
+# The kind that stands for all things of a kind which a service did not show us
+UNSEEN = "not looked at"
 
 _BORN = (
     "createdAt",

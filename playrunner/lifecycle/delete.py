@@ -28,9 +28,8 @@ class Gone:
     reason: str = ""
     seconds: float = 0.0
     holds_data: bool = False  # it stays because of what is in it
-    later: bool = (
-        False  # something uses it that no role knows of; the sweep that follows looks for both
-    )
+    # Something uses it that no role knows of; the sweep that follows looks for both
+    later: bool = False
 
 
 def removable(

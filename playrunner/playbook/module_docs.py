@@ -1,26 +1,29 @@
 """The manual of modules, made from their own code: the class's docstring, its fields, and the
-comment beside each."""
+comment of each."""
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+import textwrap
+from collections.abc import Iterator
 from typing import Any
 
 from playrunner.errors import BadInput
 from playrunner.hostside.module import Action, Module, Probe
 from playrunner.playbook import arguments, module_index
 
-_FIELD = re.compile(r"^    (\w+): .*?#\s*(.*?)(?:\s*# noqa.*)?$", re.MULTILINE)
+_SUMMARY = re.compile(r'"""[\w.]+: (.*?)(?:"""|\n\n)', re.DOTALL)
+_COMMENT = re.compile(r"#\s*(.*?)(?:\s*# noqa.*)?$")
 
 
 def summaries() -> dict[str, str]:
     """Every module's first line, read from its file without importing it."""
     found = {}
     for name, path in module_index.names().items():
-        text = (module_index.MODULES.parent.parent / (path.replace(".", "/") + ".py")).read_text()
-        match = re.match(r'"""[\w.]+: (.*?)(?:"""|$)', text, re.MULTILINE)
-        found[name] = match.group(1).strip() if match else ""
+        match = _SUMMARY.match(module_index.source_file(path).read_text())
+        found[name] = " ".join(match.group(1).split()) if match else ""
     return found
 
 
@@ -86,8 +89,30 @@ def _notes(cls: type[Module]) -> dict[str, str]:
     found: dict[str, str] = {}
     for parent in reversed(cls.__mro__):
         if parent not in (object, Module, Probe, Action):
-            found.update(_FIELD.findall(inspect.getsource(parent)))
+            found.update(_field_comments(textwrap.dedent(inspect.getsource(parent))))
     return found
+
+
+def _field_comments(source: str) -> Iterator[tuple[str, str]]:
+    """Each field with its comment: at the end of its line, or on the lines above it."""
+    lines = source.splitlines()
+    (cls,) = ast.parse(source).body
+    assert isinstance(cls, ast.ClassDef)
+    for node in cls.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            comment = _comment_at(lines, node.lineno - 1, (node.end_lineno or node.lineno) - 1)
+            if comment:
+                yield node.target.id, comment
+
+
+def _comment_at(lines: list[str], first: int, last: int) -> str:
+    beside = [found[1] for line in lines[first : last + 1] if (found := _COMMENT.search(line))]
+    if beside:
+        return " ".join(beside)
+    above = first
+    while lines[above - 1].lstrip().startswith("#"):
+        above -= 1
+    return " ".join(line.strip(" #") for line in lines[above:first])
 
 
 def _type(kind: Any) -> str:

@@ -53,9 +53,8 @@ class Surroundings:
     counter: Iterator[int] = field(default_factory=count)
     handlers: bool = False
     imported: Imported | None = None
-    bring_role: BringRole | None = (
-        None  # how a role's steps are loaded; given from above, since roles are made of steps
-    )
+    # How a role's steps are loaded; given from above, since roles are made of steps
+    bring_role: BringRole | None = None
     inside: frozenset[tuple[str, str]] = (
         frozenset()
     )  # includes being looked into; one may include itself

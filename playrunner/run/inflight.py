@@ -64,9 +64,8 @@ class Flight:
     hidden: bool = False  # no_log
     delegated_to: str = ""
     facts_for: str = ""  # the host that gets the facts (delegate_facts)
-    landed: threading.Event | None = (
-        None  # of a step in the background: set once its result was taken in
-    )
+    # Of a step in the background: set once its result was taken in
+    landed: threading.Event | None = None
     abandoned: bool = False  # in the background, and given up when another step failed
     problem: Exception | None = None  # in the background, and ended by a defect
     reads: frozenset[str] = frozenset()  # in the background: the registered names it read

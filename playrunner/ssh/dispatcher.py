@@ -31,9 +31,8 @@ class Parcel:
     agent: Agent
     number: int = 0
     values: dict[str, Any] | None = None
-    error: PlayrunnerError | None = (
-        None  # why there will be no values: the agent did not start, or was given up
-    )
+    # Why there will be no values: the agent did not start, or was given up
+    error: PlayrunnerError | None = None
     body: bytes = field(default=b"", repr=False)
     seconds: float = 0.0
 

@@ -14,9 +14,8 @@ MIB = 1 << 20
 LINE_BYTES = (
     32 * MIB
 )  # of one reply as JSON: `find` with 80,000 files; long texts travel beside it, as raw bytes
-NESTED_VALUES = (
-    1_000_000  # lists and mappings in one reply; an empty one is 3 bytes to send and 64 to hold
-)
+# Lists and mappings in one reply; an empty one is 3 bytes to send and 64 to hold
+NESTED_VALUES = 1_000_000
 # Nested levels; real documents have 40 at most, and code that walks a value has 1,000 calls to
 # spend
 DEPTH = 100
@@ -24,9 +23,8 @@ ANSWER_BYTES = 16 * MIB  # of a small program that is asked something: what it p
 GREETING_BYTES = MIB  # what a login shell may print before the agent starts
 TEXT_CHARACTERS = 1 << 16  # of a message, a warning or an exception; a longer one is cut
 WARNINGS = 100  # of one step; later ones are cut
-SHOWN_ALLOWANCE = (
-    2  # an agent stops showing at the limit; one that shows this many times as much is not ours
-)
+# An agent stops showing at the limit; one that shows this many times as much is not ours
+SHOWN_ALLOWANCE = 2
 BEATS = 10  # signs of life that must be missing in a row: one may be late on a host that swaps
 
 

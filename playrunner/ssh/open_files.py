@@ -8,9 +8,8 @@ import resource
 from playrunner.errors import BadInput
 
 PROGRAM_FILES = 32  # streams, the record, locks, clients of clouds
-KEPT_FILES = (
-    4  # of a host that is connected: two pipes and a file for a local one, a socket or two for SSH
-)
+# Of a host that is connected: two pipes and a file for a local one, a socket or two for SSH
+KEPT_FILES = 4
 STARTING_FILES = 8  # of a host that is being connected: both ends of each pipe, keys, an ssh agent
 
 

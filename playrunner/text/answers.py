@@ -19,9 +19,8 @@ from playrunner.errors import HostUnreachable
 # A page of 500 pods has some MB, and the largest list without pages that a cluster gives some tens
 # of MB.
 MOST_BYTES = 256 << 20
-MOST_NESTED = (
-    100  # the deepest real answers, schemas of CustomResourceDefinitions, have about 60 levels
-)
+# The deepest real answers, schemas of CustomResourceDefinitions, have about 60 levels
+MOST_NESTED = 100
 MOST_PAGES = 2000  # of one list; at 500 things a page, a million of them
 # An answer may come slowly, but not one byte a minute for ever.
 ANSWER_SECONDS = 300.0

@@ -16,9 +16,8 @@ from playrunner.text import yaml_values
 from playrunner.text.written import TemplateText, Written, written
 from playrunner.text.yaml_values import MOST_NESTED, Unreadable
 
-MOST_CHARACTERS = (
-    50_000_000  # a playbook of 100,000 tasks has about 10 million; values take 20 times their text
-)
+# A playbook of 100,000 tasks has about 10 million; values take 20 times their text
+MOST_CHARACTERS = 50_000_000
 # YAML and JSON forbid them themselves; in an INI line they would become part of a value.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")

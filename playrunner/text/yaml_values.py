@@ -11,9 +11,8 @@ import yaml
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 MOST_NESTED = 100  # the deepest playbook seen has 14; JSON from APIs stays below 40
-MOST_ALIASED = (
-    100_000  # values that aliases may stand for; a long inventory with anchors has some thousands
-)
+# Values that aliases may stand for; a long inventory with anchors has some thousands
+MOST_ALIASED = 100_000
 _ALIASED_PER_VALUE = 10  # a long text may have more: every entry of it may repeat a few settings
 _LONGEST_NUMBER = 1000  # characters; Python refuses to print integers of more than 4,300 digits
 _TEXT_PER_VALUE = 64  # characters that count as one value when an alias repeats them

@@ -23,9 +23,8 @@ from tests.support.gcp.sandbox import PretendGcp
 from tests.support.kube.module_stage import Api
 
 pytestmark = pytest.mark.processes
-PATIENCE_SECONDS = (
-    480  # two runs, one of them of DeepSpeed, on a machine that may have much else to do
-)
+# Two runs, one of them of DeepSpeed, on a machine that may have much else to do
+PATIENCE_SECONDS = 480
 
 # One GPU in each machine, so that each pod trains with one process: this machine has none, and few
 # cores.

@@ -19,9 +19,8 @@ from typing import Any
 _LINE, _SIZE = 128, 512
 _LOOK_SECONDS, _STUCK_SECONDS = 1.0, 5.0
 _MOST_SHOWN = 3
-_WARM_STEPS = (
-    2  # the first steps compile and record, during which no other thread may speak to a GPU
-)
+# The first steps compile and record, during which no other thread may speak to a GPU
+_WARM_STEPS = 2
 
 
 class Pulse:

@@ -155,9 +155,8 @@ class _Mlp(nn.Module):
         self.c_fc = _Conv1D(settings.width, inner, settings.bias)
         self.c_proj = _Conv1D(inner, settings.width, settings.bias)
         self.dropout = nn.Dropout(settings.dropout)
-        self.keeps_activation = (
-            False  # the compiled path trades a little memory for less traffic: see gelu.py
-        )
+        # The compiled path trades a little memory for less traffic: see gelu.py
+        self.keeps_activation = False
 
     def forward(self, hidden: Tensor) -> Tensor:
         inner = self.c_fc(hidden)

@@ -102,9 +102,8 @@ class Traffic:
             2 * self._patience + seconds
         )  # one wait to connect, one for a message, and the work
         if thread.is_alive():
-            self._store = (
-                None  # it may be waiting there, and nobody else can use a connection meanwhile
-            )
+            # It may be waiting there, and nobody else can use a connection meanwhile
+            self._store = None
             return self._silence()
         return told[0] if told else None
 

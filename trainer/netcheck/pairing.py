@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-_ODD_FACTOR = (
-    3.0  # a pair this much worse than the median is measured again before anybody is blamed
-)
+# A pair this much worse than the median is measured again before anybody is blamed
+_ODD_FACTOR = 3.0
 
 
 def rounds(ranks: Sequence[int]) -> list[list[tuple[int, int]]]:

@@ -29,9 +29,8 @@ _KILLED_HINT = {
 }
 
 
-TAIL_CHARACTERS = (
-    1000  # of each of its last lines, so that they fit into a message to the other nodes
-)
+# Of each of its last lines, so that they fit into a message to the other nodes
+TAIL_CHARACTERS = 1000
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,8 @@ from trainer.node.output import Output
 from trainer.node.peer_contact import Concerns, Contact
 
 TICK_SECONDS = 0.2
-SETTLE_SECONDS = (
-    1.0  # failures come in bursts; the one that explains the others may be told a little later
-)
+# Failures come in bursts; the one that explains the others may be told a little later
+SETTLE_SECONDS = 1.0
 FAILED_GRACE_SECONDS = 3.0  # ranks that wait for a dead one cannot save anything
 
 

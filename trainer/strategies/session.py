@@ -29,9 +29,8 @@ class Session:
     weights: Weights
     optimizer: Any
     scaler: Any = None
-    taken: int = (
-        0  # optimizer steps actually taken: the schedule's clock, which skipped steps do not move
-    )
+    # Optimizer steps actually taken: the schedule's clock, which skipped steps do not move
+    taken: int = 0
     skipped: int = 0
     extra: dict[str, Any] = field(default_factory=dict)  # what one strategy keeps for itself
 

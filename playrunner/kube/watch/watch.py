@@ -19,9 +19,8 @@ from playrunner.kube.client.resource import Resource
 from playrunner.kube.client.transport import NoAnswer, NotReached, Stream
 
 ASKED_SECONDS = 240  # after which the server ends a watch, and it is asked for anew
-SILENCE_SECONDS = (
-    90.0  # a live watch says something (a bookmark) every minute or so; one that does not is dead
-)
+# A live watch says something (a bookmark) every minute or so; one that does not is dead
+SILENCE_SECONDS = 90.0
 LOOK_SECONDS = 0.5  # how soon one who waits notices that the run is being stopped
 GATHER_SECONDS = 0.02  # changes come in bursts, and one judgement does for a burst
 _LONGEST_PAUSE = 2.0

@@ -18,9 +18,8 @@ class Kind:
 
     name: ClassVar[str]
     service: ClassVar[str]
-    arn: ClassVar[str] = (
-        ""  # service and type as ARNs spell them, by which the tagging API's list is compared
-    )
+    # Service and type as ARNs spell them, by which the tagging API's list is compared
+    arn: ClassVar[str] = ""
     after: ClassVar[tuple[str, ...]] = ()  # kinds of the same stack that must be gone before
     gone_seconds: ClassVar[float] = 300  # how long it may take to be gone once it can go
     is_global: ClassVar[bool] = False

@@ -14,12 +14,10 @@ class Role(AwsModule):
     """A role; who may assume it is said by what inherits from this."""
 
     name: str  # the role's name
-    managed_policies: list[str] | None = (
-        None  # exactly these are attached: ARNs, or bare names of policies that AWS manages
-    )
-    inline_policies: dict[str, Any] | None = (
-        None  # by name: a document, or a list of statements; others are left alone
-    )
+    # Exactly these are attached: ARNs, or bare names of policies that AWS manages
+    managed_policies: list[str] | None = None
+    # By name: a document, or a list of statements; others are left alone
+    inline_policies: dict[str, Any] | None = None
     path: str = "/"  # the path in front of the name
     description: str = ""  # what it is for
     max_session_seconds: int = 3600  # how long a session may last

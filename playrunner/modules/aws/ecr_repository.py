@@ -19,14 +19,12 @@ class EcrRepository(AwsModule):
     name: str  # as training/bert: lower case
     scan_on_push: bool = True  # look for known weaknesses in what is pushed
     immutable_tags: bool = False  # a tag that was pushed can not be pushed again
-    keep_images: int | None = (
-        None  # how many of the newest images stay; 0: all; not spoken of when not given
-    )
+    # How many of the newest images stay; 0: all; not spoken of when not given
+    keep_images: int | None = None
     untagged_days: int | None = None  # how long images without a tag stay; 0: for ever
     encryption: Literal["AES256", "KMS"] = "AES256"  # at rest; fixed at creation
-    kms_key: str | None = (
-        None  # with KMS: the key's id or ARN; the account's own for ECR when not given
-    )
+    # With KMS: the key's id or ARN; the account's own for ECR when not given
+    kms_key: str | None = None
     # When it is deleted, its images go with it; otherwise only an empty one can be deleted
     empty_on_delete: bool = False
 

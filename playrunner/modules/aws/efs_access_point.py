@@ -19,9 +19,8 @@ class EfsAccessPoint(AwsModule):
     path: str = "/"  # the folder that clients see as the root
     uid: int = 1000  # the user that every client is
     gid: int = 1000  # and the group
-    permissions: str = (
-        "0755"  # of the folder, when it has to be made; it then belongs to uid and gid
-    )
+    # Of the folder, when it has to be made; it then belongs to uid and gid
+    permissions: str = "0755"
 
     def observe(self, ctx: Any) -> State | None:
         points = ctx.aws.read("efs", "describe_access_points")["AccessPoints"]

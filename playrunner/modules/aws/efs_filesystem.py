@@ -18,21 +18,17 @@ class EfsFilesystem(AwsModule):
     settle_seconds: ClassVar[float] = 900
 
     name: str  # its Name tag and creation token
-    performance: Literal["generalPurpose", "maxIO"] = (
-        "generalPurpose"  # fixed at creation; maxIO only for thousands of clients
-    )
-    throughput: Literal["elastic", "bursting", "provisioned"] = (
-        "elastic"  # elastic: paid by what is moved
-    )
+    # Fixed at creation; maxIO only for thousands of clients
+    performance: Literal["generalPurpose", "maxIO"] = "generalPurpose"
+    # elastic: paid by what is moved
+    throughput: Literal["elastic", "bursting", "provisioned"] = "elastic"
     throughput_mibps: int | None = None  # with provisioned: what is paid for
     encrypted: bool = True  # at rest; fixed at creation
-    kms_key: str | None = (
-        None  # the id or ARN of the key to encrypt with; the account's own for EFS when not given
-    )
+    # The id or ARN of the key to encrypt with; the account's own for EFS when not given
+    kms_key: str | None = None
     zone: str | None = None  # keep it in this zone only: cheaper, and gone with the zone
-    infrequent_after_days: int | None = (
-        None  # move files not read for so long to the cheaper class, back when read; 0: never
-    )
+    # Move files not read for so long to the cheaper class, back when read; 0: never
+    infrequent_after_days: int | None = None
     backup: bool | None = None  # daily by AWS Backup; not spoken of when not given
 
     @classmethod

@@ -22,9 +22,8 @@ class EksAccessEntry(AwsModule):
         # EKS access policies: a name (as AmazonEKSViewPolicy), or {policy: name, namespaces: [...]}
     ] = []
     groups: list[str] = []  # Kubernetes groups, for which the cluster has bindings of its own
-    type: Literal["STANDARD", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX"] = (
-        "STANDARD"  # nodes have types of their own
-    )
+    # Nodes have types of their own
+    type: Literal["STANDARD", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX"] = "STANDARD"
     username: str = ""  # the name in Kubernetes; by default the ARN
     tags: dict[str, str] = {}  # more tags, beside the owner's
 

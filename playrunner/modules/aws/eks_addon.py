@@ -28,12 +28,10 @@ class EksAddon(_eks.EksModule):
     )
     service_account_role: str | None = None  # the ARN of the role its service account gets (IRSA)
     configuration: dict[str, Any] | None = None  # the add-on's own settings
-    conflicts: Literal["OVERWRITE", "NONE", "PRESERVE"] = (
-        "OVERWRITE"  # what becomes of objects that are there already
-    )
-    healthy: bool = (
-        True  # wait until it is well; one that needs nodes is not, as long as there are none
-    )
+    # What becomes of objects that are there already
+    conflicts: Literal["OVERWRITE", "NONE", "PRESERVE"] = "OVERWRITE"
+    # Wait until it is well; one that needs nodes is not, as long as there are none
+    healthy: bool = True
     keep_objects: bool = False  # leave what it installed in the cluster when it is deleted
     tags: dict[str, str] = {}  # more tags, beside the owner's
 

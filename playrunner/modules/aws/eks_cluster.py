@@ -18,30 +18,25 @@ class EksCluster(_eks.EksModule):
     changed in place."""
 
     takes_along: ClassVar[bool] = True
-    settle_seconds: ClassVar[float] = (
-        3600  # a control plane takes about 10 minutes, each version of an upgrade about as long
-    )
+    # A control plane takes about 10 minutes, each version of an upgrade about as long
+    settle_seconds: ClassVar[float] = 3600
 
     name: str  # the cluster's name
     role_arn: str  # the role by which EKS works in the account
     subnets: list[str]  # in at least two zones; EKS puts its interfaces there
-    version: str | None = (
-        None  # Kubernetes' version, as 1.33; by default EKS's own choice, and then left alone
-    )
+    # Kubernetes' version, as 1.33; by default EKS's own choice, and then left alone
+    version: str | None = None
     security_groups: list[str] = []  # more security groups for EKS's interfaces
     public_access: bool = True  # whether the endpoint can be reached from outside the VPC
     private_access: bool = True  # whether it can be reached inside without leaving it
     public_cidrs: list[str] = ["0.0.0.0/0"]  # from where the public endpoint can be reached
-    logging: list[str] | None = (
-        None  # which control-plane logs go to CloudWatch: api, audit, authenticator, ...
-    )
-    authentication_mode: Literal["API", "API_AND_CONFIG_MAP", "CONFIG_MAP"] = (
-        "API_AND_CONFIG_MAP"  # who is let in by what
-    )
+    # Which control-plane logs go to CloudWatch: api, audit, authenticator, ...
+    logging: list[str] | None = None
+    # Who is let in by what
+    authentication_mode: Literal["API", "API_AND_CONFIG_MAP", "CONFIG_MAP"] = "API_AND_CONFIG_MAP"
     creator_is_admin: bool = True  # whoever makes the cluster may do everything in it
-    support: Literal["STANDARD", "EXTENDED"] | None = (
-        None  # STANDARD upgrades at the end of support, EXTENDED costs more
-    )
+    # STANDARD upgrades at the end of support, EXTENDED costs more
+    support: Literal["STANDARD", "EXTENDED"] | None = None
     service_cidr: str = ""  # addresses for Kubernetes services; only when it is made
     deletion_protection: bool | None = None  # whether EKS refuses to delete it
     tags: dict[str, str] = {}  # more tags, beside the owner's

@@ -25,31 +25,25 @@ class EksNodegroup(_eks.EksModule):
     instance_types: list[
         str
     ] = []  # the types it may use, preferred first; none when the launch template names one
-    capacity_type: Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"] = (
-        "ON_DEMAND"  # how the machines are bought
-    )
+    # How the machines are bought
+    capacity_type: Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"] = "ON_DEMAND"
     min_size: int = 1  # never fewer nodes
     max_size: int = 2  # never more
-    desired_size: int | None = (
-        None  # how many now; by default min_size at first, and then left to whoever scales it
-    )
+    # How many now; by default min_size at first, and then left to whoever scales it
+    desired_size: int | None = None
     labels: dict[str, str] | None = None  # exactly these Kubernetes labels
-    taints: list[dict[str, str]] | None = (
-        None  # exactly these: key, value, effect (NO_SCHEDULE, NO_EXECUTE, PREFER_NO_SCHEDULE)
-    )
-    ami_type: str = (
-        ""  # the image's kind, as AL2023_x86_64_NVIDIA; by default EKS's choice for the types
-    )
-    version: str | None = (
-        None  # Kubernetes' version, as 1.33; by default the cluster's when it is made
-    )
+    # Exactly these: key, value, effect (NO_SCHEDULE, NO_EXECUTE, PREFER_NO_SCHEDULE)
+    taints: list[dict[str, str]] | None = None
+    # The image's kind, as AL2023_x86_64_NVIDIA; by default EKS's choice for the types
+    ami_type: str = ""
+    # Kubernetes' version, as 1.33; by default the cluster's when it is made
+    version: str | None = None
     disk_gib: int | None = None  # the root disk's size; in the launch template where there is one
     launch_template_id: str = ""  # a launch template (network cards, disks, capacity reservation)
     launch_template_version: str = "1"  # which version of it
     max_unavailable: int | None = None  # how many nodes may be away at once while versions change
-    one_zone: bool = (
-        False  # all nodes in one of the subnets: tried in turn until one has the capacity
-    )
+    # All nodes in one of the subnets: tried in turn until one has the capacity
+    one_zone: bool = False
     replace: bool = False  # delete and make it anew where something that is fixed differs
     tags: dict[str, str] = {}  # more tags, beside the owner's
 

@@ -25,30 +25,24 @@ class FsxLustre(AwsModule):
     security_groups: list[
         str
     ] = []  # ids; they let Lustre (TCP 988, 1018-1023) in; fixed at creation
-    deployment: Literal["SCRATCH_1", "SCRATCH_2", "PERSISTENT_1", "PERSISTENT_2"] = (
-        "PERSISTENT_1"  # fixed at creation
-    )
+    # Fixed at creation
+    deployment: Literal["SCRATCH_1", "SCRATCH_2", "PERSISTENT_1", "PERSISTENT_2"] = "PERSISTENT_1"
     storage: Literal["SSD", "HDD"] = "SSD"  # fixed at creation
-    throughput_per_tib: int | None = (
-        None  # MB/s: 50, 100, 200 (PERSISTENT_1); 125, 250, 500, 1000 (PERSISTENT_2); 12, 40 (HDD)
-    )
+    # MB/s: 50, 100, 200 (PERSISTENT_1); 125, 250, 500, 1000 (PERSISTENT_2); 12, 40 (HDD)
+    throughput_per_tib: int | None = None
     version: str | None = None  # of Lustre: 2.10, 2.12 or 2.15; fixed here
     compression: Literal["NONE", "LZ4"] | None = None  # of data written from now on
-    maintenance_time: str | None = (
-        None  # when AWS may restart it, UTC: "7:09:00" is Sunday (7) at 09:00
-    )
+    # When AWS may restart it, UTC: "7:09:00" is Sunday (7) at 09:00
+    maintenance_time: str | None = None
     backup_days: int | None = None  # how long daily backups are kept; 0: none are made
     backup_time: str | None = None  # when the daily backup starts, UTC, as "00:00"
-    tags_on_backups: bool | None = (
-        None  # whether backups carry its tags, our mark among them; fixed at creation
-    )
+    # Whether backups carry its tags, our mark among them; fixed at creation
+    tags_on_backups: bool | None = None
     import_path: str | None = None  # s3://bucket/prefix that shows as files; fixed at creation
-    export_path: str | None = (
-        None  # s3://bucket/prefix of the same bucket, where changed files can be written to
-    )
-    kms_key: str | None = (
-        None  # the key to encrypt with; the account's own for FSx when not given; fixed at creation
-    )
+    # s3://bucket/prefix of the same bucket, where changed files can be written to
+    export_path: str | None = None
+    # The key to encrypt with; the account's own for FSx when not given; fixed at creation
+    kms_key: str | None = None
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> str | None:

@@ -14,9 +14,8 @@ class KeyPair(Ec2Module):
 
     id_field, kind = "KeyPairId", "key-pair"
 
-    public_key: (
-        str  # as in ~/.ssh/id_ed25519.pub; instances that run keep the key they started with
-    )
+    # As in ~/.ssh/id_ed25519.pub; instances that run keep the key they started with
+    public_key: str
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> str | None:

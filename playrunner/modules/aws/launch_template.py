@@ -31,9 +31,8 @@ class LaunchTemplate(Ec2Module):
     root_device: str = "/dev/xvda"  # as the image names it
     placement_group: str | None = None  # close to the others in it
     capacity_reservation_id: str | None = None  # take instances from this reservation
-    market: Literal["capacity-block"] | None = (
-        None  # the reservation is a capacity block for machine learning
-    )
+    # The reservation is a capacity block for machine learning
+    market: Literal["capacity-block"] | None = None
     instance_name: str | None = None  # the Name tag of instances; empty: the template's name
     instance_tags: dict[str, str] = {}  # more tags for instances, their disks and interfaces
 

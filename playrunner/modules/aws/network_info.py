@@ -26,9 +26,8 @@ class NetworkInfo(Probe):
     subnet_ids: list[str] = []  # only these subnets; empty: all of the network
     zones: list[str] = []  # zones that must have a subnet
     least_zones: int = 2  # a cluster's control plane needs two
-    least_free_ips: int = (
-        16  # in each subnet; a control plane takes up to six, and every pod takes one
-    )
+    # In each subnet; a control plane takes up to six, and every pod takes one
+    least_free_ips: int = 16
     internet: bool = True  # there must be a way out, for images and packages
     dns: bool = True  # names must be resolved and given, as private endpoints and EFS need it
 

@@ -14,9 +14,8 @@ class PlacementGroup(Ec2Module):
     id_field, kind = "GroupName", "placement-group"
     settle_seconds = 900  # it stays until the last instance in it is gone
 
-    strategy: Literal["cluster", "spread", "partition"] = (
-        "cluster"  # cluster: in one rack's reach, for EFA
-    )
+    # cluster: in one rack's reach, for EFA
+    strategy: Literal["cluster", "spread", "partition"] = "cluster"
 
     def observe(self, ctx: Any) -> State | None:
         every = ctx.aws.read("ec2", "describe_placement_groups")["PlacementGroups"]

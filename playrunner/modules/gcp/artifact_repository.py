@@ -21,9 +21,8 @@ class ArtifactRepository(GcpModule):
     description: str = ""  # in words
     immutable_tags: bool = False  # a tag that was pushed can not be pushed again
     labels: dict[str, str] = {}  # more labels, beside the owner's
-    empty_on_delete: bool = (
-        False  # when it is deleted, its images go with it; otherwise only an empty one is deleted
-    )
+    # When it is deleted, its images go with it; otherwise only an empty one is deleted
+    empty_on_delete: bool = False
 
     def observe(self, ctx: Any) -> State | None:
         found = ctx.gcp.read("artifactregistry", self._path(ctx))

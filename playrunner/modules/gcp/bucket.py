@@ -16,9 +16,8 @@ class Bucket(GcpModule):
 
     name: str  # small letters, digits, dots, dashes and underscores
     location: str = ""  # a region, or US, EU, ASIA; by default the inventory's region; fixed
-    storage_class: str = (
-        "STANDARD"  # of objects that do not say: STANDARD, NEARLINE, COLDLINE, ARCHIVE
-    )
+    # Of objects that do not say: STANDARD, NEARLINE, COLDLINE, ARCHIVE
+    storage_class: str = "STANDARD"
     private: bool = True  # access by the bucket's own rights alone, and never for the public
     versioning: bool | None = None  # keep earlier versions of objects; not spoken of when not given
     labels: dict[str, str] = {}  # more labels, beside the owner's

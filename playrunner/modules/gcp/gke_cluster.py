@@ -23,12 +23,10 @@ class GkeCluster(_gke.GkeModule):
     name: str  # small letters, digits and dashes, 40 at most
     # A zone, or a region for a control plane in three zones; by default the inventory's gcp_zone
     location: str = ""
-    release_channel: Literal["RAPID", "REGULAR", "STABLE", "EXTENDED", "NONE"] = (
-        "REGULAR"  # who decides when it is upgraded
-    )
-    version: str | None = (
-        None  # Kubernetes' version, as 1.33; by default the channel's, and then left alone
-    )
+    # Who decides when it is upgraded
+    release_channel: Literal["RAPID", "REGULAR", "STABLE", "EXTENDED", "NONE"] = "REGULAR"
+    # Kubernetes' version, as 1.33; by default the channel's, and then left alone
+    version: str | None = None
     workload_identity: bool = True  # whether pods may have service accounts of Google's
     network: str = ""  # the VPC's name; by default "default"
     subnetwork: str = ""  # the subnet's name

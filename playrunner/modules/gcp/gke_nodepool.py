@@ -20,17 +20,15 @@ class GkeNodepool(_gke.GkeModule):
     accelerators are fixed."""
 
     identity: ClassVar[tuple[str, ...]] = ("cluster", "name", "location")
-    settle_seconds: ClassVar[float] = (
-        3600  # GKE tries for long before it says that a zone has no machines
-    )
+    # GKE tries for long before it says that a zone has no machines
+    settle_seconds: ClassVar[float] = 3600
 
     cluster: str  # the cluster's name
     name: str  # the pool's name
     machine_type: str  # as e2-standard-4, a2-highgpu-8g
     location: str = ""  # the cluster's zone or region; by default the inventory's gcp_zone
-    nodes: int | None = (
-        None  # how many in each zone; with scaling only to begin with, by default min_nodes
-    )
+    # How many in each zone; with scaling only to begin with, by default min_nodes
+    nodes: int | None = None
     min_nodes: int | None = None  # with max_nodes: scaled by GKE, never fewer in a zone; may be 0
     max_nodes: int | None = None  # never more in a zone; without it the pool is not scaled
     accelerator: str = ""  # as nvidia-tesla-a100

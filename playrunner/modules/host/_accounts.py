@@ -9,9 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-NOT_IN_USE = (
-    12  # userdel could not remove something beside the account, a missing mail spool for instance
-)
+# Userdel could not remove something beside the account, a missing mail spool for instance
+NOT_IN_USE = 12
 
 
 def run_tool(ctx: Any, words: list[str], stdin: Optional[str] = None) -> None:

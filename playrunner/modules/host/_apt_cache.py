@@ -10,9 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-PROVIDED = (
-    "provided"  # stands for the version of a package that exists only as a name others provide
-)
+# Stands for the version of a package that exists only as a name others provide
+PROVIDED = "provided"
 PLAIN = {"LC_ALL": "C", "LANG": "C"}
 STAMPS = ("/var/lib/apt/periodic/update-success-stamp", "/var/lib/apt/lists")
 

@@ -39,9 +39,8 @@ class Delivered(Placed):
     backup: bool = False  # keep a copy of the file as it was
     force: bool = True  # replace a file that is different; otherwise only make a missing one
     follow: bool = False  # write through a link at dest rather than replace it
-    validate: str | None = (
-        None  # a command that checks the new file before it replaces the old; %s stands for it
-    )
+    # A command that checks the new file before it replaces the old; %s stands for it
+    validate: str | None = None
 
     # Found while looking; not arguments.
     _entry = dict[str, "Any"]()

@@ -40,9 +40,8 @@ class Placed(Module):
     mode: Any = None  # as 0644, "0644" or "u=rw,go=r"; left alone when not given
     owner: Any = None  # a user's name or number
     group: Any = None  # a group's name or number
-    unsafe_writes: bool = (
-        False  # write in place where the path cannot be replaced, as with a bind-mounted file
-    )
+    # Write in place where the path cannot be replaced, as with a bind-mounted file
+    unsafe_writes: bool = False
 
     def attributes(self, ctx: Any, found: Optional[State], kind: str = "file") -> State:
         """The part of the desired state that mode, owner and group speak of."""

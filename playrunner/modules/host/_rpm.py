@@ -24,9 +24,8 @@ class RpmPackages(Packages):
     name: list[
         Any
     ] = []  # packages: name, name-version, a path to a .rpm file; "*" with latest for all
-    state: Literal["present", "installed", "latest", "absent", "removed"] | None = (
-        None  # installed, newest or gone
-    )
+    # installed, newest or gone
+    state: Literal["present", "installed", "latest", "absent", "removed"] | None = None
     enablerepo: list[Any] = []  # repositories to use for this step only
     disablerepo: list[Any] = []  # repositories to leave out for this step only
     update_cache: bool = False  # fetch the package lists first

@@ -22,9 +22,8 @@ class Edited(Placed):
 
     path: str  # the file to edit
     backup: bool = False  # keep a copy of the file as it was
-    validate: str | None = (
-        None  # a command that checks the new file before it replaces the old; %s stands for it
-    )
+    # A command that checks the new file before it replaces the old; %s stands for it
+    validate: str | None = None
 
     # What was read, what it becomes and what to say of it; not arguments.
     _text = ""

@@ -30,14 +30,12 @@ class Apt(Packages):
         "allow_downgrades": "allow_downgrade",
     }
     name: list[Any] = []  # packages: name, name=version (with *), name>=version
-    state: Literal["present", "installed", "latest", "absent", "removed"] = (
-        "present"  # installed, newest or gone
-    )
+    # installed, newest or gone
+    state: Literal["present", "installed", "latest", "absent", "removed"] = "present"
     update_cache: bool = False  # fetch the package lists first
     cache_valid_time: int = 0  # seconds for which fetched lists are good enough
-    install_recommends: bool | None = (
-        None  # also install what packages recommend; apt's own setting when not given
-    )
+    # Also install what packages recommend; apt's own setting when not given
+    install_recommends: bool | None = None
     default_release: str | None = None  # prefer this release, such as bookworm-backports
     purge: bool = False  # when removing, remove configuration files too
     autoremove: bool = False  # also remove what was installed for others only
@@ -46,9 +44,8 @@ class Apt(Packages):
     only_upgrade: bool = False  # leave packages that are not installed alone
     allow_downgrade: bool = False  # an older version may replace a newer one
     allow_unauthenticated: bool = False  # install what is not signed
-    dpkg_options: str = (
-        "force-confdef,force-confold"  # how dpkg settles questions about configuration files
-    )
+    # How dpkg settles questions about configuration files
+    dpkg_options: str = "force-confdef,force-confold"
     lock_timeout: int = 60  # seconds to wait while another program holds the package database
 
     def names(self) -> list[str]:

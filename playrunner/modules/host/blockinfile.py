@@ -20,12 +20,10 @@ class Blockinfile(Edited):
     marker: str = "# {mark} ANSIBLE MANAGED BLOCK"  # the lines around the block
     marker_begin: str = "BEGIN"  # stands for {mark} in the first marker line
     marker_end: str = "END"  # stands for {mark} in the last marker line
-    insertafter: str | None = (
-        None  # put a new block after the last line that matches; EOF is the end
-    )
-    insertbefore: str | None = (
-        None  # put a new block before the last line that matches; BOF is the beginning
-    )
+    # Put a new block after the last line that matches; EOF is the end
+    insertafter: str | None = None
+    # Put a new block before the last line that matches; BOF is the beginning
+    insertbefore: str | None = None
     create: bool = False  # make the file when it is not there
     append_newline: bool = False  # an empty line after the block
     prepend_newline: bool = False  # an empty line before the block

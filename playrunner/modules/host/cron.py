@@ -39,9 +39,8 @@ class Cron(Module):
     env: bool = False  # it is a variable, not a job
     insertbefore: str | None = None  # with env, put a new variable before this one
     insertafter: str | None = None  # with env, put a new variable after this one
-    cron_file: str | None = (
-        None  # a file in /etc/cron.d, or an absolute path, instead of a user's crontab
-    )
+    # A file in /etc/cron.d, or an absolute path, instead of a user's crontab
+    cron_file: str | None = None
     backup: bool = False  # keep a copy of what was there
     disabled: bool = False  # keep the job as a comment
 

@@ -32,9 +32,8 @@ class File(Placed):
     aliases = {"dest": "path", "name": "path"}
 
     path: str  # where it is
-    state: Literal["file", "directory", "link", "hard", "touch", "absent"] | None = (
-        None  # what should be there
-    )
+    # What should be there
+    state: Literal["file", "directory", "link", "hard", "touch", "absent"] | None = None
     src: str | None = None  # what a link points to
     recurse: bool = False  # mode and owner for all below a directory too
     force: bool = False  # put a link where something else is, or to where nothing is

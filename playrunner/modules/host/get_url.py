@@ -49,9 +49,8 @@ class GetUrl(Placed):
     client_key: str | None = None  # its key
     use_proxy: bool = True  # ask through the proxy of the environment
     http_agent: str = "ansible-httpget"  # how to introduce oneself
-    tmp_dest: str | None = (
-        None  # where the download waits until it is whole; beside dest when not given
-    )
+    # Where the download waits until it is whole; beside dest when not given
+    tmp_dest: str | None = None
 
     _path = ""
     _address = ""

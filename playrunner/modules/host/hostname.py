@@ -22,9 +22,8 @@ class Hostname(Module):
 
     gives_facts = True
     name: str  # the name
-    use: str | None = (
-        None  # systemd for hostnamectl; otherwise the name is set directly and /etc/hostname kept
-    )
+    # Systemd for hostnamectl; otherwise the name is set directly and /etc/hostname kept
+    use: str | None = None
 
     def observe(self, ctx: Any) -> State | None:
         kept = [

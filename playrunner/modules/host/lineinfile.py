@@ -23,9 +23,8 @@ class Lineinfile(Edited):
     state: Literal["present", "absent"] = "present"  # whether the line should be there
     backrefs: bool = False  # \1 in line stands for what regexp matched; no match, no change
     insertafter: str | None = None  # put a new line after the last that matches; EOF is the end
-    insertbefore: str | None = (
-        None  # put a new line before the last that matches; BOF is the beginning
-    )
+    # Put a new line before the last that matches; BOF is the beginning
+    insertbefore: str | None = None
     firstmatch: bool = False  # the first match counts, not the last
     create: bool = False  # make the file when it is not there
 

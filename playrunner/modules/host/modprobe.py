@@ -23,9 +23,8 @@ class Modprobe(Module):
     name: str  # the module
     state: Literal["present", "absent"] = "present"  # loaded or not
     params: str = ""  # what it is loaded with
-    persistent: Literal["disabled", "present", "absent"] = (
-        "disabled"  # also at every start; disabled leaves that alone
-    )
+    # Also at every start; disabled leaves that alone
+    persistent: Literal["disabled", "present", "absent"] = "disabled"
 
     def observe(self, ctx: Any) -> State | None:
         found: State = {"loaded": self._is_loaded()}

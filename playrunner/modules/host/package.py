@@ -16,12 +16,10 @@ class Package(Module):
     """Packages, through apt, dnf or yum: whichever the host has."""
 
     name: list[Any]  # the packages, by the names this host's manager knows
-    state: Literal["present", "installed", "latest", "absent", "removed"] = (
-        "present"  # installed, newest or gone
-    )
-    use: Literal["auto", "apt", "dnf", "dnf4", "dnf5", "yum"] = (
-        "auto"  # which manager; auto finds out
-    )
+    # installed, newest or gone
+    state: Literal["present", "installed", "latest", "absent", "removed"] = "present"
+    # Which manager; auto finds out
+    use: Literal["auto", "apt", "dnf", "dnf4", "dnf5", "yum"] = "auto"
     update_cache: bool = False  # fetch the package lists first
 
     def observe(self, ctx: Any) -> State | None:

@@ -26,13 +26,11 @@ class Pip(Module):
     ] = []  # packages: name, name==version, name[extra]>=version, an address or a path
     version: str | None = None  # the version of the one package named
     requirements: str | None = None  # a requirements file on the host
-    state: Literal["present", "absent", "latest", "forcereinstall"] = (
-        "present"  # installed, gone, newest or anew
-    )
+    # installed, gone, newest or anew
+    state: Literal["present", "absent", "latest", "forcereinstall"] = "present"
     virtualenv: str | None = None  # the environment to install into; made when it is not there
-    virtualenv_command: str | None = (
-        None  # what makes it; virtualenv, or python3 -m venv where there is none
-    )
+    # What makes it; virtualenv, or python3 -m venv where there is none
+    virtualenv_command: str | None = None
     virtualenv_python: str | None = None  # the Python it is made for
     virtualenv_site_packages: bool = False  # let it see the host's own packages
     extra_args: str | None = None  # further words for pip

@@ -20,9 +20,8 @@ class Script(Guarded):
     ships = "cmd"
     cmd: str  # the script's path on the controller, and its arguments
     script: Any = None  # the script itself, put here by the controller
-    executable: str | None = (
-        None  # what runs it, such as python3; its first line decides when not given
-    )
+    # What runs it, such as python3; its first line decides when not given
+    executable: str | None = None
 
     def guard(self, ctx: Any) -> dict[str, Any] | None:
         reason = self.reason_not_to()

@@ -22,16 +22,14 @@ class Service(Module):
 
     aliases = {"args": "arguments"}
     name: str  # the service
-    state: Literal["started", "stopped", "restarted", "reloaded"] | None = (
-        None  # running, or started afresh
-    )
+    # running, or started afresh
+    state: Literal["started", "stopped", "restarted", "reloaded"] | None = None
     enabled: bool | None = None  # started at boot
     arguments: str = ""  # further words for an init script
     pattern: str | None = None  # accepted for Ansible's sake; the script's own status is asked
     sleep: int | None = None  # accepted for Ansible's sake; a restart waits for the script
-    use: Literal["auto", "systemd", "service", "sysvinit"] = (
-        "auto"  # who starts it, when it should not be found out
-    )
+    # Who starts it, when it should not be found out
+    use: Literal["auto", "systemd", "service", "sysvinit"] = "auto"
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> str | None:

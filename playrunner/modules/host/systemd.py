@@ -21,9 +21,8 @@ class Systemd(Module):
 
     aliases = {"service": "name", "unit": "name", "daemon-reload": "daemon_reload"}
     name: str | None = None  # the unit; .service may be left out
-    state: Literal["started", "stopped", "restarted", "reloaded"] | None = (
-        None  # running, or started afresh
-    )
+    # running, or started afresh
+    state: Literal["started", "stopped", "restarted", "reloaded"] | None = None
     enabled: bool | None = None  # started at boot
     masked: bool | None = None  # impossible to start
     force: bool = False  # enable over links that are in the way

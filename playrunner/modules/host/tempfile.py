@@ -17,9 +17,8 @@ class Tempfile(Action):
     """A temporary file or directory with a name of its own; whoever makes it removes it."""
 
     state: Literal["file", "directory"] = "file"  # what to make
-    path: str | None = (
-        None  # the folder to make it in; the host's own for temporary files when not given
-    )
+    # The folder to make it in; the host's own for temporary files when not given
+    path: str | None = None
     prefix: str = "ansible."  # how the name begins
     suffix: str = ""  # how the name ends
 

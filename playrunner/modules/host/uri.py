@@ -47,9 +47,8 @@ class Uri(Placed, Action):
     remote_src: bool = False  # accepted; src is always on the host
     creates: str | None = None  # do nothing when this path exists
     removes: str | None = None  # do nothing when this path does not exist
-    follow_redirects: Literal["all", "none", "safe", "urllib2", "yes", "no"] = (
-        "safe"  # safe: GET and HEAD only
-    )
+    # safe: GET and HEAD only
+    follow_redirects: Literal["all", "none", "safe", "urllib2", "yes", "no"] = "safe"
     timeout: float = 30  # seconds to wait for the server
     url_username: str | None = None  # who to log in as
     url_password: str | None = None  # the password

@@ -40,9 +40,8 @@ class User(Module):
     force: bool = False  # with absent, remove it even while it is logged in
     comment: str | None = None  # its full name
     password: str | None = None  # its password, hashed as in /etc/shadow
-    update_password: Literal["always", "on_create"] = (
-        "always"  # whether the password of an account that exists is kept
-    )
+    # Whether the password of an account that exists is kept
+    update_password: Literal["always", "on_create"] = "always"
     non_unique: bool = False  # the number may belong to another account too
 
     def observe(self, ctx: Any) -> State | None:

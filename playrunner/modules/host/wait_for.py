@@ -32,9 +32,8 @@ class WaitFor(Probe):
     port: int | None = None  # the port
     path: str | None = None  # a file, in place of a port
     search_regex: str | None = None  # text that the file has, or the port says
-    state: Literal["started", "present", "stopped", "absent", "drained"] = (
-        "started"  # what to wait for
-    )
+    # What to wait for
+    state: Literal["started", "present", "stopped", "absent", "drained"] = "started"
     timeout: float = 300  # seconds to wait at most
     delay: float = 0  # seconds before looking for the first time
     sleep: float = 1  # seconds between two looks

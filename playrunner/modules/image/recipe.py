@@ -17,9 +17,8 @@ class Recipe(Probe):
     in_background: ClassVar[bool] = True
 
     name: str  # what it is called, as fsdp: the start of its tag
-    repository: (
-        str  # where it is kept, as REGISTRY/REPOSITORY; localhost/NAME stays with its builder
-    )
+    # Where it is kept, as REGISTRY/REPOSITORY; localhost/NAME stays with its builder
+    repository: str
     dockerfile: str  # a template of a Dockerfile, rendered with the step's variables
     context: dict[
         str, str

@@ -25,9 +25,8 @@ class Node(Module):
     ] = []  # taints to set: {key, value, effect}, or as kubectl has them: key=value:effect
     untaint: list[str] = []  # taints to take off: key, or key:effect
     cordon: bool | None = None  # whether new pods are kept away
-    drain: bool = (
-        False  # move its pods elsewhere, as far as disruption budgets let them; cordons it
-    )
+    # Move its pods elsewhere, as far as disruption budgets let them; cordons it
+    drain: bool = False
     grace: int | None = None  # seconds a pod is given to end; by default what it asks for
     lone_pods: bool = False  # also pods that nobody makes again
     empty_dirs: bool = False  # also pods that keep data in an emptyDir

@@ -39,9 +39,8 @@ class Ready(Action):
     devices: dict[str, int] = {}  # of nodes: what each must offer, as nvidia.com/gpu: 8
     gone: bool = False  # wait until there is none
     endpoints: str = ""  # or: a service that must have pods behind it
-    dry_run: Any = (
-        None  # or: an object whose dry run must be answered, by the server and its webhooks
-    )
+    # or: an object whose dry run must be answered, by the server and its webhooks
+    dry_run: Any = None
     timeout: float = 300  # seconds
     after: Any = None  # values of steps that must be there first
 

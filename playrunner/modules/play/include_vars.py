@@ -28,9 +28,8 @@ class IncludeVars(Probe):
     ignore_files: list[str] = []  # names (expressions) to leave out
     extensions: list[str] = SUFFIXES  # which endings count
     ignore_unknown_extensions: bool = False  # pass over other files instead of failing
-    hash_behaviour: Literal["replace"] | None = (
-        None  # merging is done where it is wanted, with the combine filter
-    )
+    # Merging is done where it is wanted, with the combine filter
+    hash_behaviour: Literal["replace"] | None = None
 
     def look(self, ctx: Context) -> dict[str, Any]:
         if (self.file is None) == (self.dir is None):

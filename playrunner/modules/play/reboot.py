@@ -21,9 +21,8 @@ class Reboot(Action):
     connect_timeout: float = 5  # seconds one try may take
     test_command: str = "whoami"  # must succeed before the host counts as back
     reboot_command: str | None = None  # instead of shutdown -r
-    boot_time_command: str = (
-        "cat /proc/sys/kernel/random/boot_id"  # what differs from one start to the next
-    )
+    # What differs from one start to the next
+    boot_time_command: str = "cat /proc/sys/kernel/random/boot_id"
     msg: str = "Reboot initiated by Playrunner"  # shown to users of the host
     search_paths: list[str] = ["/sbin", "/bin", "/usr/sbin", "/usr/bin", "/usr/local/sbin"]
 

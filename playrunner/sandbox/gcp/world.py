@@ -44,9 +44,8 @@ class Settings(CommonSettings):
 
     DELAYS: ClassVar[dict[str, float]] = DELAYS
 
-    gke_endpoint: str | None = (
-        None  # host:port of the API server that clusters claim to have, e.g. one on loopback
-    )
+    # host:port of the API server that clusters claim to have, e.g. one on loopback
+    gke_endpoint: str | None = None
     gke_certificate_authority: str | None = None  # base64 of its PEM
     # How long a machine of a pool that scales stands idle before it goes; ten minutes at Google
     idle_seconds: float = 5.0

@@ -9,9 +9,8 @@ from playrunner.training.diagnosis.evidence import Cause, Facts, Rank, listed
 
 PATIENCE = 10  # times the usual time from one line of metrics to the next
 LEAST_SECONDS = 15.0  # saving or evaluating takes longer than a step: shorter silences mean nothing
-START_SECONDS = (
-    60.0  # for torch to be imported, the data to be opened and the first step to be taken
-)
+# For torch to be imported, the data to be opened and the first step to be taken
+START_SECONDS = 60.0
 _SLEEP, _DISK, _STOPPED = "S", "D", "Tt"
 _SHOWN_FRAMES = 4
 

@@ -19,9 +19,8 @@ from playrunner.training.kube.pod import CONTAINER
 from playrunner.training.kube.run_view import ClusterRun, pods_of
 
 OFTEN = 2
-IN_TURN_SECONDS = (
-    30.0  # a pod that fails this soon after one of another node may fail because of it
-)
+# A pod that fails this soon after one of another node may fail because of it
+IN_TURN_SECONDS = 30.0
 _ASKED_TO_END = (0, 75, 143)  # exit codes of a trainer that was told to go
 
 

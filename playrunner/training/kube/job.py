@@ -10,9 +10,8 @@ from playrunner.training.environment.variable import Variable
 from playrunner.training.kube.site import Ground
 from trainer.config import Profile
 
-GRACE_BEYOND_SAVING = (
-    15.0  # what torchrun and the kubelet get after the trainer's own checkpoint.grace_seconds
-)
+# What torchrun and the kubelet get after the trainer's own checkpoint.grace_seconds
+GRACE_BEYOND_SAVING = 15.0
 ELASTIC_LAUNCHERS = ("pytorchjob", "elasticjob")
 
 

@@ -49,9 +49,8 @@ class Ground:
     node_selector: dict[str, str] = field(default_factory=dict)
     tolerations: tuple[dict[str, Any], ...] = ()
     hourly: float = 0.0  # one node
-    patience_seconds: float = (
-        300.0  # an operator that restarts, or moves to another node, is back by then
-    )
+    # An operator that restarts, or moves to another node, is back by then
+    patience_seconds: float = 300.0
 
     @property
     def root(self) -> str:

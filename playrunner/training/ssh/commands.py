@@ -10,9 +10,8 @@ from playrunner.training.ssh.job import Job, Seat
 
 Command = dict[str, Any]  # argv, environment, label: who its lines are from
 
-_RANK_PREFIX = (
-    "[${rank}] "  # the keeper's own form, so that a node's log reads alike under every launcher
-)
+# The keeper's own form, so that a node's log reads alike under every launcher
+_RANK_PREFIX = "[${rank}] "
 
 
 def commands(job: Job, seat: Seat, code: str) -> list[Command]:

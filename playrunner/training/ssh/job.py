@@ -19,9 +19,8 @@ Launcher = Literal["deepspeed", "torchrun", "direct"]
 LAUNCHERS = ("deepspeed", "torchrun", "direct")
 MASTER_PORT = 29500  # where torch and DeepSpeed meet unless told otherwise
 LEASE_SECONDS = 15.0  # a run whose controller fell silent ends after this
-SILENCE_SECONDS = (
-    3.5  # a node that fell silent is taken for gone after this; they beat every second
-)
+# A node that fell silent is taken for gone after this; they beat every second
+SILENCE_SECONDS = 3.5
 JOIN_SECONDS = 90.0  # for all nodes to have started
 GRACE_BEYOND_SAVING = 5.0  # what a process gets after its own checkpoint.grace_seconds
 
@@ -53,9 +52,8 @@ class Job:
     overrides: tuple[str, ...] = ()  # what the user set on top of the profile
     lease_seconds: float = LEASE_SECONDS
     share_devices: bool = False  # also those that somebody else holds memory of
-    shared: bool = (
-        False  # all nodes must see the same folder; else those that do not keep copies of their own
-    )
+    # All nodes must see the same folder; else those that do not keep copies of their own
+    shared: bool = False
     gate: bool = True  # the network is proved before the first step
 
     @property

@@ -52,9 +52,8 @@ class Settings(CommonSettings):
 
     DELAYS: ClassVar[dict[str, float]] = DELAYS
 
-    eks_endpoint: str | None = (
-        None  # the API server that clusters claim to have, e.g. a real one on loopback
-    )
+    # The API server that clusters claim to have, e.g. a real one on loopback
+    eks_endpoint: str | None = None
     eks_certificate_authority: str | None = None  # base64 of its PEM
     quotas: dict[str, float] = field(
         default_factory=dict

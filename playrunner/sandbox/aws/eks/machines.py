@@ -12,9 +12,8 @@ from playrunner.sandbox.aws.api.world import Region, World
 from playrunner.sandbox.aws.ec2 import machines, network
 from playrunner.sandbox.aws.eks import nodes as eks_nodes
 
-HUGE_PAGES = (
-    "10256Mi"  # 5128 pages of 2 MiB, as EKS's accelerated images set aside where there is EFA
-)
+# 5128 pages of 2 MiB, as EKS's accelerated images set aside where there is EFA
+HUGE_PAGES = "10256Mi"
 
 
 def listing(world: World) -> dict[str, Any]:

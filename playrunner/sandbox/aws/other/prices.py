@@ -37,9 +37,8 @@ INSTANCE_HOUR = {
     "trn1n.32xlarge": 24.78,
     "trn2.48xlarge": 35.7608,
 }
-SPOT_SHARE = (
-    0.4  # of the on-demand price; real spot prices move, so that a plan should not lean on this
-)
+# Of the on-demand price; real spot prices move, so that a plan should not lean on this
+SPOT_SHARE = 0.4
 
 OTHER = {
     "eks.cluster.hour": 0.10,

@@ -49,9 +49,8 @@ class Webhooks:
     port: int
     secret: str
     judges: dict[str, Judge]
-    maker: str = (
-        ""  # the Job that makes the Secret; without one the operator fills a Secret that is there
-    )
+    # The Job that makes the Secret; without one the operator fills a Secret that is there
+    maker: str = ""
 
     @property
     def key(self) -> Key:

@@ -20,9 +20,8 @@ from playrunner.training.kube.site import Site
 from playrunner.training.kube.sizing import PASSED_TAINTS, may_run
 from playrunner.training.ssh.plan import LaunchRefused
 
-JOIN_SECONDS = (
-    900.0  # a machine boots, joins, pulls the device plugin's image and offers its devices
-)
+# A machine boots, joins, pulls the device plugin's image and offers its devices
+JOIN_SECONDS = 900.0
 LOOK_SECONDS = 1.0
 
 

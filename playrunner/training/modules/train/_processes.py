@@ -10,9 +10,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SYN_SENT, _ESTABLISHED = "02", "01"
-_RETRANSMITS = (
-    3  # the kernel has repeated itself this often on one connection: the other end is not there
-)
+# The kernel has repeated itself this often on one connection: the other end is not there
+_RETRANSMITS = 3
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 

@@ -23,9 +23,8 @@ class Memory(Probe):
 
     run: str  # the run's folder on the node
     host: str  # the node's name in the run
-    patience_seconds: float = (
-        0.0  # for a driver to take back what processes held that have just ended
-    )
+    # For a driver to take back what processes held that have just ended
+    patience_seconds: float = 0.0
 
     def look(self, ctx: Any) -> dict[str, Any]:
         folder = os.path.expanduser(self.run)

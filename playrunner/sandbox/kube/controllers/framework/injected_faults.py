@@ -31,9 +31,8 @@ class Mishap:
     match: str
     reason: str = ""
     message: str = ""
-    times: int | None = (
-        None  # how many pods or claims; those that were struck stay so until the mishap is cleared
-    )
+    # How many pods or claims; those that were struck stay so until the mishap is cleared
+    times: int | None = None
     struck: set[str] = field(default_factory=set)
 
     def strikes(self, uid: str, *names: str) -> bool:

@@ -25,9 +25,8 @@ Listener = Callable[
 
 RETRY_SECONDS = 0.2
 MOST_RETRY_SECONDS = 2.0
-REMEMBERED = (
-    4096  # how many that went are known by their uid, so that a late answer does not bring one back
-)
+# How many that went are known by their uid, so that a late answer does not bring one back
+REMEMBERED = 4096
 
 
 class View:
@@ -46,9 +45,8 @@ class View:
         self._there: dict[Key, Object] = {}
         self._gone: OrderedDict[str, None] = OrderedDict()
         self._listeners: list[Listener] = []
-        self._listed = (
-            0  # the version of the last list; a lower one means that the server began anew
-        )
+        # The version of the last list; a lower one means that the server began anew
+        self._listed = 0
 
     def start(self) -> None:
         threading.Thread(

@@ -18,9 +18,8 @@ from playrunner.sandbox.kube.operators.replicated.conditions import Conditions, 
 from playrunner.sandbox.kube.operators.replicated.pods import index_of, pod_of, service_of
 from playrunner.sandbox.kube.operators.replicated.spec import Dialect, ReplicaJob, Replicas, Tally
 
-FIRST_RETRYABLE_CODE = (
-    128  # ended by a signal or by the system; anything below is the program's own verdict
-)
+# Ended by a signal or by the system; anything below is the program's own verdict
+FIRST_RETRYABLE_CODE = 128
 
 
 @dataclass(frozen=True)
@@ -31,9 +30,8 @@ class Seen:
     services: list[Object]
     restarts: int = 0  # pods that this operator replaced, as long as it remembers
     group: str = ""  # the pod group that its pods are scheduled with
-    admitted: bool = (
-        True  # false: the group still waits for its turn, and pods would only wait with it
-    )
+    # false: the group still waits for its turn, and pods would only wait with it
+    admitted: bool = True
 
 
 @dataclass(frozen=True)

@@ -111,9 +111,8 @@ class QueueController(Controller):
                 {"metadata": {"name": DEFAULT_QUEUE}, "spec": {"weight": 1, "reclaimable": True}},
             )
         if key[1] == DEFAULT_QUEUE:
-            self._incarnation = (
-                incarnation  # made once by each start, so that somebody may delete it for good
-            )
+            # Made once by each start, so that somebody may delete it for good
+            self._incarnation = incarnation
         if queue is None or is_leaving(queue):
             return None
         status = self._status(queue)

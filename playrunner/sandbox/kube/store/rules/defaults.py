@@ -102,9 +102,8 @@ def _job_spec(spec: Object) -> None:
         restart = (spec["template"].get("spec") or {}).get("restartPolicy")
         pod_spec(_part(spec["template"], "spec"))
         if restart is None:
-            spec["template"]["spec"]["restartPolicy"] = (
-                "Always"  # which its rules then refuse, as a server does
-            )
+            # Which its rules then refuse, as a server does
+            spec["template"]["spec"]["restartPolicy"] = "Always"
 
 
 def _cron_job(one: Object) -> None:
