@@ -3,7 +3,7 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from playrunner.errors import BadInput, Place, StepFailed
@@ -28,9 +28,8 @@ _FLAGS = (
     "gather_facts",
     "force_handlers",
     "keep",
-    "extended",
-    "extended_allitems",
 )
+_LOOP_FLAGS = ("extended", "extended_allitems")
 _TEXTS = (
     "become_user",
     "become_method",
@@ -46,8 +45,17 @@ _NAMES = ("loop_var", "index_var")
 def check(given: Located) -> None:
     """Refuse the first keyword whose written value cannot be used; a template's is checked when it
     runs."""
+    _check(given, _KINDS)
+
+
+def check_loop_control(given: Located) -> None:
+    """The same for loop_control, whose `pause` is a module's name on a task."""
+    _check(given, _LOOP_KINDS)
+
+
+def _check(given: Located, kinds: Mapping[str, Callable[[Any], Any]]) -> None:
     for word, value in given.items():
-        kind = _KINDS.get(word)
+        kind = kinds.get(word)
         if kind is None or value is None or is_template(value):
             continue
         try:
@@ -68,7 +76,7 @@ def number(word: str, value: Any, scope: Scope, place: Place) -> float:
 
 def _rendered(word: str, value: Any, scope: Scope, place: Place) -> Any:
     try:
-        return _KINDS[word](scope.world.templar.render(value, scope))
+        return {**_KINDS, **_LOOP_KINDS}[word](scope.world.templar.render(value, scope))
     except ValueError as error:
         raise StepFailed(f"{place}: {word} {error}") from None
 
@@ -128,7 +136,6 @@ _KINDS: dict[str, Callable[[Any], Any]] = {
     "timeout": _seconds,
     "delay": _seconds,
     "poll": _seconds,
-    "pause": _seconds,
     "async": _whole_seconds,
     "retries": _count,
     "throttle": _count,
@@ -136,5 +143,9 @@ _KINDS: dict[str, Callable[[Any], Any]] = {
     "max_fail_percentage": _percentage,
     **dict.fromkeys(_FLAGS, arguments.as_bool),
     **dict.fromkeys(_TEXTS, _text),
+}
+_LOOP_KINDS: dict[str, Callable[[Any], Any]] = {
+    "pause": _seconds,
+    **dict.fromkeys(_LOOP_FLAGS, arguments.as_bool),
     **dict.fromkeys(_NAMES, _name),
 }

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from playrunner.errors import BadInput
 from playrunner.model import Loop
 from playrunner.playbook import arguments, keywords
-from playrunner.playbook.keyword_values import check
+from playrunner.playbook.keyword_values import check_loop_control
 from playrunner.text.documents import Located
 from playrunner.variables.templating import is_template
 
@@ -38,7 +38,7 @@ def read_loop(task: Located) -> Loop | None:
                 + (f'; did you mean "{close[0]}"?' if close else ""),
                 control.place(word),
             )
-    check(control)
+    check_loop_control(control)
     keywords.check_conditions(control, "break_when")
     lookup = None if sources[0] == "loop" else str(sources[0]).removeprefix("with_")
     if lookup is not None and lookup not in _lookup_names():
