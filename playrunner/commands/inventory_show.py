@@ -56,20 +56,28 @@ def as_graph(inventory: Inventory) -> str:
     """The groups as a tree from `all` down, each with the hosts it lists itself."""
     view = inventory.view()
     lines: list[str] = []
-    # A group and the drawing before it; a stack, since groups may nest deeper than calls can.
-    waiting: list[tuple[str, str, str]] = [("@all", "", "")]
+    # A name, whether it is a group's, and the drawing before it and below it; a stack, since groups
+    # may nest deeper than calls can.
+    waiting: list[tuple[str, bool, str, str]] = [("all", True, "", "")]
     while waiting:
-        name, before, below = waiting.pop()
-        lines.append(before + name)
-        if not name.startswith("@"):
+        name, is_group, before, below = waiting.pop()
+        lines.append(f"{before}{'@' if is_group else ''}{name}")
+        if not is_group:
             continue
-        group = name[1:]
-        own_hosts = view.own_hosts[group] if group != "all" else ()
-        entries = [*(f"@{child}" for child in view.children[group]), *own_hosts]
-        for position, entry in reversed(list(enumerate(entries))):
+        own_hosts = view.own_hosts[name] if name != "all" else ()
+        entries = [
+            *((child, True) for child in view.children[name]),
+            *((host, False) for host in own_hosts),
+        ]
+        for position, (entry, entry_is_group) in reversed(list(enumerate(entries))):
             last = position == len(entries) - 1
             waiting.append(
-                (entry, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  "))
+                (
+                    entry,
+                    entry_is_group,
+                    below + ("└─ " if last else "├─ "),
+                    below + ("   " if last else "│  "),
+                )
             )
     return "\n".join(lines)
 

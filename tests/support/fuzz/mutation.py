@@ -249,8 +249,15 @@ def _changed(random: Random, value: Any) -> Any:
     elif change == 4:
         container.insert(key, copy.deepcopy(container[key]))
     else:
-        container[key] = str(container[key])[:2000] + random.choice(_ODD_TEXTS)
+        container[key] = _as_text(container[key])[:2000] + random.choice(_ODD_TEXTS)
     return value
+
+
+def _as_text(value: Any) -> str:
+    try:
+        return str(value)
+    except ValueError:  # a number with more digits than Python writes
+        return "9" * 2000
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
