@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from playrunner.hostside.module import Failed
-from playrunner.images import logins
+from playrunner.images import logins, platform
 from playrunner.images.build_host import Shell
 from playrunner.images.builder import TOOLS, Builder, Tool
 from playrunner.images.credentials import Credentials
@@ -16,8 +16,6 @@ from playrunner.ssh.connection import Connection, Local
 from playrunner.ssh.targets import Target
 
 Reach = Callable[[str], Connection]
-_EMULATOR = "/proc/sys/fs/binfmt_misc/qemu-x86_64"
-_X86 = ("x86_64", "amd64")
 
 
 class NoBuilder(Failed):
@@ -96,13 +94,13 @@ def _require_x86(shell: Shell, tool: Tool, settings: ImageSettings) -> None:
     somebody emulates."""
     machine = shell.ask("uname", "-m")[1].strip()
     emulated = (
-        not tool.takes_auth_file or shell.ask("test", "-e", _EMULATOR)[0] == 0
+        not tool.takes_auth_file or shell.ask("test", "-e", platform.emulator())[0] == 0
     )  # Docker Desktop brings an emulator
-    if machine not in _X86 and not emulated:
+    if not platform.is_native(machine) and not emulated:
         raise Failed(
-            f"{settings.builder_host or 'this machine'} is {machine}, and the nodes are x86-64:"
-            " what is built here does not run there; name an x86-64 host of the inventory as"
-            " image_builder_host, such as the jump host"
+            f"{settings.builder_host or 'this machine'} is {machine}, and the nodes are"
+            f" {platform.PLATFORM}: what is built here does not run there; name a host of that kind"
+            " as image_builder_host, such as the jump host"
         )
 
 

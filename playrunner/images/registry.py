@@ -164,6 +164,9 @@ class Registry:
             except (requests.ConnectionError, requests.Timeout) as error:
                 problem = _plain(error)
                 continue
+            except (requests.exceptions.MissingSchema, requests.exceptions.InvalidURL):
+                # It wants a login by password, and oras took the realm for a token's address.
+                raise self._denied(401) from None
             except requests.RequestException as error:
                 raise BadAnswer(
                     f"{answers.shown(url)} answered what cannot be read: {_plain(error)[:200]}"

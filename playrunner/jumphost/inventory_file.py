@@ -33,7 +33,7 @@ class Entry:
 
     @property
     def host(self) -> str:
-        return next(iter(self.content["all"]["hosts"]))
+        return str(next(iter(self.content["all"]["hosts"])))
 
     def scope(self) -> Scope:
         return Scope(World(self.inventory, templar, self.extra, {}), self.host)

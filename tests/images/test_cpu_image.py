@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from playrunner.images.platform import ARCHITECTURE
 from tests.support.images.python_base import LENT, lay_out
 from tests.support.images.recipes import each_value
 from tests.support.runner import finish, start
@@ -121,7 +122,7 @@ def test_the_cpu_image_trains_as_an_ordinary_user(container: str) -> None:
     steps = [json.loads(line) for line in metrics.splitlines() if line.strip()]
     assert max(step.get("step", 0) for step in steps) == STEPS
     config = json.loads(_buildah("inspect", container))["OCIv1"]
-    assert (config["architecture"], config["config"]["User"]) == ("amd64", "1000:1000")
+    assert (config["architecture"], config["config"]["User"]) == (ARCHITECTURE, "1000:1000")
 
 
 def _buildah(*words: str) -> str:

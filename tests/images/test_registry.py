@@ -14,10 +14,13 @@ from playrunner.cloud.resource import Refused
 from playrunner.errors import HostUnreachable
 from playrunner.hostside.module import Failed
 from playrunner.images.credentials import Credentials
+from playrunner.images.platform import ARCHITECTURE
 from playrunner.images.reference import parse
 from playrunner.images.registry import Registry
 from playrunner.images.settings import settings_of
 from tests.support.images.bearer import BearerRegistry
+
+OTHER = "amd64" if ARCHITECTURE == "arm64" else "arm64"
 
 
 @pytest.fixture
@@ -48,7 +51,7 @@ def test_a_token_is_fetched_with_the_login_and_used(there: BearerRegistry, tmp_p
 
     found = reached(there, tmp_path).image("one")
 
-    assert found and (found.digest, found.architectures, found.size) == (digest, ("amd64",), 7)
+    assert found and (found.digest, found.architectures, found.size) == (digest, (ARCHITECTURE,), 7)
     assert found.labels == {"playrunner.cluster": "demo"}
     assert reached(there, tmp_path).image("two") is None
 
@@ -71,13 +74,14 @@ def test_an_image_for_several_architectures_names_them_all(
     there: BearerRegistry, tmp_path: Path
 ) -> None:
     ours = there.image("ours", whose="ours")
-    there.index("both", arm64=there.image("theirs", "arm64"), amd64=ours)
-    there.index("arm", arm64=there.image("theirs", "arm64"))
+    theirs = there.image("theirs", OTHER)
+    there.index("both", **{OTHER: theirs, ARCHITECTURE: ours})
+    there.index("other", **{OTHER: theirs})
 
-    both, arm = reached(there, tmp_path).image("both"), reached(there, tmp_path).image("arm")
+    both, other = reached(there, tmp_path).image("both"), reached(there, tmp_path).image("other")
 
-    assert both and (both.architectures, both.labels) == (("arm64", "amd64"), {"whose": "ours"})
-    assert arm and (arm.architectures, arm.labels) == (("arm64",), {})
+    assert both and (both.architectures, both.labels) == ((OTHER, ARCHITECTURE), {"whose": "ours"})
+    assert other and (other.architectures, other.labels) == ((OTHER,), {})
 
 
 def test_all_pages_of_tags_are_read(there: BearerRegistry, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def role_arn(site: Site, account: str) -> str:
     one that eks.create made."""
     said = _value(site, "train_role_arn")
     if said:
-        return said
+        return str(said)
     if not _value(site, "aws_region"):
         return ""
     found = site.kube.get(ACCOUNTS, site.ground.namespace, account)

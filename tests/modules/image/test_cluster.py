@@ -20,6 +20,7 @@ from playrunner.images import recipe
 from playrunner.images.cluster_build import objects
 from playrunner.images.context import sources_of
 from playrunner.images.logins import Login
+from playrunner.images.platform import ARCHITECTURE, PLATFORM
 from playrunner.images.settings import settings_of
 from playrunner.sandbox.kube.process import process
 from tests.support.images.image_stage import Stage
@@ -178,8 +179,8 @@ def test_arguments_and_platform_reach_the_builder_as_they_are(
     container = job["spec"]["template"]["spec"]["containers"][0]
 
     assert argument in container["args"]
-    assert [word for word in container["args"] if word.endswith("linux/amd64")]
-    assert job["spec"]["template"]["spec"]["nodeSelector"] == {"kubernetes.io/arch": "amd64"}
+    assert [word for word in container["args"] if word.endswith(PLATFORM)]
+    assert job["spec"]["template"]["spec"]["nodeSelector"] == {"kubernetes.io/arch": ARCHITECTURE}
 
 
 def test_what_a_cluster_cannot_hold_is_refused_with_another_way(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from playrunner.images.platform import ARCHITECTURE
 from tests.support.images.image_stage import Stage
 
 
@@ -39,7 +40,7 @@ def test_another_program_sees_the_same_digest_labels_and_platform(stage: Stage) 
     seen = stage.skopeo(pushed["reference"])
 
     assert seen["Digest"] == pushed["digest"]
-    assert (seen["Architecture"], seen["Os"]) == ("amd64", "linux")
+    assert (seen["Architecture"], seen["Os"]) == (ARCHITECTURE, "linux")
     assert seen["Labels"]["playrunner.content"] == recipe["content"]
     assert stage.skopeo(pushed["pinned"])["Digest"] == pushed["digest"]
 
@@ -102,7 +103,7 @@ def test_an_image_of_somebody_else_is_not_deleted_by_its_name(stage: Stage) -> N
 
     assert played.code == 2
     assert 'does not carry the mark of "demo"' in played.messages
-    assert stage.skopeo(theirs)["Architecture"] == "amd64"
+    assert stage.skopeo(theirs)["Architecture"] == ARCHITECTURE
 
 
 def test_what_a_builder_says_is_kept_with_the_run(stage: Stage) -> None:

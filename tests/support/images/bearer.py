@@ -11,6 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from playrunner.images.platform import ARCHITECTURE
+
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
 
@@ -44,7 +46,7 @@ class BearerRegistry:
         self._server.shutdown()
         self._server.server_close()
 
-    def image(self, tag: str, architecture: str = "amd64", **labels: str) -> str:
+    def image(self, tag: str, architecture: str = ARCHITECTURE, **labels: str) -> str:
         """Put an image there; its digest."""
         config = json.dumps(
             {"architecture": architecture, "os": "linux", "config": {"Labels": labels}}

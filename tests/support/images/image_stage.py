@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
+from playrunner.images.platform import PLATFORM
 from playrunner.lifecycle.delete import Gone, removable, remove
 from playrunner.options import Options
 from playrunner.playbook import load_playbook
@@ -177,7 +178,7 @@ class Stage:
             ["buildah", *words], capture_output=True, text=True, check=True, timeout=300
         ).stdout
 
-    def foreign(self, tag: str, platform: str = "linux/amd64") -> str:
+    def foreign(self, tag: str, platform: str = PLATFORM) -> str:
         """An image that somebody else pushed, for some platform."""
         place = self.folder / f"foreign-{tag}"
         place.mkdir()

@@ -125,7 +125,7 @@ def _of_gcp(site: Site, name: str) -> Group | None:
 def _pool(config: dict[str, Any]) -> dict[str, Any]:
     """A pool's machines in the words of gcp.gke_nodepool, so that it finds nothing but the size to
     change."""
-    card = next(iter(config.get("accelerators") or ()), {})
+    card: dict[str, Any] = next(iter(config.get("accelerators") or ()), {})
     taints = [
         {**one, "effect": _FROM_EFFECT.get(one["effect"], one["effect"])}
         for one in config.get("taints") or ()
