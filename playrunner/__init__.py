@@ -1,22 +1,37 @@
-"""The engine: runs plays. Knows nothing of clusters' sizes, GPUs or models.
+"""Playrunner: an Ansible-style playbook runner for distributed training clusters.
 
-Reading in      documents (YAML with lines)  inventory, inventories/, patterns  load/ (playbooks, steps, roles)  extra_vars
-Values          model (Play, Block, Step)  state, module (what a module is)  results  errors  options
-Variables       variables (who wins)  templating, filters/ (jinja2)
-Choosing        plan (tags, batches)
-Running         run -> execute -> batch, strand (one host's way) -> launch, loops, includes, handlers, request -> courier
-Reaching hosts  targets, hostkeys -> connection (Fabric) -> agents -> agent, answer (the half on the host)  shipments (files)
-                frames -> replies (what a host may send, checked once)  limits  agent_code (what is
-                sent to make an agent)
-Outside plays   fleet (hosts asked or given a program)  stage (the sandbox behind an inventory)  quarantine (hosts put aside)
-                doctor/ (what this machine lacks)
-Clouds          cloud (what a thing there is) -> settle (look until it is there)  background (steps side by side)  controller
-                clients (AWS), gcp/ (Google Cloud), kube* (Kubernetes), shared_reads, clouds, owner
-                (our mark), journal, intents eks_token, gke_token  chosen_clouds (which of them an
-                inventory is about) survey -> removal -> stock (shown or deleted)  leftovers/ (the
-                sweep)  teardown  prices, costs instances (what machines have)
-Images          images/ (what goes in, who builds, which registry)
-On any side     bring (look, differ, change), modules/
-Telling         report, terminal, diffs  ledger (run folders)  locking
-Commands        cli, verbs/ (role: what every role can do)  manual (docs of modules)  oneoff  trust
+The map of the package, top layer first. A line may import the lines below it, never one above
+(`[tool.importlinter]` in pyproject.toml; `make lint` checks it).
+
+training    launch, watch and diagnose training runs, over SSH and on Kubernetes
+modules     what a step can name: one file per module, in a folder per kind (host, play, aws, ...)
+commands    the commands a user types, one file per group
+doctor      checks whether this machine and the jump host have what an inventory needs
+lifecycle   status, deletion and teardown of the resources of roles
+leftovers   finds and deletes resources that a stack left behind in an account or project
+jumphost    the jump host's inventory file, and logging in to it
+run         runs plays: batches of hosts, pending steps, loops, handlers, rollback
+images      container images: their content, who builds them, registries
+kube        Kubernetes: client, kubeconfig files, watches, sets of objects, streams, nodes
+gcp         Google Cloud over REST
+aws         AWS clients, tags and EKS tokens
+cloud       what every cloud's resources share: reconciling, the call log, owner tags, prices
+output      what a user sees: lines, diffs, recap, JSON
+ssh         reaching hosts: targets, host keys, connections, agents, port forwarding
+record      run folders (the ledger), past runs, and the lock of an inventory
+playbook    reads playbooks, roles and steps from YAML and checks their arguments
+variables   which value a name has: precedence, scopes, templates, filters and lookups
+inventory   reads inventories: hosts, groups, their variables, and host patterns
+results     Result and Recap: what one step did on one host, and the counts of a run
+model       Play, Block, Step and Role: a playbook as values
+options     the flags that all commands share
+hostside    code that is sent to hosts and runs inside the agent (Python 3.9, standard library)
+text        guarded YAML and JSON readers, safe paths, suggestions for misspelled names
+errors      named errors, each with its exit code
+
+Outside the layers:
+
+sandbox     the local sandbox: hosts, AWS, Google Cloud and Kubernetes to rehearse runbooks with
+eks_token   `python -m playrunner.eks_token`, the program that EKS kubeconfig files name
+gke_token   `python -m playrunner.gke_token`, the program that GKE kubeconfig files name
 """
