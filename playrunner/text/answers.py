@@ -134,10 +134,13 @@ def _fields_misfit(value: Mapping[str, Any], shape: dict[str, Shape], path: str)
 
 
 def plain(value: Any) -> Any:
-    """The same in ordinary mappings, for those who take no others: YAML's dumper."""
+    """The same in ordinary mappings and text, for code that looks at exact types: YAML's dumper,
+    and comparisons with what an API answered."""
+    if isinstance(value, str):
+        return str(value)
     if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items()}
-    return [plain(one) for one in value] if isinstance(value, list) else value
+        return {plain(key): plain(inner) for key, inner in value.items()}
+    return [plain(inner) for inner in value] if isinstance(value, list) else value
 
 
 def too_deep(value: Any) -> bool:

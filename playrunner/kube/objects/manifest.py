@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from playrunner.errors import BadInput, Place
+from playrunner.text.answers import plain
 from playrunner.text.documents import parse_yaml
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -91,9 +92,10 @@ def parse(source: Source) -> list[Manifest]:
 
 
 def inline(definition: Any) -> list[Manifest]:
-    """Objects written in the playbook itself."""
+    """Objects written in the playbook itself. Its text carries the mark of the playbook's author,
+    which an object must not: it is compared with what the API server answers, type by type."""
     listed = definition if isinstance(definition, list) else [definition]
-    return _checked([one for value in listed for one in _objects(value, None, 0)])
+    return _checked([body for value in plain(listed) for body in _objects(value, None, 0)])
 
 
 def _objects(value: Any, source: Source | None, line: int) -> list[Manifest]:

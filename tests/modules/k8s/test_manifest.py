@@ -48,6 +48,12 @@ def test_a_set_is_foreseen_made_and_then_left_alone(stage: Stage) -> None:
     assert {method for method, _ in asked} == {"GET"} and len(asked) <= 4, asked
 
 
+def test_a_check_shows_the_whole_object_in_its_difference(stage: Stage) -> None:
+    foreseen = stage.play([step(stage, config("one", a="text"))], check=True, diff=True)
+    assert foreseen.code == 0 and foreseen.statuses["set"] == "changed", foreseen.messages
+    assert "a: text" in foreseen.values["set"]["diff"]["after"][f"ConfigMap {stage.namespace}/one"]
+
+
 def test_a_difference_is_mended_and_a_field_taken_out_goes(stage: Stage) -> None:
     assert stage.play([step(stage, config("one", a="1", b="2"))]).code == 0
     mended = stage.play([step(stage, config("one", a="3"))])
