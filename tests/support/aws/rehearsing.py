@@ -60,7 +60,7 @@ class Rehearsal:
 def main() -> None:
     import boto3  # noqa: F401
     import botocore.session  # noqa: F401  loaded before the forks, like all that follows
-    import playrunner.run.run.execute
+    import playrunner.run.execute
 
     import playrunner.lifecycle.teardown  # noqa: F401
     from playrunner.playbook.playbook import roles_play
@@ -97,7 +97,7 @@ def _in_child(command: dict[str, Any], roles: list[str]) -> dict[str, Any]:
 
 
 def _play(command: dict[str, Any], roles: list[str]) -> int:
-    from playrunner.run.run.run import run_plays
+    from playrunner.run.run import run_plays
 
     from playrunner.lifecycle.teardown import tear_down
     from playrunner.options import Options
