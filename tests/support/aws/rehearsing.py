@@ -60,9 +60,7 @@ class Rehearsal:
 def main() -> None:
     import boto3  # noqa: F401
     import botocore.session  # noqa: F401  loaded before the forks, like all that follows
-    import playrunner.run.execute
 
-    import playrunner.lifecycle.teardown  # noqa: F401
     from playrunner.playbook.playbook import roles_play
 
     roles_play(sys.argv[1:])
@@ -97,12 +95,11 @@ def _in_child(command: dict[str, Any], roles: list[str]) -> dict[str, Any]:
 
 
 def _play(command: dict[str, Any], roles: list[str]) -> int:
-    from playrunner.run.run import run_plays
-
     from playrunner.lifecycle.teardown import tear_down
     from playrunner.options import Options
     from playrunner.playbook.playbook import roles_play
     from playrunner.record.ledger import Ledger
+    from playrunner.run.run import run_plays
 
     numbers, told = itertools.count(1), Ledger.event
 
