@@ -61,7 +61,7 @@ def main() -> None:
     import boto3  # noqa: F401
     import botocore.session  # noqa: F401  loaded before the forks, like all that follows
 
-    import playrunner.lifecycle.teardown  # noqa: F401
+    import playrunner.lifecycle.teardown
     import playrunner.run.execute  # noqa: F401
     from playrunner.playbook.playbook import roles_play
 
