@@ -75,7 +75,7 @@ def _measured(stage: Stage, tool: Tool, steps: int, repeats: int) -> Growth:
     walls: dict[str, list[float]] = {"first": [], "second": []}
     for _ in range(repeats):
         stage.reset()
-        for mode, found in walls.items():
+        for mode, seconds in walls.items():
             command = [
                 str(playbook) if part.endswith("play.yaml") else part
                 for part in tool.command(stage, False)
@@ -87,20 +87,20 @@ def _measured(stage: Stage, tool: Tool, steps: int, repeats: int) -> Growth:
                     f"{stage.size} hosts, {steps} steps, {mode} run: code {ran.code}, {changes}"
                     " changes"
                 )
-            found.append(ran.wall_seconds)
+            seconds.append(ran.wall_seconds)
     print(f"{stage.size} hosts, {steps} steps: {walls}", file=sys.stderr)
     return Growth(stage.size, steps, median(walls["first"]), median(walls["second"]))
 
 
 def _with_margins(sizes: list[Growth], along: str) -> list[Growth]:
-    found = sizes[:1]
+    with_margins = sizes[:1]
     for before, here in itertools.pairwise(sizes):
         more = getattr(here, along) - getattr(before, along)
         first, second = here.first - before.first, here.second - before.second
-        found.append(
+        with_margins.append(
             replace(here, first_ms_each=1000 * first / more, second_ms_each=1000 * second / more)
         )
-    return found
+    return with_margins
 
 
 def _wall(command: list[str], folder: Path) -> float:

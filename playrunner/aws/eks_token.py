@@ -1,4 +1,4 @@
-"""A token for an EKS cluster's API server, made anew at each call: `python -m playrunner.eks_token
+"""A token for an EKS cluster's API server, made for each call: `python -m playrunner.eks_token
 --cluster NAME --region R`.
 
 kubectl calls it (see aws.kubeconfig). The token is a signed question to STS, "who am I?", which EKS

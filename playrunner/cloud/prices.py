@@ -1,4 +1,4 @@
-"""What things cost: one small table of list prices, to weigh plans and leftovers by; not a quote."""
+"""List prices, to estimate the cost of plans and leftovers; not a quote."""
 
 from __future__ import annotations
 

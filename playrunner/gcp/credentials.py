@@ -7,6 +7,7 @@ from typing import Any
 
 from playrunner.errors import BadInput
 from playrunner.gcp.settings import GcpSettings
+from playrunner.project import install_extra
 
 SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 LOG_IN = (
@@ -20,17 +21,19 @@ def find(settings: GcpSettings) -> tuple[Any, str]:
     google = _loaded()
     try:
         if settings.credentials_file:
-            found = _account(settings.credentials_file)
-            project = found.project_id
+            credentials = _account(settings.credentials_file)
+            project = credentials.project_id
         else:
-            found, project = google.default(scopes=SCOPES)
+            credentials, project = google.default(scopes=SCOPES)
     except google.exceptions.DefaultCredentialsError as error:
         raise BadInput(f"Google Cloud credentials are missing: {_first(error)}; {LOG_IN}") from None
     except (OSError, ValueError, google.exceptions.GoogleAuthError) as error:
         raise BadInput(
             f"Google Cloud credentials cannot be read: {_first(error)}; {LOG_IN}"
         ) from None
-    return (_in_the_name_of(settings, found) if settings.impersonate else found), str(project or "")
+    if settings.impersonate:
+        credentials = _in_the_name_of(settings, credentials)
+    return credentials, str(project or "")
 
 
 def _account(file: str) -> Any:
@@ -62,8 +65,8 @@ def _loaded() -> Any:
         import google.auth.exceptions
     except ImportError:
         raise BadInput(
-            "Google Cloud needs google-auth and requests; install them with: pip install"
-            ' "playrunner[gcp]"'
+            "Google Cloud needs google-auth and requests; install them with:"
+            f" {install_extra('gcp')}"
         ) from None
     return google.auth
 

@@ -35,13 +35,13 @@ class Project:
 
     @property
     def id(self) -> str:
-        found = self.settings.project or (self._open() and self._known)
-        if not found:
+        project = self.settings.project or (self._open() and self._known)
+        if not project:
             raise BadInput(
                 "no Google Cloud project is set; give gcp_project in the inventory, or"
                 " GOOGLE_CLOUD_PROJECT"
             )
-        return str(found)
+        return str(project)
 
     @property
     def zone(self) -> str:
@@ -99,13 +99,13 @@ class Project:
                 return {}
             return checked(answer.content, source, kind)
         try:
-            said = refusal(answer.content, source, kind)
+            error = refusal(answer.content, source, kind)
         except BadAnswer:
             if answer.status_code < 500 and answer.status_code != 429:
                 # Not Google's words: what another server does not have, or refuses, says nothing
                 raise
-            said = {"error": {"message": answers.described(answer.content, kind)}}
-        raise problem(answer.status_code, said, what, self.settings.project or self._known)
+            error = {"error": {"message": answers.described(answer.content, kind)}}
+        raise problem(answer.status_code, error, what, self.settings.project or self._known)
 
     def _open(self) -> Any:
         with self._opening:

@@ -1,4 +1,4 @@
-"""Host context: all a host module may use, and how it runs a program on the host.
+"""HostContext: what a host module may use, and how it runs a program on the host.
 
 Travels to hosts, so: the standard library only, Python 3.9, and nothing that is slow to import.
 """
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-LIVE_AFTER_SECONDS = 1.0  # shorter steps answer before anyone could read along
+LIVE_AFTER_SECONDS = 1.0  # output of shorter steps is only shown with their result
 READ_BYTES = 65536
 
 
@@ -28,32 +28,33 @@ class Ran:
 
 
 class HostContext:
-    """All a host module may use: how to look, how to run a program, how to get bytes from the
+    """What a host module may use: check and diff mode, running programs, files of the
     controller."""
 
     def __init__(self, wire: Any, request: dict[str, Any]) -> None:
         self.wire, self._step = wire, request["id"]
         self.check: bool = request.get("check", False)  # look only
-        self.diff: bool = request.get(
-            "diff", False
-        )  # states should hold file contents, for a diff or to take back
+        # Whether states should hold file contents, for a diff or to undo the change
+        self.diff: bool = request.get("diff", False)
         self.live: bool = request.get("live", True)  # false for no_log
         self.warnings: list[str] = []
         self.body = b""  # raw bytes that go back beside the result
+        # What a module keeps from one of its methods to the next; the module itself is a value
+        self.memory: dict[str, Any] = {}
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)
 
-    def blob(self, shipment: dict[str, Any]) -> bytes:
+    def blob(self, upload: dict[str, Any]) -> bytes:
         """The bytes of a file shipped by the controller, asked for only when they are needed."""
-        if "text" in shipment:
-            text: str = shipment["text"]
+        if "text" in upload:
+            text: str = upload["text"]
             return text.encode("latin-1")
-        found: bytes = self.wire.blob(self._step, shipment["sha1"])
+        found: bytes = self.wire.blob(self._step, upload["sha1"])
         return found
 
     def scrap(self, path: str) -> None:
-        """A temporary file to remove should the work end early."""
+        """A temporary file that is deleted if the step is interrupted."""
         self.wire.scraps.add(path)
 
     def kept(self, path: str) -> None:
@@ -111,8 +112,7 @@ class HostContext:
             for stream in texts:
                 selector.register(stream, selectors.EVENT_READ)
             if stdin is not None:
-                # A thread feeds it: a program that answers while it reads would otherwise wait for
-                # us, and we for it.
+                # A thread writes it: a program that answers while it reads would block both sides.
                 threading.Thread(
                     target=_feed,
                     args=(process.stdin, stdin.encode("utf-8", "surrogateescape")),
@@ -138,19 +138,17 @@ class HostContext:
         return _decoded(texts[process.stdout]), _decoded(texts[process.stderr])
 
     def _cut(self, left_out: int, live: bool) -> None:
-        said = (
+        message = (
             f"the command wrote {left_out} bytes more than the {self.wire.limits.output} that are"
             " kept; write to a file, or set PLAYRUNNER_OUTPUT_MB"
         )
         if not live:
-            raise Failed(
-                said
-            )  # a module that reads the output must not take a part of it for the whole
-        self.warn(said)
+            raise Failed(message)  # a module must not parse output that is cut off
+        self.warn(message)
 
 
 class Shown:
-    """What is shown of a command's output while it runs: whole lines, up to a limit."""
+    """Sends a command's output while it runs: whole lines, up to a limit."""
 
     def __init__(self, wire: Any, step: int, live: bool) -> None:
         self.wire, self.step = wire, step
@@ -166,7 +164,7 @@ class Shown:
         self.room -= min(end - self.start, self.room)
         self.start = end
         if not self.room:
-            lines += "\n(more output follows; it is not shown, but in the result)\n"
+            lines += "\n(output limit reached; the rest is in the result)\n"
         self.wire.send({"id": self.step, "out": lines})
 
 
@@ -175,11 +173,11 @@ def _feed(pipe: Any, data: bytes) -> None:
         pipe.write(data)
         pipe.close()
     except OSError:
-        pass  # the program did not want all of it
+        pass  # the program ended before it read everything
 
 
 def kill_group(leader: int) -> None:
-    """End a process group: politely, then surely."""
+    """End a process group: SIGTERM, then SIGKILL."""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(leader, sign)

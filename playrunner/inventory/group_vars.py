@@ -25,7 +25,7 @@ class VarsFolder:
         self._read: dict[str, list[tuple[str, Values]]] = {}
 
     def layers(self, name: str) -> list[tuple[str, Values]]:
-        """What the folder says about a group or host: one layer per file, later files over earlier
+        """The variables of a group or host: one layer per file, later files override earlier
         ones."""
         found = self._read.get(name)
         if found is None:
@@ -61,16 +61,16 @@ def _listing(folder: Path) -> list[str]:
 
 
 def _files_below(folder: Path) -> list[Path]:
-    found: list[Path] = []
+    files: list[Path] = []
     for name in _listing(folder):
         path = folder / name
         if name.startswith(".") or name.endswith("~"):
             continue
         if path.is_dir():
-            found += _files_below(path)
+            files += _files_below(path)
         elif path.suffix in ENDINGS:
-            found.append(path)
-    return found
+            files.append(path)
+    return files
 
 
 def _read_values(path: Path, layer: str) -> Values:

@@ -1,4 +1,4 @@
-"""Choosing hosts: `all`, `gpu:&ready:!bad`, globs, `~regex`, `gpu[0]`, `gpu[1:3]`, and `--limit`."""
+"""Host patterns: `all`, `gpu:&ready:!bad`, globs, `~regex`, `gpu[0]`, `gpu[1:3]`, `--limit`."""
 
 from __future__ import annotations
 
@@ -101,15 +101,15 @@ def _match(inventory: Inventory, part: str) -> list[str]:
     if part in inventory.hosts:
         return [part]
     name, subscript = _split_subscript(part)
-    found = _match_name(inventory, name)
-    if subscript is None or not found:
-        return found
+    hosts = _match_name(inventory, name)
+    if subscript is None or not hosts:
+        return hosts
     if isinstance(subscript, slice):
-        return found[subscript]
-    if not -len(found) <= subscript < len(found):
-        count = "1 host" if len(found) == 1 else f"{len(found)} hosts"
+        return hosts[subscript]
+    if not -len(hosts) <= subscript < len(hosts):
+        count = "1 host" if len(hosts) == 1 else f"{len(hosts)} hosts"
         raise BadInput(f'pattern "{part}": "{name}" has {count}, counted from 0')
-    return [found[subscript]]
+    return [hosts[subscript]]
 
 
 def _split_subscript(part: str) -> tuple[str, int | slice | None]:
@@ -157,7 +157,7 @@ def _matching(names: Iterable[str], pattern: str) -> list[str]:
 
 
 def _limit_parts(inventory: Inventory, limit: str) -> list[tuple[str, Place | None]]:
-    """The parts of a limit and where each was written; `@FILE` stands for the lines of a file."""
+    """The parts of a limit and where each was written; `@FILE` means the lines of a file."""
     parts: list[tuple[str, Place | None]] = []
     for text in limit.split(","):
         text = text.strip()

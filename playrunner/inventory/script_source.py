@@ -20,7 +20,7 @@ class NotAProgram(Exception):
 
 
 def add_script(path: Path, graph: Graph) -> None:
-    """Run an inventory script and put what it says into the graph."""
+    """Run an inventory script and add its output to the graph."""
     place = Place(str(path))
     answer = _ask(path, "--list")
     meta = answer.pop("_meta", None)
@@ -100,8 +100,8 @@ def _ask(path: Path, *arguments: str) -> dict[str, Any]:
             raise NotAProgram from None
         raise BadInput(f"the script cannot be run: {error}; check its first line", place) from None
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        reason = said[-1] if said else "it gave no message"
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        reason = lines[-1] if lines else "it gave no message"
         raise BadInput(
             f"the script ended with {done.returncode} for {asked}: {reason}; run it yourself to see"
             " more",

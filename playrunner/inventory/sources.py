@@ -55,7 +55,7 @@ def is_host_list(source: str | Path) -> bool:
 
 
 def _exists(path: Path) -> bool:
-    return os.path.exists(path)  # which takes any text, a name too long or with a NUL in it, too
+    return os.path.exists(path)  # takes any text, even too long or with a NUL
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -109,7 +109,7 @@ def _add_file(path: Path, graph: Graph) -> None:
 
 
 def _looks_like_yaml(text: str) -> bool:
-    """Whether the first line that says something opens a mapping; no INI line has a colon behind
+    """Whether the first line with content opens a mapping; no INI line has a colon behind
     its first word."""
     for line in text.splitlines():
         words = line.split()

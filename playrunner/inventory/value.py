@@ -1,4 +1,4 @@
-"""One variable as somebody wrote it: the value, where it stands, and which layer it belongs to."""
+"""Value: a variable of an inventory, the file and line it comes from, and its layer."""
 
 from __future__ import annotations
 

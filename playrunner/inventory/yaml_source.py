@@ -62,13 +62,13 @@ def _add_group(name: Any, body: Any, place: Place, graph: Graph) -> None:
 
 
 def _entries(section: Any, key: str, group: str, place: Place) -> Located:
-    """A section as a mapping: nothing is empty, and a lone name stands for itself."""
+    """A section as a mapping; null is an empty one, a single name has no variables."""
     if isinstance(section, Located):
         return section
-    found = Located()
-    found.file, found.line, found.key_lines = place.file, place.line, {}
+    entries = Located()
+    entries.file, entries.line, entries.key_lines = place.file, place.line, {}
     if isinstance(section, str) and key != "vars":
-        found[section] = None
+        entries[section] = None
     elif section is not None:
         remedy = (
             "; write each name as a key, such as `node1:`"
@@ -78,7 +78,7 @@ def _entries(section: Any, key: str, group: str, place: Place) -> Located:
         raise BadInput(
             f'{key} of group "{group}" must be a mapping, not {_kind(section)}{remedy}', place
         )
-    return found
+    return entries
 
 
 def _add_hosts(written: Any, body: Any, group: str, place: Place, graph: Graph) -> None:

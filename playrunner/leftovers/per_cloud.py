@@ -35,7 +35,7 @@ class Removable(Protocol):
 
 
 def find(client: Client, owner_cluster: str | None, known_as: Iterable[str] = ()) -> list[Leftover]:
-    """What is left of one stack, or with None of every stack that left a mark. Touches nothing."""
+    """What is left of one stack, or with None of every stack that left a tag. Read-only."""
     if isinstance(client, Gcp):
         return gcp_find.find(client, owner_cluster, known_as)
     return aws_find.find(client, owner_cluster, known_as)
@@ -48,5 +48,5 @@ def kinds_of(client: Client) -> Mapping[str, Removable]:
 def about(client: Client, subject: str) -> Client:
     """The same account, with another word for what the calls are about."""
     if isinstance(client, Gcp):
-        return Gcp(client.account_session, subject, client.journal, client.sleep)
-    return Aws(client.account_session, subject, client.journal, client.sleep)
+        return Gcp(client.account_session, subject, client.call_log, client.sleep)
+    return Aws(client.account_session, subject, client.call_log, client.sleep)

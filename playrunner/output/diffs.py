@@ -1,4 +1,4 @@
-"""Diffs: what a change does, line by line, for a reader."""
+"""Formats what a change does, line by line."""
 
 from __future__ import annotations
 

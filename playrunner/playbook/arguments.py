@@ -6,12 +6,12 @@ from __future__ import annotations
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
 from playrunner.errors import BadInput, Place
 from playrunner.hostside.module import Module
+from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import parse_json
 from playrunner.text.written import is_template
 
@@ -51,48 +51,45 @@ def fields(module: type[Module]) -> dict[str, Field]:
 
 
 def checked_names(
-    module: type[Module], given: Mapping[str, Any], label: str, place: Place
+    module: type[Module], values: Mapping[str, Any], label: str, place: Place
 ) -> dict[str, Any]:
     """The arguments under their own names; an unknown or missing one is bad input. Values are not
     looked at."""
-    known = fields(module)
+    by_name = fields(module)
     result = {}
-    for name, value in given.items():
+    for name, value in values.items():
         target = module.aliases.get(name, name)
-        if target not in known:
-            close = get_close_matches(str(name), [*known, *module.aliases], 1, 0.5)
-            hint = (
-                f'; did you mean "{close[0]}"?'
-                if close
-                else f"; it takes {', '.join(sorted(known))}"
+        if target not in by_name:
+            hint = did_you_mean(
+                name, [*by_name, *module.aliases], f"it takes {', '.join(sorted(by_name))}", 0.5
             )
-            raise BadInput(f'{label} has no argument "{name}"{hint}', _line_of(given, name, place))
+            raise BadInput(f'{label} has no argument "{name}"{hint}', _line_of(values, name, place))
         result[target] = value
-    missing = [name for name, field in known.items() if field.required and name not in result]
+    missing = [name for name, field in by_name.items() if field.required and name not in result]
     if missing:
         raise BadInput(f'{label} needs the argument "{missing[0]}"', place)
     return result
 
 
 def converted(
-    module: type[Module], given: Mapping[str, Any], label: str, place: Place, final: bool = False
+    module: type[Module], values: Mapping[str, Any], label: str, place: Place, final: bool = False
 ) -> dict[str, Any]:
     """Values in the types the module asks for; before they are final, those that are templates are
     left alone."""
     known = fields(module)
     result = {}
-    for name, value in given.items():
+    for name, value in values.items():
         try:
             result[name] = (
                 value if not final and is_template(value) else convert(value, known[name].kind)
             )
         except ValueError as error:
             raise BadInput(
-                f'{label}: argument "{name}" {error}', _line_of(given, name, place)
+                f'{label}: argument "{name}" {error}', _line_of(values, name, place)
             ) from None
-    complaint = getattr(module, "check", None)
-    if complaint and final:
-        message = complaint(result)
+    check = getattr(module, "check", None)
+    if check and final:
+        message = check(result)
         if message:
             raise BadInput(f"{label}: {message}", place)
     return result
@@ -136,19 +133,16 @@ def _convert_union(value: Any, kinds: tuple[Any, ...]) -> Any:
 
 
 def _convert_choice(value: Any, choices: tuple[Any, ...]) -> Any:
-    # YAML reads a bare yes or no as a bool; the choice it stands for may be spelled as a word.
-    words = {str(choice): choice for choice in choices}
+    # YAML reads a bare yes or no as a bool; the choice may be spelled as a word.
+    by_text = {str(choice): choice for choice in choices}
     if isinstance(value, bool):
         for word in ("yes", "on", "true") if value else ("no", "off", "false"):
-            if word in words:
-                return words[word]
-    if str(value) in words:
-        return words[str(value)]
-    close = get_close_matches(str(value), words, 1, 0.5)
-    raise ValueError(
-        f"cannot be {value!r}; "
-        + (f'did you mean "{close[0]}"?' if close else f"one of {', '.join(words)}")
-    )
+            if word in by_text:
+                return by_text[word]
+    if str(value) in by_text:
+        return by_text[str(value)]
+    hint = did_you_mean(value, by_text, f"one of {', '.join(by_text)}", 0.5)
+    raise ValueError(f"cannot be {value!r}{hint}")
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -30,7 +30,7 @@ def summaries() -> dict[str, str]:
 def describe(name: str) -> dict[str, Any]:
     full = module_index.canonical(name)
     if full is None:
-        close = module_index.nearest(name)
+        close = module_index.nearest_module(name)
         raise BadInput(
             f'there is no module "{name}"' + (f'; did you mean "{close}"?' if close else "")
         )
@@ -59,14 +59,14 @@ def describe(name: str) -> dict[str, Any]:
     }
 
 
-def page(found: dict[str, Any]) -> str:
+def page(manual: dict[str, Any]) -> str:
     lines = [
-        f"{found['name']}  ({found['kind']}, runs on {found['runs_on']})",
+        f"{manual['name']}  ({manual['kind']}, runs on {manual['runs_on']})",
         "",
-        found["summary"],
+        manual["summary"],
         "",
     ]
-    for field in found["arguments"]:
+    for field in manual["arguments"]:
         given = "required" if field["required"] else f"default {field['default']!r}"
         also = f"; also {', '.join(field['aliases'])}" if field["aliases"] else ""
         lines.append(f"  {field['name']} ({field['type']}, {given}{also})")

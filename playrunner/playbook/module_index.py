@@ -7,13 +7,13 @@ import importlib.util
 import marshal
 import re
 import struct
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
 from playrunner.hostside.module import Module
+from playrunner.project import CODE
+from playrunner.text.did_you_mean import nearest
 
-_ROOT = Path(__file__).parents[2]
 MODULE_PACKAGES = ("playrunner.modules", "playrunner.training.modules")  # a folder per kind in each
 HOST_KINDS = ("host", "train")  # modules of these run on the hosts, inside the agent
 HOST_PACKAGES = ("playrunner.modules.host", "playrunner.training.modules.train")
@@ -34,17 +34,17 @@ _PREFIXES = ("ansible.builtin.", "ansible.legacy.", "ansible.posix.", "community
 @cache
 def names() -> dict[str, str]:
     """Every module by its full name (host.file), with the dotted import path behind it."""
-    found = {}
+    paths = {}
     for package in MODULE_PACKAGES:
-        for path in sorted(_ROOT.joinpath(*package.split(".")).glob("*/*.py")):
+        for path in sorted(CODE.joinpath(*package.split(".")).glob("*/*.py")):
             kind = path.parent.name
             if not path.stem.startswith("_") and not kind.startswith("_"):
-                found[f"{kind}.{path.stem.rstrip('_')}"] = f"{package}.{kind}.{path.stem}"
-    return found
+                paths[f"{kind}.{path.stem.rstrip('_')}"] = f"{package}.{kind}.{path.stem}"
+    return paths
 
 
 def canonical(name: str) -> str | None:
-    """The full name for what a playbook says (`copy`, `ansible.builtin.copy`, `host.copy`), or
+    """The full name of a module in a playbook (`copy`, `ansible.builtin.copy`, `host.copy`), or
     None."""
     for prefix in _PREFIXES:
         name = name.removeprefix(prefix)
@@ -56,12 +56,11 @@ def canonical(name: str) -> str | None:
     )
 
 
-def nearest(name: str) -> str | None:
+def nearest_module(name: str) -> str:
     """A known module that is spelled almost like this."""
     short = name.rpartition(".")[2]
     spelled = {known.partition(".")[2]: known for known in names()}
-    close = get_close_matches(short, [*spelled, *names()], 1, 0.6)
-    return close[0] if close else None
+    return nearest(short, [*spelled, *names()])
 
 
 @cache
@@ -77,14 +76,11 @@ def module_class(name: str) -> type[Module]:
 
 @cache
 def sources(path: str) -> tuple[tuple[str, str], ...]:
-    """A host module's source and that of everything of ours it imports, in an order in which each
-    can be loaded."""
+    """The sources of a host module and of our modules that it imports, each after its imports."""
     order: dict[str, str] = {}
 
     def visit(name: str) -> None:
-        if (
-            name in order or name == "playrunner.hostside.agent"
-        ):  # the agent is already running there
+        if name in order or name == "playrunner.hostside.agent":  # which already runs there
             return
         text = "" if name in PACKAGES else source_file(name).read_text()
         for package, imported in _IMPORT.findall(text):
@@ -99,6 +95,7 @@ def sources(path: str) -> tuple[tuple[str, str], ...]:
         "playrunner.hostside.perform",
         "playrunner.hostside.host_context",
         "playrunner.hostside.answer",
+        "playrunner.hostside.async_job",
         path,
     ):
         visit(name)
@@ -127,7 +124,7 @@ def compiled(name: str) -> bytes:
 
 
 def source_file(name: str) -> Path:
-    return _ROOT / (name.replace(".", "/") + ".py")
+    return CODE / (name.replace(".", "/") + ".py")
 
 
 def runs_on_host(name: str) -> bool:

@@ -12,13 +12,14 @@ from typing import Any
 from playrunner.errors import BadInput, Place
 from playrunner.model import Keywords, Play
 from playrunner.playbook import arguments
-from playrunner.playbook import keywords as words
-from playrunner.playbook.roles import RoleList, bring_role
-from playrunner.playbook.steps import Imported, Surroundings, load_nodes
+from playrunner.playbook import keywords as task_keywords
+from playrunner.playbook.roles import RoleList, import_role
+from playrunner.playbook.steps import load_nodes
+from playrunner.playbook.surroundings import Imported, Surroundings
 from playrunner.text.documents import Located, parse_yaml, read_yaml
 from playrunner.text.written import is_template
 
-_IMPORT_WORDS = frozenset(
+_IMPORT_KEYWORDS = frozenset(
     {"import_playbook", "ansible.builtin.import_playbook", "name", "vars", "tags", "when"}
 )
 _SECTIONS = ("pre_tasks", "tasks", "post_tasks")
@@ -51,7 +52,7 @@ def load_playbook(
 
 
 def role_play(role: str, hosts: str, tasks: str = "main") -> Play:
-    """A play that is one role's steps, for verbs that stand for a role."""
+    """A play with the steps of one role, for the commands of a role."""
     steps = [{"import_role": {"name": role, "tasks_from": tasks}}]
     text = json.dumps([{"name": role, "hosts": hosts, "gather_facts": False, "tasks": steps}])
     (entry,) = parse_yaml(text, f"roles/{role}")
@@ -59,7 +60,7 @@ def role_play(role: str, hosts: str, tasks: str = "main") -> Play:
 
 
 def roles_play(roles: Sequence[str], hosts: str = "localhost") -> Play:
-    """A play of whole roles with what they depend on, each once: for verbs that stand for them."""
+    """A play of whole roles and their dependencies, each once, for the commands of roles."""
     text = json.dumps(
         [{"name": ", ".join(roles), "hosts": hosts, "gather_facts": False, "roles": list(roles)}]
     )
@@ -70,7 +71,7 @@ def roles_play(roles: Sequence[str], hosts: str = "localhost") -> Play:
 def _imported(
     entry: Located, word: str, path: Path, outer: Keywords, chain: tuple[Path, ...]
 ) -> list[Play]:
-    words.refuse_unknown(entry, _IMPORT_WORDS, "import_playbook")
+    task_keywords.refuse_unknown(entry, _IMPORT_KEYWORDS, "import_playbook")
     name = entry[word]
     if not isinstance(name, str) or is_template(name):
         raise BadInput("import_playbook takes the plain name of a playbook", entry.place(word))
@@ -79,14 +80,14 @@ def _imported(
         raise BadInput(f'there is no playbook "{target}"', entry.place(word))
     if target.resolve() in (chain := (*chain, path.resolve())):
         raise BadInput(
-            f"playbooks import each other in a circle: {words.circle(chain, target)}",
+            f"playbooks import each other in a circle: {task_keywords.circle(chain, target)}",
             entry.place(word),
         )
-    return load_playbook(target, words.read_keywords(entry).under(outer), chain)
+    return load_playbook(target, task_keywords.read_keywords(entry).under(outer), chain)
 
 
 def _load_play(entry: Located, directory: Path, outer: Keywords) -> Play:
-    words.refuse_unknown(entry, words.PLAY, "a play")
+    task_keywords.refuse_unknown(entry, task_keywords.PLAY, "a play")
     if "hosts" not in entry:
         raise BadInput('this play has no "hosts"', entry.place())
     if not entry["hosts"] or not isinstance(entry["hosts"], (str, list)):
@@ -97,13 +98,15 @@ def _load_play(entry: Located, directory: Path, outer: Keywords) -> Play:
     _check_choice(
         entry, "order", ("inventory", "sorted", "reverse_sorted", "reverse_inventory", "shuffle")
     )
-    own = words.read_keywords(entry)
+    own = task_keywords.read_keywords(entry)
     # A play's variables rank below its roles'; what an importing playbook passes down is the play's
     # too.
     variables = {name: value for layer in (*outer.vars, *own.vars) for name, value in layer.items()}
     keywords = replace(own.under(outer), vars=())
     imported = Imported([], [], [])
-    around = Surroundings(directory, directory, keywords, imported=imported, bring_role=bring_role)
+    around = Surroundings(
+        directory, directory, keywords, imported=imported, import_role=import_role
+    )
     roles = RoleList(around, imported.done)
     before = load_nodes(entry.get("pre_tasks"), entry.place("pre_tasks"), around)
     for role in _list(entry, "roles"):
@@ -125,7 +128,7 @@ def _load_play(entry: Located, directory: Path, outer: Keywords) -> Play:
         roles=(*roles.roles, *imported.roles),
         mentions=tuple(imported.done),
         vars=variables,
-        vars_files=tuple(words.as_list(entry.get("vars_files"))),
+        vars_files=tuple(task_keywords.as_list(entry.get("vars_files"))),
         vars_prompt=_prompts(entry),
         gather_facts=entry.get("gather_facts", True),
         gather_subset=entry.get("gather_subset"),
@@ -146,7 +149,7 @@ def _list(entry: Located, word: str) -> list[Any]:
 
 
 def _serial(entry: Located) -> tuple[Any, ...]:
-    sizes = tuple(words.as_list(entry.get("serial")))
+    sizes = tuple(task_keywords.as_list(entry.get("serial")))
     for size in sizes:
         text = str(size)
         if not is_template(size) and not (text.removesuffix("%").isdecimal()):

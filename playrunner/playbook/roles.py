@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from playrunner import project
 from playrunner.errors import BadInput, Place
 from playrunner.model import Keywords, Node, Role
-from playrunner.playbook import keywords as words
-from playrunner.playbook.steps import Surroundings, load_step_file
+from playrunner.playbook import keywords as task_keywords
+from playrunner.playbook.steps import load_step_file
+from playrunner.playbook.surroundings import Surroundings
+from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import Located, read_yaml
 from playrunner.text.written import is_template
 
-_ROLE_WORDS = words.SHARED | {"role", "name"}
+_ROLE_KEYWORDS = task_keywords.SHARED | {"role", "name"}
 _PLUGIN_FOLDERS = ("library", "filter_plugins", "lookup_plugins", "module_utils", "action_plugins")
 SUFFIXES = ("", ".yml", ".yaml", ".json")
 
@@ -27,6 +29,7 @@ def find_role(name: str, place: Place, play_directory: Path) -> Path:
         Path.cwd() / "roles",
         play_directory,
         play_directory.parent / "roles",
+        project.bundled() / "roles",
     ]
     if "/" in name:
         folders.insert(0, Path("/"))
@@ -35,22 +38,17 @@ def find_role(name: str, place: Place, play_directory: Path) -> Path:
         for spelled in (name, name.replace("-", "_")):
             if os.path.isdir(folder / spelled):
                 return folder / spelled
-    known = sorted(
+    names = sorted(
         {
             path.name
-            for folder in folders[:2]
+            for folder in (*folders[:2], folders[-1])
             if folder.is_dir()
             for path in folder.iterdir()
             if path.is_dir()
         }
     )
-    close = get_close_matches(name, known, 1)
-    hint = (
-        f'did you mean "{close[0]}"?'
-        if close
-        else f"looked in {', '.join(dict.fromkeys(map(str, folders)))}"
-    )
-    raise BadInput(f'there is no role "{name}"; {hint}', place)
+    looked_in = f"looked in {', '.join(dict.fromkeys(map(str, folders)))}"
+    raise BadInput(f'there is no role "{name}"{did_you_mean(name, names, looked_in)}', place)
 
 
 def load_role(
@@ -85,13 +83,13 @@ def load_role(
 def variables_file(role: Path, folder: str, name: str, place: Place) -> dict[str, Any]:
     """A role's defaults or vars: one file, or a folder of files that add up in order of their
     names."""
-    found = _main_file(role, folder, name)
-    if found is None:
+    source = _main_file(role, folder, name)
+    if source is None:
         if name != "main":
             raise BadInput(f'role "{role.name}" has no {folder}/{name}', place)
         return {}
     merged: dict[str, Any] = {}
-    for file in sorted(found.iterdir()) if found.is_dir() else [found]:
+    for file in sorted(source.iterdir()) if source.is_dir() else [source]:
         value = read_yaml(file) or {}
         if not isinstance(value, Located | dict):
             raise BadInput(
@@ -178,7 +176,7 @@ class RoleList:
         self.handlers += role_handlers(role, inside, (parts or {}).get("handlers_from", "main"))
 
 
-def bring_role(given: Mapping[str, Any], place: Place, around: Surroundings) -> tuple[Node, ...]:
+def import_role(given: Mapping[str, Any], place: Place, around: Surroundings) -> tuple[Node, ...]:
     """The steps of a role where a task names it; its handlers and variables belong to the whole
     play."""
     found = RoleList(around, around.imported.done if around.imported else None)
@@ -208,10 +206,10 @@ def _role_entry(entry: Any, place: Place) -> tuple[str, dict[str, Any], Keywords
             'a role needs a plain name here; use "include_role" for a name from a template',
             entry.place(),
         )
-    params = {key: value for key, value in entry.items() if key not in _ROLE_WORDS}
+    params = {key: value for key, value in entry.items() if key not in _ROLE_KEYWORDS}
     for key, value in params.items():
-        words.check_templates(value, entry.place(key))
-    return name, params, words.read_keywords(entry)
+        task_keywords.check_templates(value, entry.place(key))
+    return name, params, task_keywords.read_keywords(entry)
 
 
 def _main_file(role: Path, folder: str, name: str) -> Path | None:

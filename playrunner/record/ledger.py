@@ -15,6 +15,7 @@ from typing import Any
 
 from playrunner.errors import BadInput, NotWritten
 from playrunner.results import Recap, Result
+from playrunner.text import atomic_write
 from playrunner.text.safe_path import file_name
 from playrunner.text.streams import as_json
 
@@ -33,7 +34,7 @@ def state_directory() -> Path:
 
 @contextmanager
 def recording_in(folder: Path) -> Iterator[None]:
-    """What cannot be written there is said before a host is touched, with what to do about it."""
+    """Fail before a host is touched if the state folder cannot be written."""
     try:
         yield
     except TimeoutError:
@@ -59,7 +60,7 @@ class Ledger:
         self.folder = root / self.run_id
         self.lost: OSError | None = None
         self._lock = threading.Lock()
-        with recording_in(self.folder), _all_or_nothing(self.folder):
+        with recording_in(self.folder), _removed_on_failure(self.folder):
             self.folder.mkdir(parents=True, mode=0o700)
             (self.folder / "hosts").mkdir(mode=0o700)
             self._events = _opened(self.folder / "events.jsonl")
@@ -76,7 +77,7 @@ class Ledger:
     def intend(self, host: str, step: str, module: str, place: str) -> None:
         self.event("intent", host=host, step=step, module=module, place=place)
 
-    def hear(self, result: Result) -> None:
+    def add_result(self, result: Result) -> None:
         self.event(
             "outcome",
             host=result.host,
@@ -113,14 +114,15 @@ class Ledger:
                 for taken, host, step in recap.slowest
             ],
         }
-        scratch = self.folder / ".recap.json"
-        with self._missing_if_full(), _all_or_nothing(scratch):
-            scratch.write_text(as_json(summary, indent=2) + "\n")
-            scratch.replace(self.folder / "recap.json")
+        with self._missing_if_full():
+            # Not durable: every run writes one, and waiting for the disk would slow short runs.
+            atomic_write.write_text(
+                self.folder / "recap.json", as_json(summary, indent=2) + "\n", durable=False
+            )
             _forget_old(self.folder.parent)
 
     def loss(self) -> NotWritten:
-        """What to say when something is missing in the record."""
+        """The message about events that could not be recorded."""
         assert self.lost
         return NotWritten(
             f"the record of this run in {self.folder} is not complete:"
@@ -130,8 +132,8 @@ class Ledger:
 
     @contextmanager
     def _missing_if_full(self) -> Iterator[None]:
-        """One writer at a time, so that a line which does not fit can be taken back; the first
-        reason is kept."""
+        """One writer at a time, so that a partly written line can be removed; keeps the first
+        reason."""
         with self._lock:
             try:
                 yield
@@ -149,7 +151,7 @@ def _opened(path: Path) -> int:
 
 
 def _append(file: int, data: bytes) -> None:
-    """All of it or nothing: the next line must not be joined to the half of one."""
+    """Write the whole line or nothing, so that the next one does not join half a line."""
     written = os.write(file, data)
     if written < len(data):
         os.ftruncate(file, os.fstat(file).st_size - written)
@@ -157,16 +159,13 @@ def _append(file: int, data: bytes) -> None:
 
 
 @contextmanager
-def _all_or_nothing(path: Path) -> Iterator[None]:
+def _removed_on_failure(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError:
-        if path.is_dir():
-            import shutil
+        import shutil
 
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
         raise
 
 

@@ -1,4 +1,4 @@
-"""Batch: the hosts that go through a play together, and where they wait for each other."""
+"""Batch: the hosts that run a play at the same time, and where they wait for each other."""
 
 from __future__ import annotations
 
@@ -14,17 +14,21 @@ from playrunner.model import Position
 END: Position = (1 << 30,)
 
 
-class Doomed(Exception):
-    """The play ends for everyone: too many hosts failed, or one failed where none may."""
+class PlayAborted(Exception):
+    """The play ends for all hosts: too many failed (max_fail_percentage, any_errors_fatal)."""
 
 
 class PlayEnded(Exception):
-    """`meta: end_play` and its like: the host goes no further, and nothing is wrong."""
+    """`meta: end_play` or `end_batch`: the play ends for every host, without a failure."""
+
+
+class HostEnded(Exception):
+    """`meta: end_host`: the play ends for this host, without a failure."""
 
 
 @dataclass
 class Outcome:
-    """What a run_once step gave, for every other host to take over."""
+    """The result of a run_once step, for every other host to use."""
 
     values: dict[str, Any]
     facts: dict[str, Any] = field(default_factory=dict)
@@ -32,13 +36,13 @@ class Outcome:
 
 
 class Batch:
-    """Hosts run on their own; this is all they share while they do."""
+    """The hosts of a play that run at the same time, each in its thread, and what they share."""
 
     def __init__(
         self,
         hosts: list[str],
         slots: threading.Semaphore,
-        going: threading.Event,
+        running: threading.Event,
         lockstep: bool = False,
         max_fail_percentage: float | None = None,
     ) -> None:
@@ -46,9 +50,9 @@ class Batch:
         self.lockstep = lockstep
         self.failed: set[str] = set()
         self.unreachable: set[str] = set()
-        self.doomed_at: Position | None = None  # where a failure ended the play for everyone
+        self.aborted_at: Position | None = None  # where a failure ended the play for all hosts
         self.ended = False
-        self._slots, self._going, self._most_failed = slots, going, max_fail_percentage
+        self._slots, self._running, self._most_failed = slots, running, max_fail_percentage
         self._progress: dict[str, Position] = dict.fromkeys(hosts, (-2,))
         self._moved = threading.Condition()
         self._outcomes: dict[Position, Outcome] = {}
@@ -64,15 +68,15 @@ class Batch:
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """One of the --forks places to work in."""
+        """One of the --forks slots; a host holds one while it works."""
         with self._slots:
             yield
 
-    def check_going(self, position: Position | None = None) -> None:
-        if not self._going.is_set():
+    def check_running(self, position: Position | None = None) -> None:
+        if not self._running.is_set():
             raise Interrupted("interrupted")
-        if self.doomed_at is not None and position is not None and position > self.doomed_at:
-            raise Doomed  # the step that failed elsewhere is still done here, the next is not
+        if self.aborted_at is not None and position is not None and position > self.aborted_at:
+            raise PlayAborted  # the step that failed on another host still ran on this one
         if self.ended:
             raise PlayEnded
 
@@ -87,13 +91,13 @@ class Batch:
         self.reached(host, END)
 
     def meet(self, host: str, position: Position) -> str:
-        """Wait until every host has come this far; the first of those that stand here is told."""
+        """Wait until every host has come this far; returns the first host that is at this step."""
         self.wait_for_all(host, position)
         with self._moved:
-            # Decided by whoever gets here first, while all who take part still stand here.
+            # Decided by the first thread that gets the lock, while all hosts still wait here.
             if position not in self._leaders:
-                here = (name for name in self.active if self._progress[name] == position)
-                self._leaders[position] = next(here, host)
+                waiting = (name for name in self.active if self._progress[name] == position)
+                self._leaders[position] = next(waiting, host)
             return self._leaders[position]
 
     def wait_for(self, host: str, position: Position) -> None:
@@ -107,53 +111,52 @@ class Batch:
         self._wait(lambda: all(reached >= position for reached in self._progress.values()))
 
     def fail(self, host: str, position: Position, fatal: bool) -> None:
-        """A host is out; perhaps the play ends for the others, once they have done the step that
-        failed."""
+        """A host has failed; if that is fatal, the others stop after the step that failed."""
         self.failed.add(host)
         too_many = self._most_failed is not None and 100 * len(self.failed) / len(
             self.hosts
         ) > float(self._most_failed)
-        if (fatal or too_many) and self.doomed_at is None:
-            self.doomed_at = position
+        if (fatal or too_many) and self.aborted_at is None:
+            self.aborted_at = position
 
-    def tell(self, position: Position, outcome: Outcome) -> None:
+    def publish_result(self, position: Position, outcome: Outcome) -> None:
         with self._moved:
             self._outcomes[position] = outcome
             self._moved.notify_all()
 
-    def hear(self, position: Position) -> Outcome:
-        """What the first host's run_once step gave."""
+    def wait_for_result(self, position: Position) -> Outcome:
+        """The result of a run_once step, which another host runs."""
         self._wait(lambda: position in self._outcomes)
         return self._outcomes[position]
 
     @contextmanager
     def throttled(self, position: Position, limit: int) -> Iterator[None]:
         with self._moved:
-            gate = self._throttles.setdefault(position, threading.Semaphore(limit))
-        with gate:
+            semaphore = self._throttles.setdefault(position, threading.Semaphore(limit))
+        with semaphore:
             yield
 
     def sleep(self, seconds: float) -> None:
-        """Wait without holding a place; Ctrl-C ends it at once."""
+        """Sleep; Ctrl-C ends it at once."""
         if seconds > 0:
             with self._moved:
-                self._moved.wait_for(lambda: not self._going.is_set(), seconds)
-            self.check_going()
+                self._moved.wait_for(lambda: not self._running.is_set(), seconds)
+            self.check_running()
 
     def wake(self) -> None:
         with self._moved:
             self._moved.notify_all()
 
     def _wait(self, ready: Callable[[], bool]) -> None:
-        # The place is given up while waiting: the host waited for may need it.
+        # The slot is released while waiting: the host that is waited for may need it.
         with self._moved:
             if ready():
                 return
         self._slots.release()
         try:
             with self._moved:
-                self._moved.wait_for(lambda: ready() or not self._going.is_set())
+                self._moved.wait_for(lambda: ready() or not self._running.is_set())
         finally:
             self._slots.acquire()
-        if not self._going.is_set():
+        if not self._running.is_set():
             raise Interrupted("interrupted")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
 
 from playrunner.errors import BadInput, Place
 from playrunner.model import Node, Step, steps_of
+from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.written import is_template
 from playrunner.variables.scope import Scope
 
 
 class Handlers:
-    """The handlers a play and its roles define; each notified one runs once, in the order they are
+    """The handlers of a play and its roles; each notified one runs once, in the order they are
     written."""
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
@@ -20,25 +20,23 @@ class Handlers:
         self._notified: list[Step] = []
 
     def add(self, nodes: tuple[Node, ...]) -> None:
-        """Handlers that an included role brings along."""
+        """Add the handlers of an included role."""
         self._known += [step for step in steps_of(nodes) if step not in self._known]
 
     def notify(self, names: list[object], place: Place) -> None:
         for entry in names:
             for name in entry if isinstance(entry, list) else [entry]:
-                found = self._answering(str(name))
-                if not found:
-                    known = [step.name for step in self._known] + [
+                handlers = self._answering(str(name))
+                if not handlers:
+                    names_and_topics = [step.name for step in self._known] + [
                         topic for step in self._known for topic in step.listen
                     ]
-                    close = get_close_matches(str(name), known, 1)
-                    hint = f'; did you mean "{close[0]}"?' if close else ""
+                    hint = did_you_mean(name, names_and_topics)
                     raise BadInput(f'there is no handler "{name}"{hint}', place)
-                self._notified += [step for step in found if step not in self._notified]
+                self._notified += [step for step in handlers if step not in self._notified]
 
     def notified(self, scope_of: Callable[[Step], Scope]) -> Iterator[tuple[int, Step]]:
-        """Those to run now, with their number; one that a handler notifies in its turn is run as
-        well."""
+        """The notified handlers with their numbers, including those that a handler notifies."""
         for step in self._known:
             if is_template(step.name):
                 self._rendered(step, scope_of)
@@ -58,7 +56,7 @@ class Handlers:
         scope = scope_of(step)
         from dataclasses import replace
 
-        name = str(scope.world.templar.render(step.name, scope))
+        name = str(scope.run_vars.templar.render(step.name, scope))
         self._known[self._known.index(step)] = replace(step, name=name)
 
 

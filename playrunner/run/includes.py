@@ -1,4 +1,4 @@
-"""Includes: the steps a file or role brings in while a play runs."""
+"""Includes: loads the steps of a file or role while a play runs."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from typing import Any
 from playrunner.errors import StepFailed
 from playrunner.model import NONE, Keywords, Node, Play, Role, Step
 from playrunner.playbook.keywords import read_keywords
-from playrunner.playbook.roles import RoleList, bring_role, role_parts
-from playrunner.playbook.steps import Surroundings, find_step_file, load_step_file
-from playrunner.run.inflight import Turn
-from playrunner.run.run_state import Shared
+from playrunner.playbook.roles import RoleList, import_role, role_parts
+from playrunner.playbook.steps import find_step_file, load_step_file
+from playrunner.playbook.surroundings import Surroundings
+from playrunner.run.inflight import LoopItem
+from playrunner.run.run_state import RunState
 from playrunner.text.documents import Located
 
-# Each takes some ten calls of the interpreter's thousand; a file may retry by including itself
+# Each level takes about ten stack frames of Python's thousand; a file may retry by including itself
 MOST_NESTED_INCLUDES = 50
 
 
 @dataclass(frozen=True)
-class Brought:
-    """What an include stands for."""
+class IncludedSteps:
+    """The steps that an include adds, with their variables and handlers."""
 
     nodes: tuple[Node, ...]
     params: Mapping[str, Any]
@@ -29,16 +30,18 @@ class Brought:
     roles: tuple[Role, ...] = ()  # whose variables stay visible after the include
 
 
-def included_nodes(shared: Shared, play: Play, step: Step, turn: Turn, number: int) -> Brought:
-    """Load what an include names; its steps stand below its own position."""
-    assert turn.values
-    given: Mapping[str, Any] = turn.values["include"]
+def included_nodes(
+    shared: RunState, play: Play, step: Step, item: LoopItem, number: int
+) -> IncludedSteps:
+    """Load what an include names; the positions of its steps are below its own."""
+    assert item.values
+    include: Mapping[str, Any] = item.values["include"]
     if len(step.position) > 2 * MOST_NESTED_INCLUDES:
         raise StepFailed(
-            f"{step.place}: includes stand inside each other more than {MOST_NESTED_INCLUDES} deep;"
-            " one that includes itself needs a condition that ends it"
+            f"{step.place}: includes are nested more than {MOST_NESTED_INCLUDES} deep;"
+            " a file that includes itself needs a condition that ends it"
         )
-    keywords = _applied(given.get("apply")).under(step.outer or NONE)
+    keywords = _applied(include.get("apply")).under(step.outer or NONE)
     if step.keywords.run_once is not None:
         keywords = replace(keywords, run_once=step.keywords.run_once)
     around = Surroundings(
@@ -47,27 +50,27 @@ def included_nodes(shared: Shared, play: Play, step: Step, turn: Turn, number: i
         keywords,
         step.role,
         (*step.position, number),
-        bring_role=bring_role,
+        import_role=import_role,
     )
     params = step.params
     if step.module == "play.include_tasks":
-        path = find_step_file(str(given["file"]), step.place, around)
-        return Brought(
+        path = find_step_file(str(include["file"]), step.place, around)
+        return IncludedSteps(
             shared.cached((path, around.prefix, id(step)), lambda: load_step_file(path, around)),
             params,
         )
     roles = RoleList(around, list(play.mentions))
     roles.add(
-        str(given["name"]),
+        str(include["name"]),
         step.place,
-        parts=role_parts(given),
-        again=bool(given.get("allow_duplicates", True)),
+        parts=role_parts(include),
+        again=bool(include.get("allow_duplicates", True)),
     )
-    return Brought(
+    return IncludedSteps(
         tuple(roles.nodes),
         params,
         tuple(roles.handlers),
-        tuple(roles.roles) if given.get("public") else (),
+        tuple(roles.roles) if include.get("public") else (),
     )
 
 

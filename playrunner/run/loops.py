@@ -1,4 +1,4 @@
-"""Loops: the turns a step takes, one for each item."""
+"""Loops: the items a step is repeated for."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 from playrunner.errors import Place, StepFailed
 from playrunner.model import Loop
 from playrunner.playbook import keyword_values
-from playrunner.run.inflight import Turn
+from playrunner.run.inflight import LoopItem
 from playrunner.text.written import authored
 from playrunner.variables.scope import Scope
 
 
-def turns_of(
+def loop_items(
     loop: Loop, scope: Scope, place: Place, sleep: Callable[[float], None]
-) -> Iterator[Turn]:
+) -> Iterator[LoopItem]:
     items = items_of(loop, scope)
     pause = keyword_values.number("pause", loop.pause_seconds or 0, scope, place)
-    return _turns(loop, scope, items, pause, sleep)
+    return _loop_items(loop, scope, items, pause, sleep)
 
 
 def items_of(loop: Loop, scope: Scope) -> list[Any]:
@@ -28,21 +28,21 @@ def items_of(loop: Loop, scope: Scope) -> list[Any]:
 
 
 def _items(loop: Loop, scope: Scope) -> list[Any]:
-    value = scope.world.templar.render(loop.source, scope)
+    value = scope.run_vars.templar.render(loop.source, scope)
     if loop.lookup is None:
         if not isinstance(value, (list, tuple)):
             raise StepFailed(
                 f'loop needs a list, not {value!r}; a mapping becomes one with "| dict2items"'
             )
         return list(value)
-    from playrunner.variables.filters.lookups import run_lookup
+    from playrunner.variables.lookups.lookups import run_lookup
 
     return run_lookup(loop.lookup, value if isinstance(value, list) else [value], scope)
 
 
-def _turns(
+def _loop_items(
     loop: Loop, scope: Scope, items: list[Any], pause: float, sleep: Callable[[float], None]
-) -> Iterator[Turn]:
+) -> Iterator[LoopItem]:
     for number, item in enumerate(items):
         if number and pause:
             sleep(pause)
@@ -52,12 +52,12 @@ def _turns(
             local["ansible_index_var"] = loop.index_var
         seen = {**local, "ansible_loop": _extended(items, number)} if loop.extended else local
         inner = scope.inner(seen)
-        yield Turn(inner, local, _label(loop, item, inner))
+        yield LoopItem(inner, local, _label(loop, item, inner))
 
 
 def _extended(items: list[Any], number: int) -> dict[str, Any]:
     count = len(items)
-    found = {
+    variables = {
         "allitems": items,
         "index": number + 1,
         "index0": number,
@@ -68,11 +68,11 @@ def _extended(items: list[Any], number: int) -> dict[str, Any]:
         "length": count,
     }
     if number:
-        found["previtem"] = items[number - 1]
+        variables["previtem"] = items[number - 1]
     if number < count - 1:
-        found["nextitem"] = items[number + 1]
-    return found
+        variables["nextitem"] = items[number + 1]
+    return variables
 
 
 def _label(loop: Loop, item: Any, scope: Scope) -> str:
-    return str(item if loop.label is None else scope.world.templar.render(loop.label, scope))
+    return str(item if loop.label is None else scope.run_vars.templar.render(loop.label, scope))

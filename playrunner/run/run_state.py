@@ -1,4 +1,4 @@
-"""Shared: everything the hosts of a run have in common, and where each tells what it does."""
+"""RunState: what the hosts of a run share: variables, agents, report, ledger, recap."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from playrunner.options import Options
 from playrunner.output.report import Report
 from playrunner.record.ledger import Ledger
 from playrunner.results import Recap, Result
-from playrunner.run.accounts import Clouds
+from playrunner.run.accounts import CloudAccounts
 from playrunner.run.rollback import Undo
 from playrunner.run.selection import Plan
 from playrunner.run.survey import Survey
 from playrunner.ssh.agents import Agents
-from playrunner.ssh.file_uploads import Shipments
-from playrunner.variables.host_memory import World
+from playrunner.ssh.file_uploads import FileUploads
+from playrunner.variables.host_memory import RunVariables
 from playrunner.variables.templating import Templar
 
 
-class Shared:
-    """One run, as its hosts see it."""
+class RunState:
+    """The state of one run, shared by the threads of its hosts."""
 
     def __init__(
         self,
@@ -41,16 +41,15 @@ class Shared:
         agents: Agents,
         survey: Survey | None = None,
     ) -> None:
-        self.survey = survey  # when the run only looks at what is there
+        self.survey = survey  # set when the run only observes what exists
         self.options, self.plan, self.report, self.ledger = options, plan, report, ledger
-        self.world = World(inventory, templar, extra, _settings(options, inventory))
-        self.agents, self.pool, self.shipments = agents, agents.pool, Shipments()
-        self.clouds = Clouds(ledger)
+        self.run_vars = RunVariables(inventory, templar, extra, _settings(options, inventory))
+        self.agents, self.pool, self.uploads = agents, agents.pool, FileUploads()
+        self.clouds = CloudAccounts(ledger)
         self.recap = Recap()
-        self.changes: list[Undo] = []  # under --rollback: what was changed, and the way back
-        self.gone: set[str] = (
-            set()
-        )  # hosts that failed or fell silent: later plays go on without them
+        self.changes: list[Undo] = []  # under --rollback: how to undo what was changed
+        # Hosts that failed or were unreachable: later plays run without them
+        self.failed_hosts: set[str] = set()
         self.play_number = 0
         self.play_ended = False  # by `meta: end_play`
         self.defects = 0
@@ -61,20 +60,20 @@ class Shared:
         self.ledger.intend(host, title, step.module, str(step.place))
         self.report.starts(host, title)
 
-    def hear(self, result: Result) -> None:
+    def add_result(self, result: Result) -> None:
         with self._lock:
             self.recap.add(result)
-        self.ledger.hear(result)
-        self.report.hear(result)
+        self.ledger.add_result(result)
+        self.report.add_result(result)
 
     def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Something all hosts read from the same file, loaded once."""
+        """A value that all hosts read from the same file, loaded once."""
         with self._lock:
             if key not in self._cache:
                 self._cache[key] = make()
             return self._cache[key]
 
-    @lru_cache(maxsize=256)  # noqa: B019  one of these lives as long as the process's work
+    @lru_cache(maxsize=256)  # noqa: B019  a RunState lives as long as the process
     def text_of(self, path: Path) -> str:
         """A template's text, read once for all hosts."""
         try:
@@ -88,7 +87,7 @@ class Shared:
 
 
 def _settings(options: Options, inventory: Inventory) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "ansible_check_mode": options.check,
         "ansible_diff_mode": options.diff,
         "ansible_forks": options.forks,
@@ -106,4 +105,4 @@ def _settings(options: Options, inventory: Inventory) -> dict[str, Any]:
             "string": "2.19.0",
         },
     }
-    return {**found, "ansible_limit": options.limit} if options.limit else found
+    return {**settings, "ansible_limit": options.limit} if options.limit else settings

@@ -1,16 +1,16 @@
-"""Choosing work: which steps run, which hosts go together; functions from lists to lists."""
+"""Selection: which steps run (--tags, --start-at-task), and which hosts form a batch (serial)."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
 from playrunner.errors import BadInput, Place, StepFailed
 from playrunner.model import Play, Step, steps_of
+from playrunner.text.did_you_mean import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,10 @@ class Plan:
 def make_plan(
     plays: Sequence[Play], tags: str = "", skip_tags: str = "", start_at: str = ""
 ) -> Plan:
-    wanted = frozenset(_words(tags)) or frozenset({"all"})
-    return Plan(wanted, frozenset(_words(skip_tags)), _start(plays, start_at) if start_at else None)
+    selected = frozenset(_words(tags)) or frozenset({"all"})
+    return Plan(
+        selected, frozenset(_words(skip_tags)), _start(plays, start_at) if start_at else None
+    )
 
 
 def _start(plays: Sequence[Play], name: str) -> tuple[int, tuple[int, ...]]:
@@ -74,8 +76,7 @@ def _start(plays: Sequence[Play], name: str) -> tuple[int, tuple[int, ...]]:
             ):
                 return number, step.position
             names.append(step.name)
-    close = get_close_matches(name, names, 1)
-    hint = f'; did you mean "{close[0]}"?' if close else "; --list-tasks shows them"
+    hint = did_you_mean(name, names, "--list-tasks shows them")
     raise BadInput(f'--start-at-task: there is no step "{name}"{hint}')
 
 
@@ -84,7 +85,7 @@ def _words(text: str) -> list[str]:
 
 
 def batches(hosts: Sequence[str], serial: Sequence[Any], place: Place) -> list[list[str]]:
-    """The hosts in groups that go through the play one after another, as `serial` asks."""
+    """The hosts in batches that run the play one after another, as `serial` says."""
     rest = list(hosts)
     if not serial:
         return [rest] if rest else []

@@ -1,5 +1,4 @@
-"""Shipments: files of the controller on their way to hosts, named by content so that each is sent
-only where it is missing."""
+"""Files the controller sends to hosts, addressed by content: each is sent where it is missing."""
 
 from __future__ import annotations
 
@@ -15,8 +14,8 @@ from playrunner.text.vault import is_vault, refuse_vault
 INLINE_BYTES = 4096  # a file this small travels with its step; asking for it would cost more
 
 
-class Shipments:
-    """Every file a run may send; shared by all hosts, so that each is read, hashed and packed once."""
+class FileUploads:
+    """Every file a run may send; shared by all hosts, so each is read, hashed and packed once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -28,19 +27,18 @@ class Shipments:
     def of(
         self, path: Path, trailing_slash: bool = False, encrypted: bool = False
     ) -> dict[str, Any]:
-        """What the host needs to know of a file or folder; one that a vault encrypts is sent only
-        when asked for so."""
+        """Describe the file or folder for the host; a vault file is refused unless `encrypted`."""
         if path.is_dir():
             return {
                 "name": path.name,
                 "folder": True,
                 "trailing_slash": trailing_slash,
-                "files": [self._entry(path, found, encrypted) for found in sorted(path.rglob("*"))],
+                "files": [self._entry(path, child, encrypted) for child in sorted(path.rglob("*"))],
             }
         return {"name": path.name, **self._file(path, encrypted)}
 
     def packed(self, sha1: str) -> tuple[bool, bytes]:
-        """The bytes of a shipped file, and whether they are compressed."""
+        """The bytes of a file, and whether they are compressed."""
         with self._lock:
             if sha1 not in self._packed:
                 data = self._content(sha1)
@@ -53,7 +51,7 @@ class Shipments:
     def _content(self, sha1: str) -> bytes:
         path = self._paths.get(sha1)
         if path is None:
-            raise StepFailed("the host asks for a file that no step of this run ships")
+            raise StepFailed("the host asks for a file that no step of this run sends")
         try:
             return path.read_bytes()
         except OSError as error:
@@ -66,10 +64,10 @@ class Shipments:
                 key = (str(path), status.st_mtime_ns, status.st_size)
                 if key not in self._made:
                     self._made[key] = self._describe(path, status.st_mode)
-                found = self._made[key]
-            if found["sha1"] in self._vaults and not encrypted:
+                description = self._made[key]
+            if description["sha1"] in self._vaults and not encrypted:
                 refuse_vault(path.read_bytes(), path)
-            return found
+            return description
         except OSError as error:
             raise BadInput(f"{path} cannot be read: {error.strerror}") from None
 
@@ -79,8 +77,10 @@ class Shipments:
         if is_vault(data):
             self._vaults.add(sha1)
         self._paths[sha1] = path
-        found = {"sha1": sha1, "size": len(data), "mode": f"{mode & 0o7777:04o}"}
-        return {**found, "text": data.decode("latin-1")} if len(data) <= INLINE_BYTES else found
+        description = {"sha1": sha1, "size": len(data), "mode": f"{mode & 0o7777:04o}"}
+        if len(data) <= INLINE_BYTES:
+            description["text"] = data.decode("latin-1")
+        return description
 
     def _entry(self, folder: Path, path: Path, encrypted: bool) -> dict[str, Any]:
         relative = str(path.relative_to(folder))

@@ -14,7 +14,8 @@ import yaml
 from playrunner.errors import BadInput, Place
 from playrunner.text import yaml_values
 from playrunner.text.written import TemplateText, Written, written
-from playrunner.text.yaml_values import MOST_NESTED, Unreadable
+from playrunner.text.yaml_collections import Unreadable
+from playrunner.text.yaml_values import MOST_NESTED
 
 # A playbook of 100,000 tasks has about 10 million; values take 20 times their text
 MOST_CHARACTERS = 50_000_000
@@ -40,14 +41,14 @@ class Located(dict[Any, Any]):
 
 
 def parse_yaml(text: str, file: str, plain: bool = False) -> Any:
-    """The value of one YAML document; mappings in it are `Located`, or with `plain` ordinary ones."""
-    found = _documents(text, file, plain)
-    if len(found) > 1:
+    """The value of one YAML document; its mappings are `Located`, or ordinary with `plain`."""
+    documents = _documents(text, file, plain)
+    if len(documents) > 1:
         raise BadInput(
             "not valid YAML: one document is expected here, and a second one starts behind ---",
-            Place(file, found[0][1]),
+            Place(file, documents[0][1]),
         )
-    return found[0][0] if found else None
+    return documents[0][0] if documents else None
 
 
 def parse_yaml_all(text: str, file: str, plain: bool = False) -> list[Any]:
@@ -118,7 +119,7 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
     """The text of a file the user named; a missing or unreadable one is bad input."""
     try:
         with path.open(encoding=encoding) as file:
-            # A device or a pipe tells no size and may have no end.
+            # A device or a pipe has no size and may not end.
             return checked_text(file.read(MOST_CHARACTERS + 1), str(path))
     except FileNotFoundError:
         raise BadInput("no such file", Place(str(path))) from None

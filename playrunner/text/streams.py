@@ -72,7 +72,7 @@ def _without_nan(value: Any) -> Any:
 
 
 class OutputLost(Exception):
-    """Nothing reads standard output any more, and there is nothing else to do."""
+    """Nothing reads standard output any more, so the program ends."""
 
 
 class Guarded(io.TextIOWrapper):
@@ -98,15 +98,14 @@ class Guarded(io.TextIOWrapper):
             act()
         except OSError as error:
             self.lost = self.lost or error
-            # What is still in its buffer, and all that follows, goes nowhere; else each flush would
-            # fail again.
+            # Its buffer and later output are discarded; otherwise each flush would fail again.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.fileno())
             os.close(nowhere)
 
 
 def guard_streams() -> str:
-    """Put guarded streams in place of the standard ones; says what is wrong with them, if anything."""
+    """Replace the standard streams by guarded ones; returns what is wrong with them, if any."""
     closed = sys.stdout is None
     for number, flags in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):
         _hold(number, flags)
@@ -152,8 +151,8 @@ def stop_unless_read() -> None:
 
 
 def code_after_output(code: int) -> int:
-    """The exit code, once all is written: output that was lost is said on standard error and is no
-    success."""
+    """The exit code, once all is written: lost output is reported on standard error and is a
+    failure."""
     sys.stdout.flush()
     stream = sys.stdout
     if not isinstance(stream, Guarded) or stream.lost is None:

@@ -1,4 +1,4 @@
-"""What the author of a playbook wrote, told apart from everything else by its type.
+"""Text that the author of a playbook wrote, distinguished from other text by its type.
 
 The loaders of playbooks, roles, inventories, vars files and --extra-vars give `Written` text, and
 `TemplateText` where it holds a template. All other text is plain `str`: results, facts, output,
@@ -25,7 +25,7 @@ class TemplateText(Written):
 
 
 class Plain(dict[str, Any]):
-    """A mapping that a verb made: data through and through, never looked through for templates."""
+    """A mapping that a command made: only data, never searched for templates."""
 
 
 def is_template(value: object) -> bool:
@@ -33,7 +33,7 @@ def is_template(value: object) -> bool:
 
 
 def written(text: str) -> Written:
-    """Text as the author's; for what is read from their files, or cut out of it."""
+    """Mark text as authored: read from the author's files, or cut from it."""
     if "{" in text and ("{{" in text or "{%" in text or "{#" in text):
         return TemplateText(text)
     return Written(text)
@@ -49,7 +49,7 @@ def all_written(value: Any) -> Any:
 
 
 def authored(value: Any) -> Any:
-    """A finished value as the author's: their word, but no template any more."""
+    """Mark a rendered value as authored, without templates."""
     if isinstance(value, str):
         return value if type(value) is Written else Written(value)
     if type(value) is dict:
@@ -58,7 +58,7 @@ def authored(value: Any) -> Any:
 
 
 def is_authored(value: Any) -> bool:
-    """Whether all text in a value is the author's; a number says nothing that could be obeyed."""
+    """Whether all text in a value is authored; numbers cannot hold commands."""
     if isinstance(value, str):
         return isinstance(value, Written)
     if isinstance(value, dict):

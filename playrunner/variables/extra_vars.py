@@ -40,12 +40,12 @@ def _pairs(text: str) -> dict[str, Any]:
         words = shlex.split(text)
     except ValueError as error:
         raise BadInput(f"--extra-vars cannot be read: {error} in {text[:60]!r}") from None
-    found = {}
+    variables = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name.strip():
             raise BadInput(
                 f"--extra-vars takes name=value, JSON, or @file; {word!r} is none of them"
             )
-        found[name.strip()] = written(value)
-    return found
+        variables[name.strip()] = written(value)
+    return variables

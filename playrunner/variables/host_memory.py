@@ -1,4 +1,4 @@
-"""World: what a run knows of its hosts, as the layers that variables are looked up in."""
+"""RunVariables: what a run knows of its hosts, as the layers that variables are looked up in."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from playrunner.variables.templating import Templar
 
 
 class Omit:
-    """What `omit` stands for: an argument with this value is left out."""
+    """The value of `omit`: an argument with this value is left out."""
 
     def __str__(self) -> str:
         return ""
@@ -24,36 +24,34 @@ OMIT = Omit()
 
 
 @dataclass
-class Memory:
+class HostMemory:
     """What a run has learnt about one host; it lasts from play to play."""
 
     facts: dict[str, Any] = field(default_factory=dict)
-    given: dict[str, Any] = field(
-        default_factory=dict
-    )  # set_fact and register: data, never rendered again
+    # From set_fact and register: data, never rendered again
+    registered: dict[str, Any] = field(default_factory=dict)
     included: dict[str, Any] = field(default_factory=dict)  # include_vars
 
 
 @dataclass
-class World:
-    """What all hosts share: the inventory, the command line's variables, and every host's memory."""
+class RunVariables:
+    """What all hosts share: the inventory, --extra-vars, and the memory of every host."""
 
     inventory: Inventory
     templar: Templar
     extra: Mapping[str, Any]
     settings: Mapping[str, Any]  # magic variables that are the same everywhere
-    memories: dict[str, Memory] = field(default_factory=dict)
-    files: dict[Any, Path] = field(
-        default_factory=dict
-    )  # files of the controller that were looked for and found
+    memories: dict[str, HostMemory] = field(default_factory=dict)
+    # Files of the controller that scopes have searched for, by what they searched
+    files: dict[Any, Path] = field(default_factory=dict)
 
-    def memory(self, host: str) -> Memory:
-        return self.memories.setdefault(host, Memory())
+    def memory(self, host: str) -> HostMemory:
+        return self.memories.setdefault(host, HostMemory())
 
 
 @dataclass
 class PlayVariables:
-    """The layers a play brings; `files` are its vars_files, read for each host."""
+    """The variables of a play and its roles, as layers."""
 
     play: Play
     settings: Mapping[str, Any]

@@ -1,9 +1,9 @@
-"""How hosts and clouds are reached and who works there: settings that are the author's to give, and
-no host's.
+"""Settings of connections and clouds: only the author of a playbook or inventory may give them, no
+host may.
 
-Facts with the name of such a setting are not taken. An author may pass on what a host or a service
-said (the address of a new machine, say), but only for settings where a plain word can do no harm,
-and only as a plain word.
+Facts with the name of such a setting are ignored. An author may pass on a value of a host or a
+service (such as the address of a new machine), but only for settings where a plain word can do no
+harm, and only as a plain word.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 
 from playrunner.errors import BadInput
 from playrunner.text.written import is_template
-from playrunner.variables.scope import MAGIC_NAMES, Scope
+from playrunner.variables.magic import MAGIC_VARIABLES
+from playrunner.variables.scope import Scope
 from playrunner.variables.templating import MISSING
 
 # An address, a port, a user's name, or `user@address:port`.
@@ -101,13 +102,12 @@ _FACTS_ALL_THE_SAME = ("ansible_ssh_host_key_",)  # public keys, which setup gat
 
 
 def is_setting(name: str) -> bool:
-    """Whether a name decides how hosts are reached or what the runner itself says, so that no fact
-    may have it."""
+    """Whether a name is a setting of connections or of the runner, so that no fact may have it."""
     if name.startswith(_FACTS_ALL_THE_SAME):
         return False
     return (
         name in _EXACT
-        or name in MAGIC_NAMES
+        or name in MAGIC_VARIABLES
         or name.startswith(_PREFIXES)
         or name.endswith("_interpreter")
         or name == "ansible_su"
@@ -131,7 +131,9 @@ def keyword(scope: Scope, name: str, written: Any) -> Any:
     if not is_template(written):
         return written
     traced = scope.traced()
-    return _checked(name, scope.world.templar.render(written, traced), traced.foreign, scope.host)
+    return _checked(
+        name, scope.run_vars.templar.render(written, traced), traced.foreign, scope.host
+    )
 
 
 def _checked(name: str, value: Any, foreign: list[str], host: str) -> Any:

@@ -42,10 +42,10 @@ class HostVars(Mapping[str, Any]):
         return View(self._scope.beside(host))
 
     def __contains__(self, host: object) -> bool:
-        return host in self._scope.world.inventory.hosts
+        return host in self._scope.run_vars.inventory.hosts
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._scope.world.inventory.hosts)
+        return iter(self._scope.run_vars.inventory.hosts)
 
     def __len__(self) -> int:
-        return len(self._scope.world.inventory.hosts)
+        return len(self._scope.run_vars.inventory.hosts)

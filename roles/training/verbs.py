@@ -1,11 +1,15 @@
-"""train: training runs across nodes or on a cluster: launched, followed, looked at and stopped from
-here."""
+"""train: launch, follow, inspect and stop training runs, on hosts over SSH or on a cluster."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playrunner.commands.flags import RUN_FLAGS, options_from, verb
+from playrunner.training.launchers import CLUSTER_LAUNCHERS, SSH_LAUNCHERS, listed
+
+if TYPE_CHECKING:
+    from playrunner.training.backend import Backend
+    from playrunner.training.kube.backend import ClusterBackend
 
 GROUP = "train"
 LIFECYCLE = False  # runs are launched and stopped, not created and deleted
@@ -27,13 +31,13 @@ _LOOK = {name: RUN_FLAGS[name] for name in ("inventory", "kubeconfig", "limit", 
 _LAUNCH = {
     **_RUN,
     "extra-vars": RUN_FLAGS["extra-vars"],
-    "set": ([], "a setting of the profile, as train.steps=100; may be repeated"),
+    "set": ([], "override a profile setting, e.g. train.steps=100; may be repeated"),
 }
-_SENT = {
+_JOB = {
     name: RUN_FLAGS[name]
     for name in ("inventory", "extra-vars", "check", "diff", "json", "verbose", "no-wait")
 }
-_NAMED = {"name": "the run's name (by default the only one, or the newest)"}
+_NAMED = {"name": "the run's name (default: the only one running, else the newest)"}
 
 
 @verb(
@@ -41,16 +45,15 @@ _NAMED = {"name": "the run's name (by default the only one, or the newest)"}
     help={
         "profile": "a profile of trainer/profiles, or a YAML file",
         "name": "the run's name (default: the profile's)",
-        "nodes": "how many nodes (default: the profile's)",
-        "detach": "return once it runs; it goes on by itself",
+        "nodes": "number of nodes (default: the profile's)",
+        "detach": "return once the run has started; it continues in the background",
         "launcher": (
-            "deepspeed, torchrun or direct over SSH (default: the profile's); job, pytorchjob,"
-            " elasticjob, vcjob or deepspeedjob on a cluster (default: the inventory's"
-            " train_launcher)"
+            f"{listed(SSH_LAUNCHERS)} over SSH (default: the profile's);"
+            f" {listed(CLUSTER_LAUNCHERS)} on a cluster (default: the inventory's train_launcher)"
         ),
-        "replace": "stop a run of the same name first; train a finished one on",
-        "gate": "prove the network first (--no-gate skips)",
-        "stage-only": "look at every node and put everything in place, but start nothing",
+        "replace": "stop a running run of the same name first; continue a finished one",
+        "gate": "check the network before training (--no-gate skips the check)",
+        "stage-only": "check every node and copy all files, but start nothing",
     },
 )
 def launch(
@@ -65,48 +68,31 @@ def launch(
     gate: bool = True,
     stage_only: bool = False,
 ) -> int:
-    """Start a training run from a profile and follow it; launching it twice changes nothing."""
-    from playrunner.training.ssh.plan import Request
-    from playrunner.training.where import ON_CLUSTERS, chosen_launcher
+    """Start a training run from a profile and follow it (idempotent)."""
+    from playrunner.training.backend import choose_backend, chosen_launcher
+    from playrunner.training.request import Request
 
     settings = tuple(flags.pop("set"))
     options = _options(flags)
     chosen = chosen_launcher(options, launcher)
     request = Request(profile, name, nodes, settings, chosen, detach, replace, gate, stage_only)
-    if chosen in ON_CLUSTERS:
-        from playrunner.training.kube.launch import launch as submit
-
-        return submit(request, options, chosen)
-    from playrunner.training.ssh.launch import launch as start
-
-    return start(request, options)
+    return choose_backend(options, launcher=launcher).launch(request)
 
 
 @verb(flags=_RUN)
 def prepare(context: Any, flags: dict[str, Any]) -> int:
-    """Make an environment with torch on every node, where the inventory's train_venv says."""
-    from playrunner.training.ssh.prepare import prepare as make
+    """Create a Python environment with torch on every host, at the inventory's train_venv."""
+    from playrunner.training.ssh.backend import SshBackend
 
-    return make(_options(flags))
+    return SshBackend(_options(flags)).prepare()
 
 
 @verb(flags=_LOOK, help=_NAMED)
 def status(context: Any, flags: dict[str, Any], name: str = "") -> int:
-    """All runs: state, step, loss, tokens/s, nodes, age, cost so far."""
-    from playrunner.training.where import any_on_clusters, on_cluster, only_on_clusters
+    """Show all runs: state, step, loss, tokens/s, nodes, age and cost so far."""
+    from playrunner.training.backend import show_status
 
-    options = _options(flags)
-    if on_cluster(options, name) if name else any_on_clusters(options):
-        from playrunner.training.kube.status import show_all, show_one
-
-        return (
-            show_one(options, name)
-            if name
-            else show_all(options, with_hosts=not only_on_clusters(options))
-        )
-    from playrunner.training.ssh.status import show_status
-
-    return show_status(options, name)
+    return _backend(flags, name).status(name) if name else show_status(_options(flags))
 
 
 @verb(
@@ -115,9 +101,9 @@ def status(context: Any, flags: dict[str, Any], name: str = "") -> int:
         **_NAMED,
         "rank": "only this rank (default: 0)",
         "host": "only this node or pod",
-        "all": "every node, prefixed",
-        "follow": "go on as it grows",
-        "tail": "how many of the last lines",
+        "all": "every node, prefixed with its name",
+        "follow": "keep printing as the log grows",
+        "tail": "number of lines to start from",
     },
 )
 def logs(
@@ -130,78 +116,51 @@ def logs(
     follow: bool = False,
     tail: int = 50,
 ) -> int:
-    """What a run's processes print: rank 0's by default."""
-    options = _options(flags)
-    if _on_cluster(options, name):
-        from playrunner.training.kube.logs import show_logs as show_pods
-
-        return show_pods(options, name, rank, host, everything=all, follow=follow, tail=tail)
-    from playrunner.training.ssh.logs import show_logs
-
-    return show_logs(options, name, rank, host, everything=all, follow=follow, tail=tail)
+    """Show the output of a run's processes: rank 0's by default."""
+    backend = _backend(flags, name)
+    return backend.logs(name, rank, host, everything=all, follow=follow, tail=tail)
 
 
 @verb(flags=_RUN, help=_NAMED)
 def stop(context: Any, flags: dict[str, Any], name: str = "") -> int:
-    """Stop a run: its checkpoint is saved, its processes end, and nothing of it is left."""
-    options = _options(flags)
-    if _on_cluster(options, name):
-        from playrunner.training.kube.stop import stop as take_away
-
-        return take_away(options, name)
-    from playrunner.training.ssh.stop import stop as end
-
-    return end(options, name)
+    """Save a checkpoint and stop a run; no process or object of it remains."""
+    return _backend(flags, name).stop(name)
 
 
 @verb(
     flags=_LAUNCH,
     help={
         **_NAMED,
-        "nodes": "on this many nodes (default: as before)",
-        "detach": "return once it runs",
+        "nodes": "number of nodes (default: as before)",
+        "detach": "return once the run has started",
     },
 )
 def resume(
     context: Any, flags: dict[str, Any], name: str = "", nodes: int = 0, detach: bool = False
 ) -> int:
-    """Go on with a run that ended early, from its newest complete checkpoint."""
+    """Continue a run that ended early from its newest complete checkpoint."""
     settings = tuple(flags.pop("set"))
-    options = _options(flags)
-    if _on_cluster(options, name):
-        from playrunner.training.kube.resume import resume as submit_again
-
-        return submit_again(options, name, nodes, settings, detach)
-    from playrunner.training.ssh.resume import resume as go_on
-
-    return go_on(options, name, nodes, settings, detach)
+    return _backend(flags, name).resume(name, nodes, settings, detach)
 
 
 @verb(
     flags=_RUN,
-    help={**_NAMED, "nodes": "how many nodes it should have", "detach": "return once it runs"},
+    help={**_NAMED, "nodes": "number of nodes", "detach": "return once the run has started"},
 )
 def scale(
     context: Any, flags: dict[str, Any], nodes: int = 0, name: str = "", detach: bool = False
 ) -> int:
-    """Give a run more or fewer nodes: it saves, and goes on from there on the new number."""
-    options = _options(flags)
-    if _on_cluster(options, name):
-        from playrunner.training.kube.resume import scale as resize
-
-        return resize(options, name, nodes)
-    from playrunner.training.ssh.resume import scale as rescale
-
-    return rescale(options, name, nodes, detach)
+    """Change a run's number of nodes; it continues from a checkpoint."""
+    return _backend(flags, name).scale(name, nodes, detach)
 
 
 @verb(
     flags={**_LOOK, "set": _LAUNCH["set"]},
     help={
-        "profile": "the profile",
-        "nodes": "how many nodes",
-        "launcher": "which launcher",
-        "why": "only this variable, and all about it",
+        "profile": "a profile of trainer/profiles, or a YAML file",
+        "nodes": "number of nodes",
+        "launcher": "the launcher",
+        "why": "explain only this variable",
     },
 )
 def env(
@@ -212,100 +171,64 @@ def env(
     launcher: str = "",
     why: str = "",
 ) -> int:
-    """The environment a run's processes get, each variable with its reason and origin."""
-    from playrunner.training.ssh.plan import Request
-    from playrunner.training.where import ON_CLUSTERS, chosen_launcher
+    """Show the environment variables of a run's processes, each with its reason and origin."""
+    from playrunner.training.backend import choose_backend, chosen_launcher
+    from playrunner.training.request import Request
 
     settings = tuple(flags.pop("set"))
     options = _options(flags)
     chosen = chosen_launcher(options, launcher)
     request = Request(profile, nodes=nodes, overrides=settings, launcher=chosen)
-    if chosen in ON_CLUSTERS:
-        from playrunner.training.kube.env import show_env as show_pods
-
-        return show_pods(request, options, chosen, why)
-    from playrunner.training.ssh.env import show_env
-
-    return show_env(request, options, why)
+    return choose_backend(options, launcher=launcher).env(request, why)
 
 
 @verb(flags=_LOOK, help=_NAMED)
 def why(context: Any, flags: dict[str, Any], name: str = "") -> int:
-    """Why a run has not started, hangs, is slow or failed: the likeliest cause first, with what to
-    do next."""
-    options = _options(flags)
-    if _on_cluster(options, name):
-        from playrunner.training.kube.why import show_why as show_causes
-
-        return show_causes(options, name)
-    from playrunner.training.ssh.why import show_why
-
-    return show_why(options, name)
+    """Diagnose a run that has not started, hangs, is slow or failed; the likeliest cause first."""
+    return _backend(flags, name).why(name)
 
 
-@verb(flags=_LOOK, help={"interval": "seconds from one look at the nodes to the next"})
+@verb(flags=_LOOK, help={"interval": "seconds between two looks at the nodes"})
 def watch(context: Any, flags: dict[str, Any], interval: float = 2.0) -> int:
-    """All runs on a live page with the loss curve of the newest one; q ends it."""
-    from playrunner.training.where import any_on_clusters, only_on_clusters
+    """Show all runs on a live page with the newest one's loss curve; q quits."""
+    from playrunner.training.backend import watch as show_page
 
-    options = _options(flags)
-    if any_on_clusters(options):
-        from playrunner.training.kube.watch import watch as look_on_all
-
-        return look_on_all(options, interval, with_hosts=not only_on_clusters(options))
-    from playrunner.training.ssh.watch import watch as look_on
-
-    return look_on(options, interval)
+    return show_page(_options(flags), interval)
 
 
 @verb(
     flags={**_LOOK, "set": _LAUNCH["set"]},
     help={
-        "profile": "whose processes and devices count (default: one process a node)",
-        "nodes": "how many nodes (default: the profile's, else all)",
+        "profile": "take its processes and devices per node (default: one process per node)",
+        "nodes": "number of nodes (default: the profile's, else all)",
     },
 )
 def bench(context: Any, flags: dict[str, Any], profile: str = "", nodes: int = 0) -> int:
-    """The network between the nodes, measured and judged; nothing is trained."""
-    from playrunner.training.ssh.plan import Request
-    from playrunner.training.where import ON_CLUSTERS, chosen_launcher
+    """Measure and judge the network between the nodes, without training."""
+    from playrunner.training.backend import choose_backend
+    from playrunner.training.request import Request
 
-    settings = tuple(flags.pop("set"))
-    options, request = _options(flags), Request(profile, nodes=nodes, overrides=settings)
-    launcher = chosen_launcher(options, "")
-    if launcher in ON_CLUSTERS:
-        from playrunner.training.kube.bench import bench as measure_pods
-
-        return measure_pods(request, options, launcher)
-    from playrunner.training.ssh.bench import bench as measure
-
-    return measure(request, options)
+    request = Request(profile, nodes=nodes, overrides=tuple(flags.pop("set")))
+    return choose_backend(_options(flags)).bench(request)
 
 
-@verb(flags=_LOOK, help={**_NAMED, "port": "the port on this machine; 0 takes any that is free"})
+@verb(flags=_LOOK, help={**_NAMED, "port": "the port on this machine; 0 takes a free one"})
 def tensorboard(context: Any, flags: dict[str, Any], name: str = "", port: int = 6006) -> int:
-    """Serve a run's curves on this machine, from its first node, until Ctrl-C."""
-    options = _options(flags)
-    if _on_cluster(options, name):
-        from playrunner.training.kube.tensorboard import serve_board as forward_board
-
-        return forward_board(options, name, port)
-    from playrunner.training.ssh.tensorboard import serve_board
-
-    return serve_board(options, name, port)
+    """Serve a run's TensorBoard on this machine until Ctrl-C."""
+    return _backend(flags, name).tensorboard(name, port)
 
 
 @verb(
-    flags=_SENT,
+    flags=_JOB,
     help={
         "source": "s3:// or gs:// (a folder or a file), or https:// (a file)",
-        "into": "the folder of the claim",
+        "into": "the folder on the claim",
         "unpack": "unpack archives instead of keeping them",
-        "files": "how many files there must be in the end",
-        "least": "how many files at least: one for every process that reads",
-        "bytes": "how large they must be together",
-        "anonymous": "a public bucket: ask without credentials",
-        "region": "the bucket's, where it is not the cluster's",
+        "files": "the exact number of files expected",
+        "least": "the least number of files expected: one for every process that reads",
+        "bytes": "the total size expected",
+        "anonymous": "a public bucket: send no credentials",
+        "region": "the bucket's region, where it is not the cluster's",
     },
 )
 def stage(
@@ -320,24 +243,23 @@ def stage(
     anonymous: bool = False,
     region: str = "",
 ) -> int:
-    """Bring data from a store or web server to the cluster's claim, checked and marked; a second
-    time changes nothing."""
-    from playrunner.training.kube.stage import Wanted
-    from playrunner.training.kube.stage import stage as bring
+    """On clusters: copy data from a bucket or web server to the claim and verify it
+    (idempotent)."""
+    from playrunner.training.backend import cluster_backend
+    from playrunner.training.kube.stage import StageRequest
 
-    return bring(
-        Wanted(source, into, unpack, files, least, bytes, anonymous, region), _options(flags)
-    )
+    request = StageRequest(source, into, unpack, files, least, bytes, anonymous, region)
+    return cluster_backend("stage", _options(flags)).stage(request)
 
 
 @verb(
     flags=_LAUNCH,
     help={
-        "profile": "the profile that will train",
-        "name": "the name it will train under",
-        "nodes": "how many nodes",
-        "replace": "again, though it was done before",
-        "launcher": "vcjob, as a rule (default: the inventory's train_launcher)",
+        "profile": "the profile to train later",
+        "name": "the name to train it under",
+        "nodes": "number of nodes",
+        "replace": "compile again even if it was done before",
+        "launcher": "usually vcjob (default: the inventory's train_launcher)",
     },
 )
 def precompile(
@@ -349,65 +271,61 @@ def precompile(
     launcher: str = "",
     replace: bool = False,
 ) -> int:
-    """Compile a profile's graphs for Trainium into the cacheset, in ten steps at most; fails unless
-    all are compiled."""
-    from playrunner.training.kube.precompile import precompile as compile_first
-    from playrunner.training.ssh.plan import Request
-    from playrunner.training.where import chosen_launcher
+    """On clusters: compile a profile's graphs for Trainium into the cacheset, in at most ten
+    steps."""
+    from playrunner.training.backend import chosen_launcher, cluster_backend
+    from playrunner.training.request import Request
 
     settings = tuple(flags.pop("set"))
     options = _options(flags)
     chosen = chosen_launcher(options, launcher)
-    return compile_first(Request(profile, name, nodes, settings, chosen, replace=replace), options)
+    request = Request(profile, name, nodes, settings, chosen, replace=replace)
+    return cluster_backend("precompile", options, launcher=launcher).precompile(request)
 
 
 @verb(
-    flags=_SENT,
+    flags=_JOB,
     help={
         **_NAMED,
         "to": "s3://BUCKET/FOLDER (default: trained-models/NAME of the inventory's bucket_name)",
     },
 )
 def export(context: Any, flags: dict[str, Any], name: str = "", to: str = "") -> int:
-    """Write a run's model to a bucket, from a pod with the role of its service account."""
-    from playrunner.training.kube.export import export as write
-
-    return write(_options(flags), name, to)
+    """On clusters: write a run's model to a bucket, with its service account's role
+    (idempotent)."""
+    return _cluster("export", flags, name).export(name, to)
 
 
 @verb(flags=_LOOK, help=_NAMED)
 def netcheck(context: Any, flags: dict[str, Any], name: str = "") -> int:
-    """The network of a run on a cluster, from inside its pods: names, the port they meet at, rank
-    0's address."""
-    from playrunner.training.kube.netcheck import netcheck as ask
-
-    return ask(_options(flags), name)
+    """On clusters: check a run's network from inside its pods: DNS, rendezvous port, rank 0."""
+    return _cluster("netcheck", flags, name).netcheck(name)
 
 
 @verb(flags=_LOOK, help={**_NAMED, "host": "only this pod"})
 def top(context: Any, flags: dict[str, Any], name: str = "", host: str = "") -> int:
-    """What a run's processes and devices do right now, in every pod: nvidia-smi, neuron-ls, or the
-    busiest processes."""
-    from playrunner.training.kube.top import show_top
-
-    return show_top(_options(flags), name, host)
+    """On clusters: show a run's processes and devices in every pod (nvidia-smi, neuron-ls, ps)."""
+    return _cluster("top", flags, name).top(name, host)
 
 
-@verb(flags=_LOOK, help={**_NAMED, "command": "run this and leave, instead of a shell to type in"})
+@verb(flags=_LOOK, help={**_NAMED, "command": "run this command instead of an interactive shell"})
 def shell(context: Any, flags: dict[str, Any], name: str = "", command: str = "") -> int:
-    """A shell in a pod of its own with the run's claim mounted; the pod goes when you leave."""
-    from playrunner.training.kube.shell import open_shell
-
-    return open_shell(_options(flags), name, command)
+    """On clusters: open a shell in a temporary pod with the run's claim mounted."""
+    return _cluster("shell", flags, name).shell(name, command)
 
 
-def _on_cluster(options: Any, name: str) -> bool:
-    from playrunner.training.where import on_cluster
+def _backend(flags: dict[str, Any], run: str) -> Backend:
+    from playrunner.training.backend import choose_backend
 
-    return on_cluster(options, name)
+    return choose_backend(_options(flags), run=run)
+
+
+def _cluster(verb: str, flags: dict[str, Any], run: str) -> ClusterBackend:
+    from playrunner.training.backend import cluster_backend
+
+    return cluster_backend(verb, _options(flags), run=run)
 
 
 def _options(flags: dict[str, Any]) -> Any:
     """The flags these verbs share, as Options: those they do not have keep their defaults."""
-    full = {name.replace("-", "_"): default for name, (default, _) in RUN_FLAGS.items()}
-    return options_from({**full, **flags})
+    return options_from(flags)

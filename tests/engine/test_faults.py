@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -16,18 +15,10 @@ import pytest
 from playrunner.sandbox import nodes as sandbox_nodes
 from tests.support.runner import Stage
 from tests.support.sshd import NodeSet
+from tests.support.until import until
 
 Nodes = Callable[[int], NodeSet]
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-SOON = 20.0
-
-
-def wait_until(true: Callable[[], object], what: str) -> None:
-    """Poll the world outside, which sends no events."""
-    deadline = time.monotonic() + SOON
-    while not true():
-        assert time.monotonic() < deadline, f"not within {SOON:g} seconds: {what}"
-        time.sleep(0.02)
 
 
 def processes(text: str) -> list[int]:
@@ -97,9 +88,9 @@ def test_a_host_killed_in_the_middle_of_a_step_is_unreachable_and_the_others_fin
     - {name: slow, wait_for: {path: "{{ scratch }}/go", timeout: 30}}
     - {name: last, ping: }
 """)
-    wait_until(
+    until(
         lambda: all((node.scratch / "mark").exists() for node in nodes),
-        "the first step on both hosts",
+        what="the first step on both hosts",
     )
     nodes.kill("node2")
     (nodes["node1"].scratch / "go").touch()
@@ -124,7 +115,7 @@ def test_a_dropped_connection_is_opened_again_and_a_step_that_may_be_repeated_is
     - {name: wait, wait_for: {path: "{{ scratch }}/go", timeout: 30}}
     - {name: after, copy: {content: after, dest: "{{ scratch }}/after"}}
 """)
-    wait_until((node.scratch / "mark").exists, "the first step")
+    until((node.scratch / "mark").exists, what="the first step")
     cut_sessions(nodes, "node1")
     (node.scratch / "go").touch()
 
@@ -144,7 +135,7 @@ def test_a_command_that_may_have_run_is_reported_not_repeated(own: tuple[NodeSet
     - {name: once, shell: "echo ran >> {{ scratch }}/log; sleep 60"}
     - {name: after, copy: {content: after, dest: "{{ scratch }}/after"}}
 """)
-    wait_until((node.scratch / "log").exists, "the command's first effect")
+    until((node.scratch / "log").exists, what="the command's first effect")
     cut_sessions(nodes, "node1")
 
     out, err = running.communicate(timeout=60)
@@ -254,9 +245,17 @@ def test_a_refused_sudo_that_is_ignored_does_not_fail_the_steps_after_it(stage: 
   gather_facts: false
   tasks:
     - {name: before, ping: }
-    - {name: refused, command: id, become: true, become_user: no-such-user-here, ignore_errors: true}
+    - name: refused
+      command: id
+      become: true
+      become_user: no-such-user-here
+      ignore_errors: true
     - {name: plain, command: echo fine}
-    - {name: refused again, command: id, become: true, become_user: no-such-user-here, ignore_errors: true}
+    - name: refused again
+      command: id
+      become: true
+      become_user: no-such-user-here
+      ignore_errors: true
     - {name: last, ping: }
 """)
     assert outcome.code == 0, outcome.text
@@ -319,14 +318,14 @@ def test_control_c_ends_remote_work_and_prints_the_recap(own: tuple[NodeSet, Sta
 """,
         as_json=False,
     )
-    wait_until(lambda: len(processes("sleep 98765")) >= 2, "both commands running")
+    until(lambda: len(processes("sleep 98765")) >= 2, what="both commands running")
 
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=30)
 
     assert running.returncode == 130, out + err
     assert "RECAP" in out
-    wait_until(lambda: not processes("sleep 98765"), "the commands' end")
+    until(lambda: not processes("sleep 98765"), what="the commands' end")
     assert not any((node.scratch / "never").exists() for node in nodes)
     shown = stage.invoke("runs.show", "--json")
     assert shown.data["recap"]["exit_code"] == 130
@@ -347,11 +346,11 @@ def test_a_killed_controller_leaves_nothing_half_written_and_the_next_run_finish
     - {{name: linger, command: sleep 87654}}
 """
     running = stage.start(playbook)
-    wait_until(lambda: all((node.scratch / "mark").exists() for node in nodes), "the first step")
+    until(lambda: all((node.scratch / "mark").exists() for node in nodes), what="the first step")
     running.kill()
     running.communicate()
 
-    wait_until(lambda: not processes("sleep 87654"), "the agents' end")
+    until(lambda: not processes("sleep 87654"), what="the agents' end")
     for node in nodes:
         found = node.scratch / "big"
         assert not found.exists() or found.read_bytes() == big.read_bytes()
@@ -359,11 +358,11 @@ def test_a_killed_controller_leaves_nothing_half_written_and_the_next_run_finish
     assert again.code == 0, again.text
     for node in nodes:
         assert (node.scratch / "big").read_bytes() == big.read_bytes()
-        wait_until(
+        until(
             lambda node=node: (
                 sorted(path.name for path in node.scratch.iterdir()) == ["big", "mark"]
             ),
-            "no temporary file left",
+            what="no temporary file left",
         )
 
 
@@ -386,7 +385,9 @@ def test_a_full_disk_is_a_clear_failure_and_leaves_no_scrap(
 - hosts: nodes
   gather_facts: false
   tasks:
-    - {{name: big, copy: {{src: {big}, dest: "{{{{ home }}}}/small/file"}}, when: inventory_hostname == 'node1'}}
+    - name: big
+      copy: {{src: {big}, dest: "{{{{ home }}}}/small/file"}}
+      when: inventory_hostname == 'node1'
     - {{name: after, ping: }}
 """)
         assert outcome.code == 2
@@ -407,8 +408,9 @@ def test_two_runs_on_one_inventory_do_not_mix(own: tuple[NodeSet, Stage]) -> Non
     - {copy: {content: here, dest: "{{ scratch }}/mark"}}
     - {wait_for: {path: "{{ scratch }}/go", timeout: 30}}
 """)
-    wait_until(
-        lambda: all((node.scratch / "mark").exists() for node in nodes), "the first run at work"
+    until(
+        lambda: all((node.scratch / "mark").exists() for node in nodes),
+        what="the first run at work",
     )
     ping = stage.write("- hosts: nodes\n  gather_facts: false\n  tasks: [{ping: }]\n", "ping.yaml")
 

@@ -53,7 +53,7 @@ class World:
     def __init__(self, templar: Templar, folder: Path = Path("/nonexistent"), **more: Any) -> None:
         self.templar, self.folder, self.variables = templar, folder, {**VARIABLES, **more}
         self.asked: list[str] = []
-        self.settled = 0
+        self.waits = 0
 
     def lookup(self, name: str) -> Any:
         self.asked.append(name)
@@ -66,8 +66,8 @@ class World:
     def names(self) -> Iterable[str]:
         return self.variables
 
-    def settle(self) -> None:
-        self.settled += 1
+    def wait_for_steps(self) -> None:
+        self.waits += 1
 
     def find(self, path: str, folder: str) -> Path:
         for place in (self.folder / path, self.folder / folder / path):
@@ -630,9 +630,9 @@ def test_tests_on_files_wait_for_earlier_steps(
     templar: Templar, world: World, tmp_path: Path
 ) -> None:
     assert templar.truth(f"'{tmp_path}' is directory", world) is True
-    assert world.settled == 1
+    assert world.waits == 1
     templar.truth("word is match('t')", world)
-    assert world.settled == 1
+    assert world.waits == 1
 
 
 def test_a_thousand_short_templates_cost_far_less_than_a_tenth_of_a_second(

@@ -1,4 +1,4 @@
-"""Any bytes as an agent's reply: a checked reply, or NotAReply."""
+"""Any bytes as an agent's reply: a checked reply, or InvalidReply."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SEEDS = [
 ]
 
 
-@fuzzed("agent_replies", SEEDS, (replies.NotAReply,))
+@fuzzed("agent_replies", SEEDS, (replies.InvalidReply,))
 def test_any_reply_of_an_agent_is_checked_or_refused(text: str) -> None:
     waiting = replies.Outstanding(limits.limits())
     waiting.add(replies.Asked(1, 0, {"args": {}}, {"rc": int}, time.monotonic()))

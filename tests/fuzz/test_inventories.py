@@ -11,7 +11,7 @@ from playrunner.errors import BadInput, PlayrunnerError
 from playrunner.inventory.inventory import read_inventory
 from playrunner.inventory.patterns import select
 from playrunner.ssh.targets import target_of
-from playrunner.variables.host_memory import World
+from playrunner.variables.host_memory import RunVariables
 from playrunner.variables.scope import Scope
 from playrunner.variables.templating import Templar
 from tests.support.fuzz.surface import as_bytes, fuzzed, scratch
@@ -72,9 +72,9 @@ def _read_all(name: str, text: str) -> None:
         inventory = read_inventory([file])
         json.dumps(as_data(inventory))
         as_graph(inventory)
-        world = World(inventory, Templar(), {}, {})
+        run_vars = RunVariables(inventory, Templar(), {}, {})
         for host in select(inventory, "all:!bad")[:5]:
-            target_of(Scope(world, host))
+            target_of(Scope(run_vars, host))
     except BadInput as refused:
         place = refused.place
         assert place is not None, f"names no file: {refused}"

@@ -71,10 +71,10 @@ def test_its_image_comes_from_the_region_of_the_nodes(monkeypatch: pytest.Monkey
 
 def test_pods_that_cannot_be_configured_have_the_plugin_made_anew(stage: Stage) -> None:
     node = stage.machine("p4d", "p4d.24xlarge", {"vpc.amazonaws.com/efa": 4})
-    stage.mishap(**HELD_UP, times=1)
+    stage.inject_fault(**HELD_UP, times=1)
     made = stage.create("efa", efa_timeout=90)
     assert made.code == 0, made.messages
-    assert stage.mishaps()[0]["struck"] == 1, "the race was lost once"
+    assert stage.injected_faults()[0]["struck"] == 1, "the race was lost once"
     stage.awaited(lambda: stage.allocatable(node, "vpc.amazonaws.com/efa") == "4")
     assert stage.create("efa").changed == []
     assert stage.delete("efa").code == 0
@@ -83,7 +83,7 @@ def test_pods_that_cannot_be_configured_have_the_plugin_made_anew(stage: Stage) 
 
 def test_a_race_that_is_always_lost_ends_with_its_cause(stage: Stage) -> None:
     stage.machine("p4d", "p4d.24xlarge", {"vpc.amazonaws.com/efa": 4})
-    stage.mishap(**HELD_UP)
+    stage.inject_fault(**HELD_UP)
     lost = stage.create("efa", efa_timeout=5)
     assert lost.code == 2 and "CreateContainerConfigError" in lost.messages, lost.messages
-    assert 1 <= stage.mishaps()[0]["struck"] <= 4, "once, and three times anew at most"
+    assert 1 <= stage.injected_faults()[0]["struck"] <= 4, "once, and three times anew at most"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.sandbox.kube.controllers.steering import steer
+from playrunner.sandbox.kube.controllers.control import control_request
 from tests.support.aws.sandbox import PretendAws
 from tests.support.kube.account import account, storage  # noqa: F401
 from tests.support.kube.addon_stage import Stage
@@ -116,7 +116,7 @@ def test_a_claim_whose_volume_is_not_made_says_why_and_is_taken_up_again_or_goes
         "rpc error: code = Unauthenticated desc = Access Denied. Please ensure you have the right"
         " AWS permissions"
     )
-    storage.mishap(kind="volume", match="efs-sc", message=said)
+    storage.inject_fault(kind="volume", match="efs-sc", message=said)
     assert storage.create("efs", efs_claim_timeout=1).code == 2
     storage.awaited(
         lambda: [
@@ -134,7 +134,7 @@ def test_a_claim_whose_volume_is_not_made_says_why_and_is_taken_up_again_or_goes
     assert storage.object("v1", "persistentvolumeclaims", "efs-claim", "default") is None
     assert storage.object("storage.k8s.io/v1", "storageclasses", "efs-sc") is None
     assert storage.create("efs", efs_claim_timeout=1).code == 2
-    steer(storage.sandbox, "DELETE", "mishaps")
+    control_request(storage.sandbox, "DELETE", "faults")
     mended = storage.create("efs")
     assert mended.code == 0 and _phase(storage, "default") == "Bound", mended.messages
 

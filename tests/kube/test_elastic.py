@@ -39,7 +39,7 @@ def test_elastic_comes_once_and_goes_without_a_trace(stage: Stage) -> None:
 
 
 def test_a_job_keeps_its_status_and_fields_that_we_do_not_know(stage: Stage) -> None:
-    """The controller writes the status with the whole object: a status subresource would drop it."""
+    """The controller writes the status with the whole object: a subresource would drop it."""
     made = stage.create("elastic")
     assert made.code == 0, made.messages
     jobs = "/apis/elastic.pytorch.org/v1alpha1/namespaces/elastic-job/elasticjobs"

@@ -108,7 +108,7 @@ def test_our_definitions_spell_out_every_field_that_jobs_have(role: str) -> None
 
 
 def test_a_wrong_field_in_a_pod_is_named_before_anything_is_submitted(stage: Stage) -> None:
-    """Our definitions leave pods open, and an operator that meets such a field drops it in silence."""
+    """Our definitions leave pods open, and an operator silently drops such a field."""
     namespace = _ground(stage)
     with defined(stage, [ours("kubeflow")]):
         stage.variables["train_tolerations"] = [{"key": "dedicated", "operater": "Exists"}]

@@ -115,13 +115,13 @@ def test_a_node_that_falls_short_is_named_kept_out_and_let_in_again(stage: Stage
         f"/api/v1/nodes/{short}", {"spec": {"taints": [{"key": "other", "effect": "NoSchedule"}]}}
     )
     assert stage.create("node_contract", check=True, **contract(stage)).changed == [
-        "node_contract : nodes kept out"
+        "node_contract : taint nodes that lack devices"
     ]
     assert taints(stage, short) == {"other": ""}, "looking touches nothing"
 
     made = stage.create("node_contract", **contract(stage))
     assert made.code == 0, made.messages
-    assert made.values["node_contract : nodes kept out"]["warnings"] == [
+    assert made.values["node_contract : taint nodes that lack devices"]["warnings"] == [
         f"node {short} is kept out of launches: offers 7 of 8 nvidia.com/gpu"
     ]
     assert taints(stage, short) == {"other": "", KEY: stage.own} and taints(stage, whole) == {}
@@ -135,7 +135,7 @@ def test_a_node_that_falls_short_is_named_kept_out_and_let_in_again(stage: Stage
 
     stage.offer(short, WHOLE)
     assert stage.create("node_contract", **contract(stage)).changed == [
-        "node_contract : nodes kept out"
+        "node_contract : taint nodes that lack devices"
     ]
     assert taints(stage, short) == {"other": ""}
 
@@ -178,7 +178,7 @@ def test_kernel_modules_are_looked_for_on_each_node(stage: Stage) -> None:
     }
     made = stage.create("node_contract", **wanted)
     assert made.code == 0, made.messages
-    assert made.values["node_contract : nodes kept out"]["kept_out"] == {
+    assert made.values["node_contract : taint nodes that lack devices"]["kept_out"] == {
         lacks: "has no kernel module lustre"
     }
     assert taints(stage, has) == {} and taints(stage, lacks) == {KEY: stage.own}
@@ -194,9 +194,10 @@ def test_devices_that_come_with_their_plugin_keep_nobody_out(stage: Stage) -> No
         "node_contract_timeout": 90,
     }
     made = stage.create("nvidia", "node_contract", **wanted)
-    assert made.code == 0 and "kept_out" not in made.values["node_contract : nodes kept out"], (
-        made.messages
-    )
+    assert (
+        made.code == 0
+        and "kept_out" not in made.values["node_contract : taint nodes that lack devices"]
+    ), made.messages
     assert taints(stage, node) == {}
     stage.delete("nvidia", **wanted)
     stage.awaited(lambda: stage.allocatable(node, "nvidia.com/gpu") == "0")

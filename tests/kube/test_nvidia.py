@@ -72,9 +72,9 @@ def test_one_that_came_with_the_cluster_is_used_as_it_is(stage: Stage) -> None:
     try:
         assert stage.create("nvidia").code == 0
         refused = stage.create("nvidia", nvidia_use_existing=False)
-        assert refused.code == 2 and f"DaemonSet kube-system/{NAME} exists" in refused.messages, (
-            refused.messages
-        )
+        assert (
+            refused.code == 2 and f"DaemonSet kube-system/{NAME} already exists" in refused.messages
+        ), refused.messages
         assert stage.delete("nvidia").code == 0
         there = stage.object("apps/v1", "daemonsets", NAME, "kube-system")
         assert container_of(there)["image"] == "theirs/k8s-device-plugin:1"
@@ -87,14 +87,14 @@ def test_one_that_came_with_the_cluster_is_used_as_it_is(stage: Stage) -> None:
 def test_where_others_bring_the_gpus_it_is_left_to_them(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("playrunner.kube.nodes.offers.FADING_SECONDS", 0.5)
+    monkeypatch.setattr("playrunner.kube.nodes.contract.FADING_SECONDS", 0.5)
     node = stage.node("theirs", "g4dn.xlarge", {"nvidia.com/gpu": 1})
     assert stage.create("nvidia", check=True).changed == []
     made = stage.create("nvidia")
     (warning,) = made.values["nvidia : nvidia device plugin"]["warnings"]
     assert (
         made.changed == []
-        and warning == f"{node} offers nvidia.com/gpu already: nvidia is left to whoever brings it"
+        and warning == f"{node} offers nvidia.com/gpu already: nvidia is not installed"
     )
     assert stage.object("apps/v1", "daemonsets", NAME, "kube-system") is None
     assert stage.create("nvidia", check=True, nvidia_use_existing=False).changed == [

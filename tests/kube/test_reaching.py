@@ -129,7 +129,7 @@ def test_what_is_in_a_cluster_waits_for_it_and_goes_before_it(
     assert order.index("eks : eks node group") < order.index("nvidia : nvidia device plugin")
     assert cluster.get(f"/apis/apps/v1/namespaces/kube-system/daemonsets/{NAME}")
     code, text = heard(lambda: tear_down(replace(account.options(**more), json=False), True))
-    gone = [line for line in text.splitlines() if line.startswith("gone ")]
+    gone = [line for line in text.splitlines() if line.startswith("deleted ")]
     first, last = (
         next(at for at, line in enumerate(gone) if what in line)
         for what in ("nvidia device plugin", "eks cluster")

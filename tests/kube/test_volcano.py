@@ -86,7 +86,7 @@ def test_a_group_that_may_grow_counts_at_its_largest(stage: Stage) -> None:
     assert told["memory"] == f"{8 * 15 * 2**20}Ki"
 
 
-def test_an_admission_that_refuses_for_the_first_seconds_is_waited_for_and_one_that_never_answers_is_named(
+def test_a_late_admission_is_waited_for_and_one_that_never_answers_is_named(
     stage: Stage,
 ) -> None:
     """Another webhook judges queues; nobody answers for it, then somebody refuses."""

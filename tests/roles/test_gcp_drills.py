@@ -19,10 +19,10 @@ pytest.importorskip(
     "google.auth", reason='Google Cloud needs google-auth: pip install "playrunner[gcp]"'
 )
 
-from tests.roles.test_gcp_cluster import until
 from tests.support.aws.rehearsing import Rehearsal
 from tests.support.gcp.role_stage import moving_gcp, written  # noqa: F401
 from tests.support.gcp.sandbox import PretendGcp
+from tests.support.until import until
 
 EVERY = int(os.environ.get("PLAYRUNNER_DRILL_EVERY", "1"))
 

@@ -279,7 +279,7 @@ def test_a_folder_with_something_else_in_it_is_left_alone(project: Project) -> N
     project.home.mkdir()
     (project.home / "thesis.txt").write_text("years of work")
     refused = project.invoke("jumphost.create", "--json")
-    assert refused.code == 2 and "does not carry the mark" in refused.text
+    assert refused.code == 2 and "is not tagged" in refused.text
     assert project.invoke("jumphost.delete", "--yes").code == 0
     assert [path.name for path in project.home.iterdir()] == ["thesis.txt"]
 

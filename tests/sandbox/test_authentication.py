@@ -26,7 +26,8 @@ from botocore.credentials import Credentials
 from playrunner.sandbox import state
 from playrunner.sandbox.aws.api import process
 from playrunner.sandbox.http import control_secret
-from tests.support.aws.sandbox import PretendAws, refused, until
+from tests.support.aws.sandbox import PretendAws, refused
+from tests.support.until import until
 
 ROOT = Path(__file__).parents[2]
 READS: dict[str, Callable[[Any], Any]] = {
@@ -127,11 +128,16 @@ def test_an_old_request_is_not_answered_again(
     READS[service](mine)
 
 
+UNSIGNED = "MissingAuthenticationToken"
+
+
 @pytest.mark.parametrize(("method", "path", "body", "code"), [
-    ("POST", "/", b"Action=GetCallerIdentity&Version=2011-06-15", "MissingAuthenticationToken"),
-    ("POST", "/", b"Action=AssumeRole&RoleArn=arn:aws:iam::123456789012:role/x&RoleSessionName=x", "MissingAuthenticationToken"),
-    ("POST", "/?Action=AssumeRoleWithWebIdentity", b"Action=AssumeRole&RoleArn=a&RoleArn=b", "MissingAuthenticationToken"),
-    ("POST", "/", b"Action=AssumeRoleWithSAML&RoleArn=a&PrincipalArn=b&SAMLAssertion=c", "MissingAuthenticationToken"),
+    ("POST", "/", b"Action=GetCallerIdentity&Version=2011-06-15", UNSIGNED),
+    ("POST", "/", b"Action=AssumeRole&RoleArn=arn:aws:iam::123456789012:role/x"
+     b"&RoleSessionName=x", UNSIGNED),
+    ("POST", "/?Action=AssumeRoleWithWebIdentity",
+     b"Action=AssumeRole&RoleArn=a&RoleArn=b", UNSIGNED),
+    ("POST", "/", b"Action=AssumeRoleWithSAML&RoleArn=a&PrincipalArn=b&SAMLAssertion=c", UNSIGNED),
     ("GET", "/clusters", None, "AccessDenied"),
     ("GET", "/bucket/key", None, "AccessDenied"),
     ("GET", "/", None, "AccessDenied"),
@@ -151,8 +157,10 @@ def test_without_a_signature_nothing_is_done(
 
 
 @pytest.mark.parametrize("given", [
-    "AWS AKIA:abc", "AWS4-HMAC-SHA256", "AWS4-HMAC-SHA256 Credential=a, SignedHeaders=host, Signature=b", "Bearer x", "\xe9",
-    "AWS4-HMAC-SHA256 Credential=AKIA/20250101/us-east-1/sts/aws4_request, SignedHeaders=host, Signature=\xe9",
+    "AWS AKIA:abc", "AWS4-HMAC-SHA256", "Bearer x", "\xe9",
+    "AWS4-HMAC-SHA256 Credential=a, SignedHeaders=host, Signature=b",
+    "AWS4-HMAC-SHA256 Credential=AKIA/20250101/us-east-1/sts/aws4_request, SignedHeaders=host,"
+    " Signature=\xe9",
 ])  # fmt: skip
 def test_a_signature_that_is_none_is_refused_and_harms_nothing(aws: PretendAws, given: str) -> None:
     status, _ = sent(
@@ -244,20 +252,20 @@ def test_a_signed_url_opens_one_object_until_it_ends(
 
 def test_a_role_is_assumed_with_keys_of_its_own_that_end(aws: PretendAws) -> None:
     arn = aws.role("worker", "ec2.amazonaws.com")
-    one, two = (
+    first, second = (
         aws.client("sts").assume_role(RoleArn=arn, RoleSessionName=name)["Credentials"]
         for name in ("first", "second")
     )
-    keys = one["AccessKeyId"], one["SecretAccessKey"]
+    keys = first["AccessKeyId"], first["SecretAccessKey"]
     assert (
         "assumed-role/worker/first"
-        in client(aws, "sts", *keys, one["SessionToken"]).get_caller_identity()["Arn"]
+        in client(aws, "sts", *keys, first["SessionToken"]).get_caller_identity()["Arn"]
     )
-    for token in (None, two["SessionToken"], one["SessionToken"] + "x"):
+    for token in (None, second["SessionToken"], first["SessionToken"] + "x"):
         assert (
             refused(client(aws, "sts", *keys, token).get_caller_identity) == "InvalidClientTokenId"
         )
-    wrong = client(aws, "sts", keys[0], two["SecretAccessKey"], one["SessionToken"])
+    wrong = client(aws, "sts", keys[0], second["SecretAccessKey"], first["SessionToken"])
     assert refused(wrong.get_caller_identity) == "SignatureDoesNotMatch"
 
 

@@ -165,11 +165,11 @@ def test_a_run_goes_on_when_its_reader_leaves(here: Here) -> None:
 def test_output_without_an_end_stops_when_its_reader_leaves(here: Here) -> None:
     (here.folder / "logs.py").write_text("""
 from playrunner.text.streams import OutputLost, guard_streams
-from playrunner.training.ssh.logs import Printing
+from playrunner.training.ssh.logs import LogPrinter
 guard_streams()
 try:
     while True:
-        Printing("", named=True).log("node1", "a line \\x1b[2J of a log")
+        LogPrinter("", named=True).log("node1", "a line \\x1b[2J of a log")
 except OutputLost:
     raise SystemExit(3)
 """)
@@ -352,7 +352,7 @@ def test_hosts_that_find_no_file_left_are_unreachable_in_one_line_each(tmp_path:
 """)
     ended = here.shell(f"ulimit -n 64; {here.play} --forks 40")
     assert ended.code in (2, 4) and "Traceback" not in ended.text, ended.text
-    assert "no more files may be open on this machine" in ended.out
+    assert "too many open files on this machine" in ended.out
 
 
 def test_the_limit_is_left_alone_where_it_suffices() -> None:

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from playrunner.modules.host.get_url import _name_in
-from playrunner.text.safe_path import Outside, file_name, inside, write_whole
+from playrunner.text import atomic_write
+from playrunner.text.safe_path import Outside, file_name, inside
 from playrunner.training.runs.record import Record
 from tests.support.runner import Stage
 from tests.support.sshd import NodeSet
@@ -209,7 +210,7 @@ def test_a_file_is_never_written_through_a_pipe_or_a_link(tmp_path: Path) -> Non
     (tmp_path / "mine").write_text("mine")
     (tmp_path / "link").symlink_to("mine")
     for name in ("pipe", "link"):
-        write_whole(tmp_path / name, b"new")
+        atomic_write.write_bytes(tmp_path / name, b"new")
         assert (
             stat.S_ISREG((tmp_path / name).lstat().st_mode)
             and (tmp_path / name).read_bytes() == b"new"

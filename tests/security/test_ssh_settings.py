@@ -11,10 +11,10 @@ import pytest
 
 from playrunner.errors import PlayrunnerError
 from playrunner.inventory.inventory import read_inventory
-from playrunner.playbook.keywords import templar
 from playrunner.ssh.targets import target_of
-from playrunner.variables.host_memory import World
+from playrunner.variables.host_memory import RunVariables
 from playrunner.variables.scope import Scope
+from playrunner.variables.templating import default_templar
 from tests.support.runner import Outcome, Stage
 from tests.support.sshd import NodeSet
 
@@ -329,7 +329,7 @@ def test_no_connection_setting_can_end_in_another_error_than_ours(tmp_path: Path
         }
         values.setdefault("ansible_ssh_common_args", f"-F {config}")
         inventory.add_host("web", [], values)
-        scope = Scope(World(inventory, templar, {}, {}), "web")
+        scope = Scope(RunVariables(inventory, default_templar, {}, {}), "web")
         try:
             target_of(scope)
         except PlayrunnerError as error:

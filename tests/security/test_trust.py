@@ -93,7 +93,7 @@ def test_a_host_cannot_choose_how_it_is_reached_by_its_facts(
     warned = outcome.result("node1", "Gathering Facts")["values"]["warnings"]
     assert (
         len(warned) == 1
-        and "facts of node1 are not taken" in warned[0]
+        and "ignored facts of node1" in warned[0]
         and "ansible_connection" in warned[0]
     )
 

@@ -18,7 +18,7 @@ from trainer.data.loader import Loader
 from trainer.data.opening import open_loader
 from trainer.data.order import Order, permuted
 from trainer.data.tokens import check_store
-from trainer.distributed.process_group import Place
+from trainer.distributed.process_group import ProcessGroup
 from trainer.errors import BadInput
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
@@ -31,8 +31,8 @@ def train_on(**data: Any) -> Train:
     )
 
 
-def place(rank: int = 0, world_size: int = 1) -> Place:
-    return Place(rank, rank, world_size, world_size, torch.device("cpu"), grouped=False)
+def place(rank: int = 0, world_size: int = 1) -> ProcessGroup:
+    return ProcessGroup(rank, rank, world_size, world_size, torch.device("cpu"), grouped=False)
 
 
 class Numbers:

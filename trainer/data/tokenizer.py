@@ -42,13 +42,13 @@ def open_tokenizer(
 ) -> Bytes | Subwords:
     """The profile's tokenizer, checked against the model's vocabulary; a trained one is kept in the
     cache."""
-    found = Bytes() if data.tokenizer == "bytes" else Subwords(_subwords(data, cache, texts))
-    if found.size > vocab_size:
+    tokenizer = Bytes() if data.tokenizer == "bytes" else Subwords(_subwords(data, cache, texts))
+    if tokenizer.size > vocab_size:
         raise BadInput(
-            f"tokenizer {data.tokenizer} has {found.size} entries, model.vocab_size only"
+            f"tokenizer {data.tokenizer} has {tokenizer.size} entries, model.vocab_size only"
             f" {vocab_size}"
         )
-    return found
+    return tokenizer
 
 
 def _subwords(data: Data, cache: Path, texts: Iterable[str]) -> Any:

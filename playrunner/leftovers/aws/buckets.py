@@ -1,4 +1,4 @@
-"""S3 buckets with our mark; what they hold goes with them."""
+"""S3 buckets tagged as ours; what they hold goes with them."""
 
 from __future__ import annotations
 

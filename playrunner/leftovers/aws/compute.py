@@ -20,7 +20,7 @@ class Instance(Kind):
     name, service, arn = "instance", "ec2", "ec2:instance"
     after: ClassVar[tuple[str, ...]] = ("nodegroup",)
     gone_seconds = 900  # metal and accelerated machines are slow to stop
-    precious = True
+    holds_user_data = True
 
     def all(self, aws: Aws) -> Iterable[Thing]:
         for reservation in listed(aws, "ec2", "describe_instances", "Reservations"):
@@ -31,7 +31,7 @@ class Instance(Kind):
                         raw,
                         raw["InstanceId"],
                         monthly_dollars=prices.instance(raw),
-                        going=state == "shutting-down",
+                        deleting=state == "shutting-down",
                     )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
@@ -39,7 +39,7 @@ class Instance(Kind):
 
 
 class Volume(Kind):
-    """A disk, among them those that a cluster's storage driver made and nobody claimed back."""
+    """A disk, among them those that a cluster's CSI driver created and did not delete."""
 
     name, service, arn = "volume", "ec2", "ec2:volume"
     after: ClassVar[tuple[str, ...]] = ("instance", "nodegroup")
@@ -50,7 +50,7 @@ class Volume(Kind):
                 raw,
                 raw["VolumeId"],
                 monthly_dollars=prices.volume(raw),
-                going=raw["State"] == "deleting",
+                deleting=raw["State"] == "deleting",
             )
 
     def busy(self, thing: Thing) -> str:
@@ -62,7 +62,7 @@ class Volume(Kind):
 
 
 class Snapshot(Kind):
-    """A copy of a disk; only with our mark."""
+    """A copy of a disk; only tagged as ours."""
 
     name, service, arn = "snapshot", "ec2", "ec2:snapshot"
 
@@ -119,7 +119,7 @@ class PlacementGroup(Kind):
         for raw in listed(aws, "ec2", "describe_placement_groups", "PlacementGroups"):
             if raw["State"] != "deleted":
                 yield thing_of(
-                    raw, raw["GroupId"], name=raw["GroupName"], going=raw["State"] == "deleting"
+                    raw, raw["GroupId"], name=raw["GroupName"], deleting=raw["State"] == "deleting"
                 )
 
     def delete(self, aws: Aws, thing: Thing) -> None:

@@ -114,7 +114,7 @@ class InstanceProfile(_Identity):
 
 
 class Policy(_Identity):
-    """A policy of the account's own; it stays while somebody else's role has it."""
+    """A policy of the account's own; it is kept while it is attached to a role of others."""
 
     name, arn = "IAM policy", "iam:policy"
     after: ClassVar[tuple[str, ...]] = ("IAM role",)
@@ -147,15 +147,17 @@ class Policy(_Identity):
         aws.call("iam", "delete_policy", PolicyArn=thing.id)
 
     def holders(self, aws: Aws, thing: Thing) -> str:
-        found = aws.read("iam", "list_entities_for_policy", missing=_GONE, PolicyArn=thing.id) or {}
+        entities = (
+            aws.read("iam", "list_entities_for_policy", missing=_GONE, PolicyArn=thing.id) or {}
+        )
         return ", ".join(
-            one[key]
+            entity[key]
             for kind, key in (
                 ("PolicyRoles", "RoleName"),
                 ("PolicyUsers", "UserName"),
                 ("PolicyGroups", "GroupName"),
             )
-            for one in found.get(kind) or ()
+            for entity in entities.get(kind) or ()
         )
 
 

@@ -46,7 +46,7 @@ class Repository(Kind):
                 )
 
     def look(self, aws: Aws, leftover: Leftover) -> Thing | None:
-        found = listed(
+        repositories = listed(
             aws,
             "ecr",
             "describe_repositories",
@@ -54,7 +54,7 @@ class Repository(Kind):
             missing=_GONE,
             repositoryNames=[leftover.id],
         )
-        return thing_of(found[0], leftover.id) if found else None
+        return thing_of(repositories[0], leftover.id) if repositories else None
 
     def delete(self, aws: Aws, thing: Thing) -> None:
         aws.call("ecr", "delete_repository", repositoryName=thing.id, force=True)

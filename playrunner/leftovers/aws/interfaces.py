@@ -25,7 +25,7 @@ OWNERS = (
 
 
 class NetworkInterface(Kind):
-    """An interface: one that a service or machine holds is waited for, one that nobody holds is
+    """An interface: one that a service or machine holds is waited for, one that is not in use is
     removed."""
 
     name, service, arn = "network interface", "ec2", "ec2:network-interface"
@@ -100,7 +100,7 @@ class SecurityGroup(Kind):
             )
         ]
         return ", ".join(
-            filter(None, [told(used), f"rules of {', '.join(naming)}" if naming else ""])
+            filter(None, [described(used), f"rules of {', '.join(naming)}" if naming else ""])
         )
 
 
@@ -108,14 +108,16 @@ def every(aws: Aws) -> list[dict[str, Any]]:
     return listed(aws, "ec2", "describe_network_interfaces", "NetworkInterfaces")
 
 
-def told(found: Iterable[Mapping[str, Any]]) -> str:
+def described(found: Iterable[Mapping[str, Any]]) -> str:
     return ", ".join(f"{one['NetworkInterfaceId']} of {holder(one)}" for one in found)
 
 
 def holder(raw: Mapping[str, Any]) -> str:
     """Whose an interface is, in the words that the service left on it."""
     attached = (raw.get("Attachment") or {}).get("InstanceId")
-    return str(attached or raw.get("Description") or raw.get("RequesterId") or "nobody we know")
+    return str(
+        attached or raw.get("Description") or raw.get("RequesterId") or "an unknown resource"
+    )
 
 
 def _names_another(rule: Mapping[str, Any], own: str) -> bool:

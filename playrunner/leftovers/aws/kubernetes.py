@@ -22,7 +22,7 @@ class EksCluster(Kind):
     name, service, arn = "EKS cluster", "eks", "eks:cluster"
     after: ClassVar[tuple[str, ...]] = ("nodegroup", "load balancer", "classic load balancer")
     gone_seconds = 1800
-    precious = True
+    holds_user_data = True
 
     def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
         return [_cluster(raw) for raw in stacks.kubernetes.values()]
@@ -42,7 +42,7 @@ def _cluster(raw: Mapping[str, Any]) -> Thing:
         name=raw["name"],
         vpc=str(raw["resourcesVpcConfig"].get("vpcId") or ""),
         monthly_dollars=prices.EKS_CONTROL_PLANE_HOUR * prices.HOURS,
-        going=raw["status"] == "DELETING",
+        deleting=raw["status"] == "DELETING",
         state=_trouble(raw),
     )
 
@@ -89,7 +89,7 @@ class Nodegroup(Kind):
             name,
             name=f"{cluster}/{name}",
             within=cluster,
-            going=raw["status"] == "DELETING",
+            deleting=raw["status"] == "DELETING",
             state=_trouble(raw),
             stack=stack,
             sign=f"of our cluster {cluster}" if stack else "",
@@ -126,7 +126,7 @@ class Addon(Kind):
             name,
             name=f"{cluster}/{name}",
             within=cluster,
-            going=raw["status"] == "DELETING",
+            deleting=raw["status"] == "DELETING",
             state=_trouble(raw),
         )
 
@@ -135,7 +135,7 @@ class Addon(Kind):
 
 
 class AccessEntry(Kind):
-    """Somebody we let into a cluster that is not ours."""
+    """An access entry of ours in a cluster that is not ours."""
 
     name, service, arn = "EKS access entry", "eks", "eks:access-entry"
 
@@ -212,7 +212,7 @@ class PodIdentity(Kind):
 
 
 def _guests(stacks: Stacks, kind: str) -> list[tuple[str, str]]:
-    """What carries our mark in clusters that do not; in our own it goes with the cluster."""
+    """What is tagged as ours in clusters of others; in our own it is deleted with the cluster."""
     found = {_parts(arn) for arn in stacks.marked_arns(kind)}
     return sorted(
         (cluster, name)

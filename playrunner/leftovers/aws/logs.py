@@ -17,7 +17,7 @@ MADE_FOR_CLUSTERS = ("/aws/eks/{}/", "/aws/containerinsights/{}/")
 
 
 class LogGroup(Kind):
-    """A log group; EKS writes to its own until the cluster is gone, and would make it again before."""
+    """A log group; EKS creates its own again as long as the cluster exists."""
 
     name, service, arn = "log group", "logs", "logs:log-group"
     after: ClassVar[tuple[str, ...]] = ("EKS cluster",)

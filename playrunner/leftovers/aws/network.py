@@ -46,7 +46,7 @@ class NatGateway(Kind):
                     raw,
                     raw["NatGatewayId"],
                     monthly_dollars=prices.NAT_GATEWAY_HOUR * prices.HOURS,
-                    going=raw["State"] == "deleting",
+                    deleting=raw["State"] == "deleting",
                     state=str(raw.get("FailureMessage") or ""),
                 )
 
@@ -55,7 +55,7 @@ class NatGateway(Kind):
 
 
 class ElasticIp(Kind):
-    """A public address, billed also while nobody uses it."""
+    """A public address, billed also while it is not used."""
 
     name, service, arn = "elastic IP", "ec2", "ec2:elastic-ip"
     after: ClassVar[tuple[str, ...]] = ("NAT gateway", "instance", "load balancer")
@@ -89,7 +89,7 @@ class VpcEndpoint(Kind):
                     raw,
                     raw["VpcEndpointId"],
                     monthly_dollars=prices.endpoint(raw),
-                    going=state == "deleting",
+                    deleting=state == "deleting",
                 )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
@@ -118,7 +118,7 @@ class Peering(Kind):
                         raw,
                         raw["VpcPeeringConnectionId"],
                         vpc=vpc,
-                        going=raw["Status"]["Code"] == "deleting",
+                        deleting=raw["Status"]["Code"] == "deleting",
                     )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
@@ -141,7 +141,7 @@ class Subnet(Kind):
         aws.call("ec2", "delete_subnet", SubnetId=thing.id)
 
     def holders(self, aws: Aws, thing: Thing) -> str:
-        return interfaces.told(
+        return interfaces.described(
             one for one in interfaces.every(aws) if one.get("SubnetId") == thing.id
         )
 

@@ -22,13 +22,13 @@ _TARGET_OF = re.compile(r"EFS mount target for (fs-\w+) \((fsmt-\w+)\)")
 
 
 class ElasticFileSystem(Kind):
-    """An EFS file system; only with our mark, since one that is merely mounted by ours may be
+    """An EFS file system; only tagged as ours, since one that is merely mounted by ours may be
     anybody's."""
 
     name, service, arn = "EFS file system", "efs", "elasticfilesystem:file-system"
     after: ClassVar[tuple[str, ...]] = ("EFS mount target", "EFS access point")
     gone_seconds = 600
-    precious = True
+    holds_user_data = True
 
     def all(self, aws: Aws) -> Iterable[Thing]:
         for raw in listed(aws, "efs", "describe_file_systems", "FileSystems"):
@@ -38,7 +38,7 @@ class ElasticFileSystem(Kind):
                     raw["FileSystemId"],
                     name=raw.get("Name") or raw.get("CreationToken") or "",
                     monthly_dollars=prices.elastic_file_system(raw),
-                    going=raw["LifeCycleState"] == "deleting",
+                    deleting=raw["LifeCycleState"] == "deleting",
                 )
 
     def delete(self, aws: Aws, thing: Thing) -> None:
@@ -63,13 +63,13 @@ class MountTarget(Kind):
         }
         # Asking every file system of the account would be a call each; a target in our VPC shows by
         # its interface.
-        found = (
+        targets = (
             _TARGET_OF.search(raw.get("Description") or "")
             for raw in interfaces.every(aws)
             if raw.get("VpcId") in stacks.vpcs
         )
         file_systems = {system for system, mark in marks.items() if mark} | {
-            match[1] for match in found if match
+            match[1] for match in targets if match
         }
         for system in sorted(file_systems):
             for thing in _targets(aws, system):
@@ -99,7 +99,7 @@ def _targets(aws: Aws, file_system: str) -> Iterable[Thing]:
                 raw,
                 raw["MountTargetId"],
                 within=file_system,
-                going=raw["LifeCycleState"] == "deleting",
+                deleting=raw["LifeCycleState"] == "deleting",
             )
 
 
@@ -113,7 +113,7 @@ class AccessPoint(Kind):
         for raw in listed(aws, "efs", "describe_access_points", "AccessPoints"):
             if raw.get("LifeCycleState") != "deleted":
                 yield thing_of(
-                    raw, raw["AccessPointId"], going=raw.get("LifeCycleState") == "deleting"
+                    raw, raw["AccessPointId"], deleting=raw.get("LifeCycleState") == "deleting"
                 )
 
     def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
@@ -131,12 +131,12 @@ class AccessPoint(Kind):
 
 
 class FsxFileSystem(Kind):
-    """An FSx file system; one that a cluster's storage driver made inside our VPC is ours as well."""
+    """An FSx file system; ones that a cluster's CSI driver created inside our VPC are ours."""
 
     name, service, arn = "FSx file system", "fsx", "fsx:file-system"
     after: ClassVar[tuple[str, ...]] = ("nodegroup", "instance")
     gone_seconds = 1800
-    precious = True
+    holds_user_data = True
 
     def all(self, aws: Aws) -> Iterable[Thing]:
         for raw in listed(aws, "fsx", "describe_file_systems", "FileSystems"):
@@ -146,7 +146,7 @@ class FsxFileSystem(Kind):
                 raw["FileSystemId"],
                 monthly_dollars=prices.lustre(raw),
                 state=trouble,
-                going=raw["Lifecycle"] == "DELETING",
+                deleting=raw["Lifecycle"] == "DELETING",
             )
 
     def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:

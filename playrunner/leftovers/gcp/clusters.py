@@ -1,4 +1,4 @@
-"""GKE clusters, and pools of ours in somebody else's."""
+"""GKE clusters, and node pools of ours in clusters of others."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ class Cluster(GcpKind):
 
     def thing(self, raw: Mapping[str, Any], path: str, **more: Any) -> Thing:
         state = str(raw.get("statusMessage") or "")
-        return super().thing(raw, path, going=raw.get("status") == "STOPPING", state=state, **more)
+        return super().thing(
+            raw, path, deleting=raw.get("status") == "STOPPING", state=state, **more
+        )
 
 
 class Pool(GcpKind):
-    """A node pool with our mark in a cluster without it."""
+    """A node pool tagged as ours in a cluster without it."""
 
     name, service = "GKE node pool", "container"
     gone_seconds = 1800
@@ -47,7 +49,9 @@ class Pool(GcpKind):
 
     def thing(self, raw: Mapping[str, Any], path: str, **more: Any) -> Thing:
         labels = marks.tags((raw.get("config") or {}).get("resourceLabels"))
-        return super().thing(raw, path, tags=labels, going=raw.get("status") == "STOPPING", **more)
+        return super().thing(
+            raw, path, tags=labels, deleting=raw.get("status") == "STOPPING", **more
+        )
 
     def look(self, gcp: Gcp, leftover: Leftover) -> Thing | None:
         found = gcp.read("container", leftover.id)

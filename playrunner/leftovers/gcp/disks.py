@@ -1,4 +1,4 @@
-"""Persistent disks: our own, which outlive their cluster, and those that a cluster made for claims."""
+"""Persistent disks: our own, which outlive their cluster, and those of a cluster's claims."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Disk(GcpKind):
         return super().thing(
             raw,
             path,
-            going=raw.get("status") == "DELETING",
+            deleting=raw.get("status") == "DELETING",
             monthly_dollars=prices.gcp_disk(raw),
             **more,
         )

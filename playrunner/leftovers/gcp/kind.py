@@ -39,14 +39,14 @@ class GcpKind:
         return Thing(**{"id": path, "name": name, "tags": tags, "since": since, "raw": raw, **more})
 
     def busy(self, thing: Thing) -> str:
-        """Why there is no use in asking for its removal yet."""
+        """Why requesting its deletion would fail now."""
         return ""
 
     def delete(self, gcp: Gcp, thing: Thing) -> None:
         gcp.call("DELETE", self.service, thing.id)
 
     def holders(self, gcp: Gcp, thing: Thing) -> str:
-        """Who is in the way, where that can be seen."""
+        """What blocks its deletion, where that is known."""
         return ", ".join(str(user).rpartition("/")[2] for user in thing.raw.get("users") or ())
 
 

@@ -1,4 +1,4 @@
-"""Buckets and repositories with our mark; what they hold goes with them."""
+"""Buckets and repositories tagged as ours; what they hold goes with them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Bucket(GcpKind):
             yield self.thing(raw, f"b/{raw['name']}", monthly_dollars=None)
 
     def delete(self, gcp: Gcp, thing: Thing) -> None:
-        for one in gcp.listing("storage", f"{thing.id}/o", "items", versions="true"):
+        for blob in gcp.listing("storage", f"{thing.id}/o", "items", versions="true"):
             try:
                 gcp.call(
                     "DELETE",
                     "storage",
-                    f"{thing.id}/o/{quote(one['name'], safe='')}",
-                    generation=one["generation"],
+                    f"{thing.id}/o/{quote(blob['name'], safe='')}",
+                    generation=blob["generation"],
                 )
             except Refused as refusal:
                 if not refusal.not_found:

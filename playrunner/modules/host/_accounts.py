@@ -7,13 +7,15 @@ from playrunner.modules.host._packages import needed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Optional
+    from typing import Optional
+
+    from playrunner.hostside.host_context import HostContext
 
 # Userdel could not remove something beside the account, a missing mail spool for instance
 NOT_IN_USE = 12
 
 
-def run_tool(ctx: Any, words: list[str], stdin: Optional[str] = None) -> None:
+def run_tool(ctx: HostContext, words: list[str], stdin: Optional[str] = None) -> None:
     """useradd and its siblings; what they complain about is the failure."""
     tool = needed(words[0], "it belongs to the shadow tools (package passwd or shadow-utils)")
     ran = ctx.run([tool, *words[1:]], stdin=stdin)

@@ -12,7 +12,7 @@ from playrunner.hostside.module import Failed
 from playrunner.modules.host._content import TEXT_LIMIT, backup_of, chunks_of, sha1_of
 from playrunner.modules.host._paths import (
     Placed,
-    bring,
+    apply_change,
     expanded,
     facts,
     file_state,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
     Entry = dict[str, Any]
@@ -47,11 +48,11 @@ class Delivered(Placed):
     _path = ""
     _backup_file = ""
 
-    def entry(self, ctx: Any) -> Entry:
+    def entry(self, ctx: HostContext) -> Entry:
         """What to deliver."""
         raise NotImplementedError
 
-    def observe(self, ctx: Any) -> Optional[State]:
+    def observe(self, ctx: HostContext) -> Optional[State]:
         self._entry = self.entry(ctx)
         self._path = self.place(self._entry["name"])
         found = look(ctx, self._path)
@@ -60,41 +61,41 @@ class Delivered(Placed):
             return {"kind": "absent", "above": missing} if missing else None
         return found
 
-    def desired(self, ctx: Any, found: Optional[State]) -> Optional[State]:
-        there = None if found is None or found["kind"] == "absent" else found
-        if there and not self.force:
-            return {"kind": there["kind"]}
-        if there and there["kind"] == "directory":
+    def desired(self, ctx: HostContext, current: Optional[State]) -> Optional[State]:
+        existing = None if current is None or current["kind"] == "absent" else current
+        if existing and not self.force:
+            return {"kind": existing["kind"]}
+        if existing and existing["kind"] == "directory":
             raise Failed(
                 f"{self._path} is a directory, and a file cannot replace it; remove it first",
                 dest=self._path,
             )
-        wanted = self.entry_state(ctx, self._entry, there)
-        if found and not there:
+        wanted = self.entry_state(ctx, self._entry, existing)
+        if current and not existing:
             wanted["above"] = None
         return wanted
 
-    def entry_state(self, ctx: Any, entry: Entry, there: Optional[State]) -> State:
+    def entry_state(self, ctx: HostContext, entry: Entry, existing: Optional[State]) -> State:
         data = None
         if (
             ctx.diff
             and entry.get("size", 0) <= TEXT_LIMIT
-            and not (there and there.get("sha1") == entry["sha1"])
+            and not (existing and existing.get("sha1") == entry["sha1"])
         ):
             data = b"".join(contents(ctx, entry))
         mode = entry["mode"] if self.mode == "preserve" else self.mode
         return {
-            **file_state(ctx, entry["sha1"], there, data),
-            **mode_state(mode, there, "file"),
-            **self.owner_state(ctx, there),
+            **file_state(ctx, entry["sha1"], existing, data),
+            **mode_state(mode, existing, "file"),
+            **self.owner_state(ctx, existing),
         }
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         self.deliver(ctx, self._path, self._entry, change)
 
-    def deliver(self, ctx: Any, path: str, entry: Entry, change: Change) -> None:
+    def deliver(self, ctx: HostContext, path: str, entry: Entry, change: Change) -> None:
         after, found = change.after, change.observed
-        # Taking a change back brings other content than the entry's, and leaves no second backup.
+        # Restoring an earlier state writes other content than the entry's, and needs no backup.
         forward = after is not None and after.get("sha1") == entry["sha1"]
         if forward and found and found["kind"] == "file" and self.backup and change.touches("sha1"):
             self._backup_file = backup_of(ctx, path)
@@ -106,7 +107,7 @@ class Delivered(Placed):
                     **self.owner_state(ctx, None),
                 },
             )
-        bring(
+        apply_change(
             ctx,
             path,
             change,
@@ -119,7 +120,7 @@ class Delivered(Placed):
         """The mode of folders that have to be made on the way."""
         return None
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         shown: dict[str, Any] = {"dest": self._path, "path": self._path, **facts(self._path)}
         if change.after is not None:
             shown["checksum"] = (
@@ -140,7 +141,7 @@ class Delivered(Placed):
         return os.path.realpath(path) if self.follow and os.path.islink(path) else path
 
 
-def contents(ctx: Any, entry: Entry) -> Iterable[bytes]:
+def contents(ctx: HostContext, entry: Entry) -> Iterable[bytes]:
     """The bytes to write, in pieces."""
     if "data" in entry:
         return (entry["data"],)

@@ -10,8 +10,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
 
-def gathered(ctx: Any, folder: str, seconds: int) -> dict[str, Any]:
+
+def gathered(ctx: HostContext, folder: str, seconds: int) -> dict[str, Any]:
     folder = os.path.expanduser(folder)
     if not os.path.isdir(folder):
         return {}
@@ -22,7 +24,7 @@ def gathered(ctx: Any, folder: str, seconds: int) -> dict[str, Any]:
     }
 
 
-def _read(ctx: Any, path: str, seconds: int) -> Any:
+def _read(ctx: HostContext, path: str, seconds: int) -> Any:
     from playrunner.hostside.module import Failed
 
     try:
@@ -45,7 +47,7 @@ def _read(ctx: Any, path: str, seconds: int) -> Any:
         return _ini(ctx, path, text)
 
 
-def _ini(ctx: Any, path: str, text: str) -> Any:
+def _ini(ctx: HostContext, path: str, text: str) -> Any:
     import configparser
 
     parser = configparser.ConfigParser()
@@ -58,6 +60,6 @@ def _ini(ctx: Any, path: str, text: str) -> Any:
         )
 
 
-def _complain(ctx: Any, text: str) -> str:
+def _complain(ctx: HostContext, text: str) -> str:
     ctx.warn(text)
     return text

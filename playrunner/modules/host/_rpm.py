@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 PLAIN = {"LC_ALL": "C", "LANG": "C"}
@@ -39,7 +40,7 @@ class RpmPackages(Packages):
     def names(self) -> list[str]:
         return named(self.name)
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: HostContext) -> State | None:
         self._results: list[str] = []
         needed("rpm", "use the module of the package manager this host has, or package")
         groups = [name for name in self.names() if name.startswith("@")]
@@ -47,7 +48,7 @@ class RpmPackages(Packages):
             raise Failed(f"{groups[0]}: groups of packages are not supported; name the packages")
         return {"packages": {name: self._installed(ctx, name) for name in self.names()}}
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
+    def desired(self, ctx: HostContext, found: State | None) -> State | None:
         there: dict[str, Any] = (found or {})["packages"]
         if self.state in ("absent", "removed"):
             return {"packages": dict.fromkeys(there)}
@@ -56,7 +57,7 @@ class RpmPackages(Packages):
             "packages": {name: self._wanted(name, version, old) for name, version in there.items()}
         }
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         coming, going = self.coming_and_going(change)
         if going:
             self._manage(ctx, "autoremove" if self.autoremove else "remove", going)
@@ -72,10 +73,10 @@ class RpmPackages(Packages):
         if exact:
             self._manage(ctx, "downgrade" if self.allow_downgrade else "install", exact)
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         return {"rc": 0, "results": self._results, "msg": "" if change else "Nothing to do"}
 
-    def _installed(self, ctx: Any, name: str) -> Optional[str]:
+    def _installed(self, ctx: HostContext, name: str) -> Optional[str]:
         if name == "*":
             return PRESENT
         form = ["--qf", r"%{VERSION}-%{RELEASE}.%{ARCH}\n"]
@@ -97,7 +98,7 @@ class RpmPackages(Packages):
             return None if self.update_only else PRESENT
         return NEWEST if name in old or (name == "*" and old) else version
 
-    def _outdated(self, ctx: Any) -> set[str]:
+    def _outdated(self, ctx: HostContext) -> set[str]:
         ran = ctx.run([self.manager, "-q", *self._repositories(), "check-update"], env=PLAIN)
         if ran.rc not in (0, UPDATES_EXIST):
             raise Failed(f"{self.manager} check-update failed: {ran.err.strip()}", rc=ran.rc)
@@ -113,7 +114,7 @@ class RpmPackages(Packages):
             *(["--refresh"] if self.update_cache and self.manager == "dnf" else []),
         ]
 
-    def _manage(self, ctx: Any, verb: str, names: list[str]) -> None:
+    def _manage(self, ctx: HostContext, verb: str, names: list[str]) -> None:
         if self.update_cache and self.manager == "yum":
             ctx.run(["yum", "-q", "makecache"], env=PLAIN)
         options = [

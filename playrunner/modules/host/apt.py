@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 
@@ -39,7 +40,7 @@ class Apt(Packages):
     default_release: str | None = None  # prefer this release, such as bookworm-backports
     purge: bool = False  # when removing, remove configuration files too
     autoremove: bool = False  # also remove what was installed for others only
-    upgrade: Literal["dist", "full", "safe", "yes", "no"] = "no"  # bring all packages up to date
+    upgrade: Literal["dist", "full", "safe", "yes", "no"] = "no"  # upgrade all packages
     deb: str | None = None  # a package file on the host
     only_upgrade: bool = False  # leave packages that are not installed alone
     allow_downgrade: bool = False  # an older version may replace a newer one
@@ -51,7 +52,7 @@ class Apt(Packages):
     def names(self) -> list[str]:
         return named(self.name)
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: HostContext) -> State | None:
         self._output = {"stdout": "", "stderr": ""}
         needed("apt-get", "use the module of the package manager this host has, or package")
         packages = _apt_cache.installed(
@@ -69,17 +70,17 @@ class Apt(Packages):
             found["pending"] = self._pending(ctx)
         return found
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
-        wanted: State = {
+    def desired(self, ctx: HostContext, found: State | None) -> State | None:
+        target: State = {
             "packages": self._wanted(ctx, (found or {})["packages"], lenient=self._stale)
         }
         if self._stale:
-            wanted["lists"] = "fresh"
+            target["lists"] = "fresh"
         if self._sweeping():
-            wanted["pending"] = []
-        return wanted
+            target["pending"] = []
+        return target
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         after: State = dict(change.after or {})
         if change.touches("lists") and after.get("lists") == "fresh":
             self._apt_get(ctx, ["update"])
@@ -100,7 +101,7 @@ class Apt(Packages):
         if (change.before or {}).get("pending"):
             self._apt_get(ctx, self._sweeping())
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         more: dict[str, Any] = dict(self._output)
         fetched = _apt_cache.fetched_at()
         # Fetching lists that turn out to be the same changes nothing.
@@ -113,7 +114,7 @@ class Apt(Packages):
         )
         return {"cache_updated": updated, "cache_update_time": fetched, **more}
 
-    def _wanted(self, ctx: Any, packages: dict[str, Any], lenient: bool) -> dict[str, Any]:
+    def _wanted(self, ctx: HostContext, packages: dict[str, Any], lenient: bool) -> dict[str, Any]:
         asked = [_apt_cache.split_version(name) for name in self.names()]
         if self.state in ("absent", "removed"):
             return dict.fromkeys(packages)
@@ -124,7 +125,7 @@ class Apt(Packages):
             if latest or not _apt_cache.satisfies(ctx, packages[name], relation, version)
         ]
         policies = _apt_cache.policies(ctx, uncertain, self.default_release)
-        wanted = {
+        target = {
             name: self._version(
                 ctx, name, relation, version, packages[name], policies.get(name), lenient
             )
@@ -133,21 +134,21 @@ class Apt(Packages):
             for name, relation, version in asked
         }
         if self.deb:
-            wanted[self._deb_name] = self._deb_version
-        return wanted
+            target[self._deb_name] = self._deb_version
+        return target
 
     def _version(
         self,
-        ctx: Any,
+        ctx: HostContext,
         name: str,
         relation: str,
         version: str,
-        there: Optional[str],
+        installed_version: Optional[str],
         policy: Optional[_apt_cache.Policy],
         lenient: bool,
     ) -> Optional[str]:
         """The version of a package that should be there."""
-        if there is None and self.only_upgrade:
+        if installed_version is None and self.only_upgrade:
             return None
         fitting = [
             known
@@ -158,12 +159,12 @@ class Apt(Packages):
             return policy.candidate
         if relation and fitting:
             return fitting[0]
-        if lenient and (relation or not there):
+        if lenient and (relation or not installed_version):
             return "to be seen once the lists are fetched"
         if relation:
             raise Failed(f"no available installation candidate for {name}{relation}{version}")
-        if there:
-            return there
+        if installed_version:
+            return installed_version
         if policy:  # a name that other packages provide; nothing to do when one of them is there
             return None if _apt_cache.provided(ctx, [name]) else PROVIDED
         raise Failed(
@@ -204,7 +205,7 @@ class Apt(Packages):
             else []
         )
 
-    def _pending(self, ctx: Any) -> list[str]:
+    def _pending(self, ctx: HostContext) -> list[str]:
         ran = ctx.run(["apt-get", "-s", "-qq", *self._sweeping()], env=_apt_cache.PLAIN)
         if ran.rc:
             raise Failed(
@@ -216,15 +217,22 @@ class Apt(Packages):
             if line.startswith(("Inst ", "Remv ", "Purg "))
         ]
 
-    def _apt_get(self, ctx: Any, words: list[str]) -> None:
-        """Run apt-get without questions, waiting for whoever holds the package database."""
+    def _apt_get(self, ctx: HostContext, arguments: list[str]) -> None:
+        """Run apt-get without questions, waiting for the lock of the package database."""
         dpkg = [
             part
             for option in self.dpkg_options.split(",")
             if option
             for part in ("-o", f"Dpkg::Options::=--{option.strip()}")
         ]
-        command = ["apt-get", "-y", "-o", f"DPkg::Lock::Timeout={self.lock_timeout}", *dpkg, *words]
+        command = [
+            "apt-get",
+            "-y",
+            "-o",
+            f"DPkg::Lock::Timeout={self.lock_timeout}",
+            *dpkg,
+            *arguments,
+        ]
         give_up = time.monotonic() + self.lock_timeout
         while True:
             ran = ctx.run(

@@ -9,6 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
+    from playrunner.hostside.host_context import HostContext
+
 
 class Command(Guarded):
     """A program run without a shell: no pipes, globs or redirections; quotes group words."""
@@ -32,19 +34,21 @@ class Command(Guarded):
             else "nothing to run; write the command after the module's name, or give cmd or argv"
         )
 
-    def guard(self, ctx: Any) -> dict[str, Any] | None:
+    def guard(self, ctx: HostContext) -> dict[str, Any] | None:
         reason = self.reason_not_to()
         return skipped(self.words(), reason, ctx.check) if reason else None
 
-    def act(self, ctx: Any) -> dict[str, Any]:
-        words = self.words()
+    def act(self, ctx: HostContext) -> dict[str, Any]:
+        arguments = self.words()
         command = (
-            [expanded_argument(word) for word in words] if self.expand_argument_vars else words
+            [expanded_argument(word) for word in arguments]
+            if self.expand_argument_vars
+            else arguments
         )
         return run_and_tell(
             ctx,
             command,
-            words,
+            arguments,
             strip=self.strip_empty_ends,
             cwd=self.folder(),
             stdin=fed(self.stdin, self.stdin_add_newline),

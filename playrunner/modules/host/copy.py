@@ -9,7 +9,7 @@ from playrunner.modules.host._content import chunks_of, sha1_of, stat_of
 from playrunner.modules.host._delivery import Delivered, entry_of
 from playrunner.modules.host._modes import octal
 from playrunner.modules.host._paths import (
-    bring,
+    apply_change,
     expanded,
     facts,
     first_missing,
@@ -24,6 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
     from playrunner.modules.host._delivery import Entry
 
@@ -56,7 +57,7 @@ class Copy(Delivered):
             return "can not use content with a dir as dest"
         return None
 
-    def entry(self, ctx: Any) -> Entry:
+    def entry(self, ctx: HostContext) -> Entry:
         complaint = self.check(self.__dict__)
         if complaint:
             raise Failed(complaint)
@@ -77,16 +78,16 @@ class Copy(Delivered):
     def folder_mode(self) -> Any:
         return self.directory_mode
 
-    def observe(self, ctx: Any) -> Optional[State]:
+    def observe(self, ctx: HostContext) -> Optional[State]:
         if not self._is_folder():
-            found = super().observe(ctx)
+            state = super().observe(ctx)
             folder = os.path.dirname(self._path)
             if self.remote_src and not self.dest.endswith("/") and not os.path.isdir(folder or "."):
                 raise Failed(
                     f"Destination directory {folder} does not exist; create it first",
                     dest=self._path,
                 )
-            return found
+            return state
         entry = self._entry = self.entry(ctx)
         dest = expanded(self.dest).rstrip("/") or "/"
         self._path = dest if entry["trailing_slash"] else os.path.join(dest, entry["name"])
@@ -94,40 +95,44 @@ class Copy(Delivered):
             raise Failed(
                 f"Cannot copy a directory over the file {dest}; remove it first", dest=dest
             )
-        below = {one["path"]: look(ctx, self._at(one)) for one in self._pieces()}
+        below = {piece["path"]: look(ctx, self._at(piece)) for piece in self._pieces()}
         return {"kind": "directory", "above": first_missing(self._path + "/x"), "below": below}
 
-    def desired(self, ctx: Any, found: Optional[State]) -> Optional[State]:
-        if found is None or "below" not in found:
-            return super().desired(ctx, found)
-        wanted = {
-            one["path"]: self._piece_state(ctx, one, found["below"][one["path"]])
-            for one in self._pieces()
+    def desired(self, ctx: HostContext, current: Optional[State]) -> Optional[State]:
+        if current is None or "below" not in current:
+            return super().desired(ctx, current)
+        targets = {
+            piece["path"]: self._piece_state(ctx, piece, current["below"][piece["path"]])
+            for piece in self._pieces()
         }
-        changes = {name: state for name, state in wanted.items() if state is not None}
-        return {"kind": "directory", "above": None if changes else found["above"], "below": changes}
+        changes = {name: state for name, state in targets.items() if state is not None}
+        return {
+            "kind": "directory",
+            "above": None if changes else current["above"],
+            "below": changes,
+        }
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         after = change.after or {}
         if "below" not in after:
             super().apply(ctx, change)
             return
-        pieces = {one["path"]: one for one in self._pieces()}
-        wanted = after["below"]
-        going = {name for name, state in wanted.items() if state is None}
+        pieces = {piece["path"]: piece for piece in self._pieces()}
+        targets = after["below"]
+        going = {name for name, state in targets.items() if state is None}
         # What goes, goes from the inside out; what comes, comes from the outside in.
         for name in sorted(going, reverse=True) + [
-            name for name in pieces if name in wanted and name not in going
+            name for name in pieces if name in targets and name not in going
         ]:
             self._apply_piece(
                 ctx,
                 pieces[name],
-                type(change).between(look(ctx, self._at(pieces[name])), wanted[name]),
+                type(change).between(look(ctx, self._at(pieces[name])), targets[name]),
             )
         if after.get("above"):
             remove_folders(self._path, after["above"])
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         if not self._is_folder():
             return super().returns(ctx, change)
         dest = self._path if self.remote_src else expanded(self.dest).rstrip("/") + "/"
@@ -141,42 +146,46 @@ class Copy(Delivered):
     def _pieces(self) -> list[Entry]:
         """The folder itself, then what is in it, each folder before its contents."""
         top = {"path": "", "kind": "directory", "copied_mode": self._entry.get("copied_mode")}
-        return [top, *sorted(self._entry["files"], key=lambda one: one["path"].split("/"))]
+        return [top, *sorted(self._entry["files"], key=lambda piece: piece["path"].split("/"))]
 
-    def _at(self, one: Entry) -> str:
-        return os.path.join(self._path, one["path"]) if one["path"] else self._path
+    def _at(self, piece: Entry) -> str:
+        return os.path.join(self._path, piece["path"]) if piece["path"] else self._path
 
-    def _piece_state(self, ctx: Any, one: Entry, there: Optional[State]) -> Optional[State]:
+    def _piece_state(
+        self, ctx: HostContext, piece: Entry, current: Optional[State]
+    ) -> Optional[State]:
         """What should be at one place in the folder; None when it is so already."""
-        if one["kind"] == "directory":
-            given = there and not one["path"] and self._entry["trailing_slash"]
-            if given or (there and there["kind"] == "link" and os.path.isdir(self._at(one))):
+        if piece["kind"] == "directory":
+            given = current and not piece["path"] and self._entry["trailing_slash"]
+            if given or (current and current["kind"] == "link" and os.path.isdir(self._at(piece))):
                 return None
-            mode = self.directory_mode if there else self.directory_mode or one.get("copied_mode")
-            wanted = {
+            mode = (
+                self.directory_mode if current else self.directory_mode or piece.get("copied_mode")
+            )
+            target = {
                 "kind": "directory",
-                **mode_state(mode, there, "directory"),
-                **self.owner_state(ctx, there),
+                **mode_state(mode, current, "directory"),
+                **self.owner_state(ctx, current),
             }
-        elif one["kind"] == "link":
-            wanted = {"kind": "link", "target": one["target"]}
-        elif there and not self.force:
+        elif piece["kind"] == "link":
+            target = {"kind": "link", "target": piece["target"]}
+        elif current and not self.force:
             return None
         else:
-            wanted = self.entry_state(ctx, one, there)
-            if self.mode is None and there is None:
-                wanted.update(mode_state(one.get("copied_mode"), None, "file"))
-        if there and all(there.get(key) == value for key, value in wanted.items()):
+            target = self.entry_state(ctx, piece, current)
+            if self.mode is None and current is None:
+                target.update(mode_state(piece.get("copied_mode"), None, "file"))
+        if current and all(current.get(key) == value for key, value in target.items()):
             return None
-        return replacing(there, wanted)
+        return replacing(current, target)
 
-    def _apply_piece(self, ctx: Any, one: Entry, change: Change) -> None:
+    def _apply_piece(self, ctx: HostContext, piece: Entry, change: Change) -> None:
         if not change:
             return
-        if one["kind"] == "file":
-            self.deliver(ctx, self._at(one), one, change)
+        if piece["kind"] == "file":
+            self.deliver(ctx, self._at(piece), piece, change)
         else:
-            bring(ctx, self._at(one), change)
+            apply_change(ctx, self._at(piece), change)
 
     def _on_host(self, source: str) -> Entry:
         """The entry for a file or folder that is on the host already."""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Literal
 
+    from playrunner.hostside.host_context import HostContext
+
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _BYTES = {"b": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 
@@ -48,7 +50,7 @@ class Find(Probe):
     mode: Any = None  # permissions to choose by
     exact_mode: bool = True  # exactly this mode, not at least it
 
-    def look(self, ctx: Any) -> dict[str, Any]:
+    def look(self, ctx: HostContext) -> dict[str, Any]:
         self._older, self._larger = (
             _signed(self.age, _SECONDS, "age"),
             _signed(self.size, _BYTES, "size"),
@@ -59,31 +61,33 @@ class Find(Probe):
         self._skipped = dict[str, str]()
         self._now = time.time()
         files: list[dict[str, Any]] = []
-        for place in self.paths:
-            place = expanded(place)
-            if not os.path.isdir(place):
-                self._skipped[place] = f"'{place}' is not a directory"
-                ctx.warn(f"Skipped '{place}' path due to this access issue: {self._skipped[place]}")
+        for folder in self.paths:
+            folder = expanded(folder)
+            if not os.path.isdir(folder):
+                self._skipped[folder] = f"'{folder}' is not a directory"
+                ctx.warn(
+                    f"Skipped '{folder}' path due to this access issue: {self._skipped[folder]}"
+                )
                 continue
-            for path in self._walk(place, 1):
+            for path in self._walk(folder, 1):
                 shown = self._chosen(path)
                 if shown:
                     files.append(shown)
                 if self.limit and len(files) >= self.limit:
                     break
-        said = (
+        message = (
             "Not all paths examined, check warnings for details"
             if self._skipped
             else "All paths examined"
         )
         if self.limit and len(files) >= self.limit:
-            said = "Limit of matches reached"
+            message = "Limit of matches reached"
         return {
             "files": files,
             "matched": len(files),
             "examined": self._examined,
             "skipped_paths": self._skipped,
-            "msg": said,
+            "msg": message,
         }
 
     def _walk(self, folder: str, depth: int) -> Iterator[str]:

@@ -15,13 +15,14 @@ from playrunner.modules.host._content import (
     sha1_of,
 )
 from playrunner.modules.host._http import Answer, fetch, without_login
-from playrunner.modules.host._paths import Placed, bring, expanded, facts, file_state, look
+from playrunner.modules.host._paths import Placed, apply_change, expanded, facts, file_state, look
 from playrunner.modules.host.stat import digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 _SHOWN_LIMIT = 256 * 1024  # bytes of a download that a diff holds
@@ -58,7 +59,7 @@ class GetUrl(Placed):
     _shown = dict[str, "Any"]()
     _sha1 = ""
 
-    def observe(self, ctx: Any) -> Optional[State]:
+    def observe(self, ctx: HostContext) -> Optional[State]:
         self._path = expanded(self.dest)
         self._address = without_login(self.url)  # as it is shown
         if self._path.endswith("/") or os.path.isdir(self._path):
@@ -73,28 +74,28 @@ class GetUrl(Placed):
         self._path = os.path.realpath(self._path)
         return look(ctx, self._path)
 
-    def desired(self, ctx: Any, found: Optional[State]) -> Optional[State]:
+    def desired(self, ctx: HostContext, current: Optional[State]) -> Optional[State]:
         algorithm, digest = self._expected(ctx)
         self._shown = {
             "url": self._address,
-            "checksum_dest": found.get("sha1") if found else None,
+            "checksum_dest": current.get("sha1") if current else None,
             "checksum_src": None,
             "elapsed": 0,
         }
         if (
-            found
+            current
             and digest
             and not self.force
             and digest == digest_of(chunks_of(self._path), algorithm)
         ):
             self._shown["msg"] = "file already exists"
-            return {"kind": "file", **self.attributes(ctx, found)}
+            return {"kind": "file", **self.attributes(ctx, current)}
         if ctx.check:
-            return self._foreseen(ctx, found)
-        answer = self._ask(found)
+            return self._foreseen(ctx, current)
+        answer = self._ask(current)
         if answer.status == 304:
             answer.close()
-            return {"kind": "file", **self.attributes(ctx, found)}
+            return {"kind": "file", **self.attributes(ctx, current)}
         self._download(ctx, answer)
         if digest and digest_of(chunks_of(self._scrap), algorithm) != digest:
             got = digest_of(chunks_of(self._scrap), algorithm)
@@ -105,18 +106,18 @@ class GetUrl(Placed):
             )
         small = os.path.getsize(self._scrap) <= _SHOWN_LIMIT
         data = read_bytes(self._scrap) if ctx.diff and small else None
-        wanted = {**file_state(ctx, self._sha1, found, data), **self.attributes(ctx, found)}
-        if found and all(found.get(key) == value for key, value in wanted.items()):
+        wanted = {**file_state(ctx, self._sha1, current, data), **self.attributes(ctx, current)}
+        if current and all(current.get(key) == value for key, value in wanted.items()):
             self._drop(ctx)
         return wanted
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         after = change.after
         fresh = bool(self._scrap) and after is not None and after.get("sha1") == self._sha1
         try:
             if fresh and self.backup and change.observed and change.touches("sha1"):
                 self._shown["backup_file"] = backup_of(ctx, self._path)
-            bring(
+            apply_change(
                 ctx,
                 self._path,
                 change,
@@ -126,21 +127,21 @@ class GetUrl(Placed):
         finally:
             self._drop(ctx)
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         return {"dest": self._path, **self._shown, **facts(self._path)}
 
-    def _foreseen(self, ctx: Any, found: Optional[State]) -> State:
+    def _foreseen(self, ctx: HostContext, current: Optional[State]) -> State:
         """Under --check only the headers are asked for: the content stays unknown, and so
         different."""
-        answer = self._ask(found, "HEAD")
+        answer = self._ask(current, "HEAD")
         answer.close()
         if answer.status == 304:
-            return {"kind": "file", **self.attributes(ctx, found)}
-        return {"kind": "file", "sha1": "known after the download", **self.attributes(ctx, found)}
+            return {"kind": "file", **self.attributes(ctx, current)}
+        return {"kind": "file", "sha1": "known after the download", **self.attributes(ctx, current)}
 
-    def _ask(self, found: Optional[State], method: str = "GET") -> Answer:
+    def _ask(self, current: Optional[State], method: str = "GET") -> Answer:
         headers = {"User-Agent": self.http_agent, **self.headers}
-        if found and not self.force and not self.checksum:
+        if current and not self.force and not self.checksum:
             modified = time.gmtime(os.stat(self._path).st_mtime)
             headers["If-Modified-Since"] = time.strftime("%a, %d %b %Y %H:%M:%S GMT", modified)
         elif self.force:
@@ -176,7 +177,7 @@ class GetUrl(Placed):
             proxy=self.use_proxy,
         )
 
-    def _download(self, ctx: Any, answer: Answer) -> None:
+    def _download(self, ctx: HostContext, answer: Answer) -> None:
         started = time.monotonic()
         beside = os.path.join(expanded(self.tmp_dest), "x") if self.tmp_dest else self._path
         scrap = scrap_beside(beside)
@@ -195,14 +196,14 @@ class GetUrl(Placed):
             checksum_src=self._sha1, elapsed=int(time.monotonic() - started), src=scrap
         )
 
-    def _drop(self, ctx: Any) -> None:
+    def _drop(self, ctx: HostContext) -> None:
         if self._scrap:
             if os.path.lexists(self._scrap):
                 os.unlink(self._scrap)
             ctx.kept(self._scrap)
             self._scrap = ""
 
-    def _expected(self, ctx: Any) -> tuple[str, str]:
+    def _expected(self, ctx: HostContext) -> tuple[str, str]:
         """The algorithm and digest the file must have; empty when none is asked for."""
         if not self.checksum:
             return "", ""

@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 
@@ -36,7 +37,7 @@ class Git(Module):
     accept_newhostkey: bool = False  # trust the key of a server never seen before
     executable: str | None = None  # the git to use
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: HostContext) -> State | None:
         self._git = self.executable or needed(
             "git", "install it first, for instance with package: name=git"
         )
@@ -52,21 +53,21 @@ class Git(Module):
             "url": self._ask(ctx, "config", "--get", f"remote.{self.remote}.url"),
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
-        if found is None:
+    def desired(self, ctx: HostContext, current: State | None) -> State | None:
+        if current is None:
             return {"commit": self._commit_there(ctx), "modified": False, "url": self.repo}
         if not self.update:
             return {}
-        if found["modified"] and not self.force:
+        if current["modified"] and not self.force:
             raise Failed(
                 f"Local modifications exist in the destination: {self._dest} (force=no). "
                 "Commit them there, or set force",
-                before=found["commit"],
+                before=current["commit"],
             )
-        commit = self._resolved_here(found["commit"]) or self._commit_there(ctx)
+        commit = self._resolved_here(current["commit"]) or self._commit_there(ctx)
         return {"commit": commit, "modified": False, "url": self.repo}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         if change.after is None:
             remove(self._dest)
             return
@@ -82,7 +83,7 @@ class Git(Module):
         if not self.bare:
             self._check_out(ctx)
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         before = (change.observed or {}).get("commit")
         after = (change.after or {}).get("commit", before)
         if change and not ctx.check and change.after and (self.clone or before):
@@ -93,7 +94,7 @@ class Git(Module):
             told["changed"] = before != after or change.touches("modified", "url")
         return told
 
-    def _commit_here(self, ctx: Any) -> str | None:
+    def _commit_here(self, ctx: HostContext) -> str | None:
         return self._ask(ctx, "rev-parse", "--verify", "-q", "HEAD") or None
 
     def _resolved_here(self, commit: str | None) -> str | None:
@@ -104,7 +105,7 @@ class Git(Module):
         )
         return commit if commit and shortened and commit.startswith(self.version) else None
 
-    def _commit_there(self, ctx: Any) -> str:
+    def _commit_there(self, ctx: HostContext) -> str:
         """What the version means at the repository; a commit that is not the tip of anything stands
         for itself."""
         ran = self._run(ctx, ["ls-remote", self.repo], None)
@@ -129,23 +130,23 @@ class Git(Module):
     def _is_branch(self) -> bool:
         return f"refs/heads/{self.version}" in self._heads
 
-    def _clone(self, ctx: Any) -> None:
-        words = ["clone", "--origin", self.remote]
-        words += ["--bare"] if self.bare else []
-        words += ["--no-checkout"] if not self.bare else []
-        words += ["--depth", str(self.depth)] if self.depth else []
-        words += ["--single-branch"] if self.single_branch else []
+    def _clone(self, ctx: HostContext) -> None:
+        arguments = ["clone", "--origin", self.remote]
+        arguments += ["--bare"] if self.bare else []
+        arguments += ["--no-checkout"] if not self.bare else []
+        arguments += ["--depth", str(self.depth)] if self.depth else []
+        arguments += ["--single-branch"] if self.single_branch else []
         if self._is_branch() or f"refs/tags/{self.version}" in self._heads:
-            words += ["--branch", self.version]
+            arguments += ["--branch", self.version]
         os.makedirs(os.path.dirname(self._dest.rstrip("/")) or "/", exist_ok=True)
-        self._run(ctx, [*words, self.repo, self._dest], None)
+        self._run(ctx, [*arguments, self.repo, self._dest], None)
 
-    def _fetch(self, ctx: Any, change: Change) -> None:
+    def _fetch(self, ctx: HostContext, change: Change) -> None:
         if change.touches("url"):
             self._do(ctx, "remote", "set-url", self.remote, self.repo)
         if change.touches("modified"):
             self._do(ctx, "reset", "--hard")
-        words = [
+        arguments = [
             "fetch",
             "--force",
             "--tags",
@@ -153,14 +154,16 @@ class Git(Module):
             self.remote,
         ]
         if self.bare:
-            words.append("+refs/heads/*:refs/heads/*")
+            arguments.append("+refs/heads/*:refs/heads/*")
         elif self._is_branch():
-            words.append(f"+refs/heads/{self.version}:refs/remotes/{self.remote}/{self.version}")
+            arguments.append(
+                f"+refs/heads/{self.version}:refs/remotes/{self.remote}/{self.version}"
+            )
         else:
-            words.append(f"+refs/heads/*:refs/remotes/{self.remote}/*")
-        self._do(ctx, *words)
+            arguments.append(f"+refs/heads/*:refs/remotes/{self.remote}/*")
+        self._do(ctx, *arguments)
 
-    def _check_out(self, ctx: Any) -> None:
+    def _check_out(self, ctx: HostContext) -> None:
         branch = (
             self.version
             if self._is_branch()
@@ -187,29 +190,32 @@ class Git(Module):
                 *(["--force"] if self.force else []),
             )
 
-    def _main_branch(self, ctx: Any) -> str:
+    def _main_branch(self, ctx: HostContext) -> str:
         ran = self._run(ctx, ["ls-remote", "--symref", self.repo, "HEAD"], None)
         words = ran.out.split()
         return words[1].rpartition("refs/heads/")[2] if words[:1] == ["ref:"] else "master"
 
-    def _ask(self, ctx: Any, *words: str) -> str:
+    def _ask(self, ctx: HostContext, *words: str) -> str:
         return str(
             ctx.run([self._git, *words], cwd=self._dest, env=self._environment()).out.strip()
         )
 
-    def _do(self, ctx: Any, *words: str) -> None:
+    def _do(self, ctx: HostContext, *words: str) -> None:
         self._run(ctx, list(words), self._dest)
 
-    def _run(self, ctx: Any, words: list[str], folder: str | None) -> Any:
+    def _run(self, ctx: HostContext, arguments: list[str], folder: str | None) -> Any:
         ran = ctx.run(
-            [self._git, *words], cwd=folder, env=self._environment(), live=words[0] == "clone"
+            [self._git, *arguments],
+            cwd=folder,
+            env=self._environment(),
+            live=arguments[0] == "clone",
         )
         if ran.rc:
-            what = f"Failed to checkout {self.version}: " if words[0] == "checkout" else ""
+            what = f"Failed to checkout {self.version}: " if arguments[0] == "checkout" else ""
             raise Failed(
                 what + (ran.err or ran.out).strip(),
                 rc=ran.rc,
-                cmd=" ".join([self._git, *words]),
+                cmd=" ".join([self._git, *arguments]),
                 stdout=ran.out,
                 stderr=ran.err,
             )

@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 
@@ -21,7 +22,7 @@ class Group(Module):
     system: bool = False  # give a new group a number from the system's range
     non_unique: bool = False  # the number may belong to another group too
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: HostContext) -> State | None:
         import grp
 
         try:
@@ -29,12 +30,12 @@ class Group(Module):
         except KeyError:
             return None
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
+    def desired(self, ctx: HostContext, found: State | None) -> State | None:
         if self.state == "absent":
             return None
         return {} if self.gid is None else {"gid": self.gid}
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         if change.after is None:
             run_tool(ctx, ["groupdel", self.name])
             return
@@ -45,7 +46,7 @@ class Group(Module):
         else:
             run_tool(ctx, ["groupmod", *words, self.name])
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         found = self.observe(ctx) if self.state == "present" else None
         return {
             "name": self.name,

@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 
@@ -25,7 +26,7 @@ class KnownHosts(LinesOfFile):
     hash_host: bool = False  # write the name hashed
     state: Literal["present", "absent"] = "present"  # whether the key should be known
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: HostContext) -> State | None:
         if self.state == "present" and not self.key:
             raise Failed("No key specified when adding a host")
         lines = [text.strip() for text in (self.key or "").splitlines()]
@@ -65,13 +66,13 @@ class KnownHosts(LinesOfFile):
             self.hash_host or wanted.is_hashed
         )
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         folder = os.path.dirname(self.file())
         if self.path.startswith("~/.ssh/") and not os.path.isdir(folder):
             _paths.make_folders(folder, {"mode": "0700"})
         super().apply(ctx, change)
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         return {
             **_paths.facts(self.file()),
             "name": self.name,

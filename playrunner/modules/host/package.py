@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 
@@ -22,19 +23,19 @@ class Package(Module):
     use: Literal["auto", "apt", "dnf", "dnf4", "dnf5", "yum"] = "auto"
     update_cache: bool = False  # fetch the package lists first
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: HostContext) -> State | None:
         self._module: Module = self._chosen()(
             name=self.name, state=self.state, update_cache=self.update_cache
         )
         return self._module.observe(ctx)
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
+    def desired(self, ctx: HostContext, found: State | None) -> State | None:
         return self._module.desired(ctx, found)
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         self._module.apply(ctx, change)
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         return self._module.returns(ctx, change)
 
     def _chosen(self) -> type[Module]:

@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 UNDECIDED = "as pip decides"  # pip alone knows whether what is installed will do
@@ -26,7 +27,7 @@ class Pip(Module):
     ] = []  # packages: name, name==version, name[extra]>=version, an address or a path
     version: str | None = None  # the version of the one package named
     requirements: str | None = None  # a requirements file on the host
-    # installed, gone, newest or anew
+    # installed, removed, newest, or installed again
     state: Literal["present", "absent", "latest", "forcereinstall"] = "present"
     virtualenv: str | None = None  # the environment to install into; made when it is not there
     # What makes it; virtualenv, or python3 -m venv where there is none
@@ -49,28 +50,28 @@ class Pip(Module):
             return "nothing to install; give name or requirements"
         return None
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: HostContext) -> State | None:
         self._env = expanded(self.virtualenv) if self.virtualenv else None
         self._output: dict[str, str] = {}
-        found: State = {"packages": {}}
+        state: State = {"packages": {}}
         if self._env:
-            found["virtualenv"] = (
+            state["virtualenv"] = (
                 "present"
                 if os.path.exists(os.path.join(self._env, "bin", "activate"))
                 else "absent"
             )
-        self._there = {} if found.get("virtualenv") == "absent" else self._listed(ctx)
+        self._there = {} if state.get("virtualenv") == "absent" else self._listed(ctx)
         for text in self._asked():
-            found["packages"][text] = self._there.get(_requirements.package_of(text))
-        return found
+            state["packages"][text] = self._there.get(_requirements.package_of(text))
+        return state
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
+    def desired(self, ctx: HostContext, current: State | None) -> State | None:
         wanted: State = {"packages": {text: self._wanted(text) for text in self._asked()}}
         if self._env:
             wanted["virtualenv"] = "present"
         return wanted
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         self._output = {"stdout": "", "stderr": ""}
         after = change.after or {}
         if after.get("virtualenv") == "absent" and self._env:
@@ -96,8 +97,8 @@ class Pip(Module):
                 ),
             )
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        told: dict[str, Any] = {
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
+        values: dict[str, Any] = {
             "name": _requirements.listed(self.name) or None,
             "version": self.version,
             "state": self.state,
@@ -107,7 +108,7 @@ class Pip(Module):
         }
         output = self._output
         if output:
-            told.update(
+            values.update(
                 output,
                 changed=change.touches("virtualenv")
                 or any(
@@ -115,7 +116,7 @@ class Pip(Module):
                     for sign in ("Successfully installed", "Successfully uninstalled")
                 ),
             )
-        return told
+        return values
 
     def _asked(self) -> list[str]:
         names = _requirements.listed(self.name)
@@ -142,21 +143,21 @@ class Pip(Module):
         return text if wanted == UNDECIDED else f"{_requirements.package_of(text)}=={wanted}"
 
     def _install_words(self, packages: list[str]) -> list[str]:
-        words = [
+        arguments = [
             "install",
             *{"latest": ["-U"], "forcereinstall": ["-U", "--force-reinstall"]}.get(self.state, []),
         ]
-        words += ["--break-system-packages"] if self.break_system_packages else []
-        words += _requirements.words(self.extra_args)
+        arguments += ["--break-system-packages"] if self.break_system_packages else []
+        arguments += _requirements.words(self.extra_args)
         if self.requirements:
-            words += ["-r", expanded(self.requirements)]
+            arguments += ["-r", expanded(self.requirements)]
             packages = [text for text in packages if text in _requirements.listed(self.name)]
         return [
-            *words,
+            *arguments,
             *(word for text in packages for word in (["-e", text] if self.editable else [text])),
         ]
 
-    def _make_environment(self, ctx: Any) -> None:
+    def _make_environment(self, ctx: HostContext) -> None:
         given = _requirements.words(self.virtualenv_command)
         tool = program("virtualenv")
         python = self.virtualenv_python or program("python3") or "python3"
@@ -166,7 +167,7 @@ class Pip(Module):
             command += ["-p", self.virtualenv_python]
         self._run(ctx, [*command, self._env or ""])
 
-    def _pip(self, ctx: Any, words: list[str]) -> None:
+    def _pip(self, ctx: HostContext, words: list[str]) -> None:
         self._command = [*self._program(), *words]
         ran = self._run(ctx, self._command)
         self._output = {
@@ -174,7 +175,7 @@ class Pip(Module):
             "stderr": self._output["stderr"] + ran.err,
         }
 
-    def _run(self, ctx: Any, command: list[str]) -> Any:
+    def _run(self, ctx: HostContext, command: list[str]) -> Any:
         ran = ctx.run(
             command, cwd=self.chdir, live=True, env={"PIP_DISABLE_PIP_VERSION_CHECK": "1"}
         )
@@ -191,15 +192,15 @@ class Pip(Module):
     def _program(self) -> list[str]:
         if self._env:
             return [os.path.join(self._env, "bin", "pip")]
-        found = program(self.executable) if self.executable else program("pip3", "pip")
-        if found is None:
+        path = program(self.executable) if self.executable else program("pip3", "pip")
+        if path is None:
             raise Failed(
                 f"Unable to find {self.executable or 'pip3 or pip'} on this host; install it first,"
                 " for instance with package: name=python3-pip"
             )
-        return [found]
+        return [path]
 
-    def _listed(self, ctx: Any) -> dict[str, str]:
+    def _listed(self, ctx: HostContext) -> dict[str, str]:
         ran = ctx.run(
             [*self._program(), "list", "--format=freeze", "--disable-pip-version-check"],
             cwd=self.chdir,

@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 SCRIPTS = "/etc/init.d"
@@ -36,7 +37,7 @@ class Service(Module):
         asked = arguments.get("state") or arguments.get("enabled") is not None
         return None if asked else "nothing asked of the service; give state or enabled"
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: HostContext) -> State | None:
         self._systemd: Any = None
         if self.use == "systemd" or (self.use == "auto" and os.path.isdir("/run/systemd/system")):
             from playrunner.modules.host.systemd import Systemd
@@ -55,18 +56,18 @@ class Service(Module):
             "fresh": False,
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
+    def desired(self, ctx: HostContext, found: State | None) -> State | None:
         if self._systemd:
-            wanted: State = self._systemd.desired(ctx, found)
-            return wanted
-        wanted = {} if self.enabled is None else {"enabled": self.enabled}
+            target: State = self._systemd.desired(ctx, found)
+            return target
+        target = {} if self.enabled is None else {"enabled": self.enabled}
         if self.state:
-            wanted["running"] = self.state != "stopped"
+            target["running"] = self.state != "stopped"
             if self.state in ("restarted", "reloaded"):
-                wanted["fresh"] = True
-        return wanted
+                target["fresh"] = True
+        return target
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         if self._systemd:
             self._systemd.apply(ctx, change)
             return
@@ -79,29 +80,31 @@ class Service(Module):
         elif change.touches("running"):
             self._do(ctx, "start" if after["running"] else "stop")
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         if self._systemd:
-            told: dict[str, Any] = self._systemd.returns(ctx, change)
-            return told
-        told = {"name": self.name}
+            values: dict[str, Any] = self._systemd.returns(ctx, change)
+            return values
+        values = {"name": self.name}
         if self.state:
-            told["state"] = "stopped" if self.state == "stopped" else "started"
-        return told if self.enabled is None else {**told, "enabled": self.enabled}
+            values["state"] = "stopped" if self.state == "stopped" else "started"
+        return values if self.enabled is None else {**values, "enabled": self.enabled}
 
-    def _script(self, ctx: Any, verb: str, said: str = os.devnull) -> Any:
+    def _script(self, ctx: HostContext, verb: str, output: str = os.devnull) -> Any:
         tool = program("service")
         words = [tool, self.name] if tool else [os.path.join(SCRIPTS, self.name)]
         # Not a pipe: a program left in the background may keep it open, and we would wait for its
         # end.
         words += [verb, *self.arguments.split()]
-        return ctx.run(["/bin/sh", "-c", 'exec "$@" >"$0" 2>&1', said, *words], env={"LC_ALL": "C"})
+        return ctx.run(
+            ["/bin/sh", "-c", 'exec "$@" >"$0" 2>&1', output, *words], env={"LC_ALL": "C"}
+        )
 
-    def _do(self, ctx: Any, verb: str) -> None:
+    def _do(self, ctx: HostContext, verb: str) -> None:
         from tempfile import NamedTemporaryFile
 
-        with NamedTemporaryFile(mode="r", errors="replace") as said:
-            ran = self._script(ctx, verb, said.name)
-            text = said.read().strip()
+        with NamedTemporaryFile(mode="r", errors="replace") as output:
+            ran = self._script(ctx, verb, output.name)
+            text = output.read().strip()
         if ran.rc:
             raise Failed(
                 text or f"{self.name} {verb} ended with {ran.rc}", rc=ran.rc, stdout=text, stderr=""
@@ -114,7 +117,7 @@ class Service(Module):
             name[:1] == "S" and name[3:] == self.name for name in os.listdir(level)
         )
 
-    def _enable(self, ctx: Any, enabled: bool) -> None:
+    def _enable(self, ctx: HostContext, enabled: bool) -> None:
         update, chkconfig = program("update-rc.d"), program("chkconfig")
         if update:
             commands = (

@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from playrunner.hostside.host_context import HostContext
+
 
 class Slurp(Probe):
     """A file's content, in base64."""
@@ -21,7 +23,7 @@ class Slurp(Probe):
 
     src: str  # the file to read
 
-    def look(self, ctx: Any) -> dict[str, Any]:
+    def look(self, ctx: HostContext) -> dict[str, Any]:
         import binascii
 
         source = expanded(self.src)

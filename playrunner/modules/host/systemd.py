@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 RUNNING = ("active", "activating", "reloading")
@@ -25,14 +26,14 @@ class Systemd(Module):
     state: Literal["started", "stopped", "restarted", "reloaded"] | None = None
     enabled: bool | None = None  # started at boot
     masked: bool | None = None  # impossible to start
-    force: bool = False  # enable over links that are in the way
+    force: bool = False  # replace existing links when enabling
     daemon_reload: bool = False  # have systemd read its unit files first
     daemon_reexec: bool = False  # have systemd start itself afresh first
     scope: Literal["system", "user", "global"] = "system"  # whose units
     no_block: bool = False  # do not wait until it is done
 
-    def observe(self, ctx: Any) -> State | None:
-        found: State = {"reloaded": False, "reexecuted": False, "fresh": False}
+    def observe(self, ctx: HostContext) -> State | None:
+        state: State = {"reloaded": False, "reexecuted": False, "fresh": False}
         self._status: dict[str, str] = {}
         if self.name:
             self._status = self._show(ctx)
@@ -41,30 +42,30 @@ class Systemd(Module):
             ):
                 raise Failed(f"Could not find the requested service {self.name}: host")
             kept = self._status.get("UnitFileState", "")
-            found.update(
+            state.update(
                 running=self._status.get("ActiveState") in RUNNING,
                 masked=self._status.get("LoadState") == "masked",
                 enabled=kept.startswith(("enabled", "static", "alias", "indirect", "generated")),
             )
-        return found
+        return state
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
-        wanted: State = {}
+    def desired(self, ctx: HostContext, current: State | None) -> State | None:
+        target: State = {}
         if self.daemon_reload:
-            wanted["reloaded"] = True
+            target["reloaded"] = True
         if self.daemon_reexec:
-            wanted["reexecuted"] = True
+            target["reexecuted"] = True
         if self.masked is not None:
-            wanted["masked"] = self.masked
+            target["masked"] = self.masked
         if self.enabled is not None:
-            wanted["enabled"] = self.enabled
+            target["enabled"] = self.enabled
         if self.state:
-            wanted["running"] = self.state != "stopped"
+            target["running"] = self.state != "stopped"
             if self.state in ("restarted", "reloaded"):
-                wanted["fresh"] = True
-        return wanted
+                target["fresh"] = True
+        return target
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         after, before = change.after or {}, change.before or {}
         if after.get("reexecuted"):
             self._systemctl(ctx, "daemon-reexec")
@@ -87,21 +88,21 @@ class Systemd(Module):
         elif change.touches("running"):
             self._systemctl(ctx, "start" if after["running"] else "stop", self.name)
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        told: dict[str, Any] = {
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
+        values: dict[str, Any] = {
             "name": self.name,
             "changed": change.touches("masked", "enabled", "running", "fresh"),
         }
         if self.state:
-            told["state"] = "stopped" if self.state == "stopped" else "started"
+            values["state"] = "stopped" if self.state == "stopped" else "started"
         if self.enabled is not None:
-            told["enabled"] = self.enabled
+            values["enabled"] = self.enabled
         return {
-            **told,
+            **values,
             "status": self._show(ctx) if change and not ctx.check and self.name else self._status,
         }
 
-    def _show(self, ctx: Any) -> dict[str, str]:
+    def _show(self, ctx: HostContext) -> dict[str, str]:
         ran = self._run(ctx, ["show", self.name or ""])
         if ran.rc:
             raise Failed(
@@ -112,7 +113,7 @@ class Systemd(Module):
         pairs = [line.partition("=") for line in ran.out.splitlines()]
         return {key: value for key, sign, value in pairs if sign}
 
-    def _systemctl(self, ctx: Any, *words: Optional[str]) -> None:
+    def _systemctl(self, ctx: HostContext, *words: Optional[str]) -> None:
         block = ["--no-block"] if self.no_block else []
         ran = self._run(ctx, [*block, *(word for word in words if word)])
         if ran.rc:
@@ -122,11 +123,11 @@ class Systemd(Module):
                 rc=ran.rc,
             )
 
-    def _run(self, ctx: Any, words: list[str]) -> Any:
+    def _run(self, ctx: HostContext, arguments: list[str]) -> Any:
         tool = needed("systemctl", "systemd does not seem to be installed")
         env = {"LC_ALL": "C"}
         if self.scope == "user":
             env["XDG_RUNTIME_DIR"] = os.environ.get("XDG_RUNTIME_DIR", f"/run/user/{os.getuid()}")
         return ctx.run(
-            [tool, *([] if self.scope == "system" else [f"--{self.scope}"]), *words], env=env
+            [tool, *([] if self.scope == "system" else [f"--{self.scope}"]), *arguments], env=env
         )

@@ -12,9 +12,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from playrunner.hostside.host_context import HostContext
+
 
 class Tempfile(Action):
-    """A temporary file or directory with a name of its own; whoever makes it removes it."""
+    """A temporary file or directory with a name of its own; the playbook removes it."""
 
     state: Literal["file", "directory"] = "file"  # what to make
     # The folder to make it in; the host's own for temporary files when not given
@@ -22,7 +24,7 @@ class Tempfile(Action):
     prefix: str = "ansible."  # how the name begins
     suffix: str = ""  # how the name ends
 
-    def act(self, ctx: Any) -> dict[str, Any]:
+    def act(self, ctx: HostContext) -> dict[str, Any]:
         import tempfile
 
         folder = expanded(self.path) if self.path else None

@@ -10,11 +10,13 @@ from playrunner.hostside.module import Action, Failed
 from playrunner.hostside.state import Change
 from playrunner.modules.host._content import read_bytes, sha1_of
 from playrunner.modules.host._http import Answer, fetch, without
-from playrunner.modules.host._paths import Placed, bring, expanded, facts, file_state, look
+from playrunner.modules.host._paths import Placed, apply_change, expanded, facts, file_state, look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, Optional
+
+    from playrunner.hostside.host_context import HostContext
 
 _WORDS_OF_A_RESULT = (
     "failed",
@@ -62,7 +64,7 @@ class Uri(Placed, Action):
     http_agent: str = "ansible-httpget"  # how to introduce oneself
     force: bool = False  # ask caches for a fresh answer
 
-    def guard(self, ctx: Any) -> Optional[dict[str, Any]]:
+    def guard(self, ctx: HostContext) -> Optional[dict[str, Any]]:
         if ctx.check:
             return None
         if self.creates and os.path.exists(expanded(self.creates)):
@@ -73,7 +75,7 @@ class Uri(Placed, Action):
             return None
         return {"stdout": reason, "msg": reason}
 
-    def act(self, ctx: Any) -> dict[str, Any]:
+    def act(self, ctx: HostContext) -> dict[str, Any]:
         try:
             shown: dict[str, Any] = without(self.url_password, self._ask(ctx))
         except Failed as failed:
@@ -82,7 +84,7 @@ class Uri(Placed, Action):
             ) from None
         return shown
 
-    def _ask(self, ctx: Any) -> dict[str, Any]:
+    def _ask(self, ctx: HostContext) -> dict[str, Any]:
         started = time.monotonic()
         body, kind = self._body()
         headers = {
@@ -152,7 +154,7 @@ class Uri(Placed, Action):
             return text.encode(), "application/x-www-form-urlencoded"
         return (self.body if isinstance(self.body, str) else json.dumps(self.body)).encode(), None
 
-    def _keep(self, ctx: Any, data: bytes) -> dict[str, Any]:
+    def _keep(self, ctx: HostContext, data: bytes) -> dict[str, Any]:
         """Write the body to `dest` when it is not what is there."""
         path = expanded(self.dest or "")
         if os.path.isdir(path):
@@ -161,7 +163,7 @@ class Uri(Placed, Action):
         wanted = {**file_state(ctx, sha1_of((data,)), found, data), **self.attributes(ctx, found)}
         change = Change.between(found, wanted)
         if change:
-            bring(ctx, path, change, (data,), unsafe=self.unsafe_writes)
+            apply_change(ctx, path, change, (data,), unsafe=self.unsafe_writes)
         return {"changed": bool(change), "path": path, **facts(path)}
 
 

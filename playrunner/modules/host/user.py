@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
 FLAGS = {"uid": "-u", "comment": "-c", "home": "-d", "shell": "-s"}
@@ -44,7 +45,7 @@ class User(Module):
     update_password: Literal["always", "on_create"] = "always"
     non_unique: bool = False  # the number may belong to another account too
 
-    def observe(self, ctx: Any) -> State | None:
+    def observe(self, ctx: HostContext) -> State | None:
         import pwd
 
         try:
@@ -65,21 +66,23 @@ class User(Module):
             ),
         }
 
-    def desired(self, ctx: Any, found: State | None) -> State | None:
+    def desired(self, ctx: HostContext, current: State | None) -> State | None:
         if self.state == "absent":
             return None
-        wanted: State = {key: getattr(self, key) for key in FLAGS if getattr(self, key) is not None}
+        target: State = {key: getattr(self, key) for key in FLAGS if getattr(self, key) is not None}
         if self.group is not None:
-            wanted["group"] = group_number(self.group)
+            target["group"] = group_number(self.group)
         if self.groups is not None:
             named = {group_called(str(group)) for group in self.groups if str(group)}
-            wanted["groups"] = sorted(named | set(found["groups"] if found and self.append else []))
-        if self.password is not None and (found is None or self.update_password == "always"):
+            target["groups"] = sorted(
+                named | set(current["groups"] if current and self.append else [])
+            )
+        if self.password is not None and (current is None or self.update_password == "always"):
             self._warn_about_plain_text(ctx)
-            wanted["password"] = fingerprint(self.password)
-        return wanted
+            target["password"] = fingerprint(self.password)
+        return target
 
-    def apply(self, ctx: Any, change: Change) -> None:
+    def apply(self, ctx: HostContext, change: Change) -> None:
         after, before = change.after, change.before
         if after is None:
             run_tool(
@@ -95,24 +98,24 @@ class User(Module):
         differing = {
             key: value for key, value in after.items() if before is None or before.get(key) != value
         }
-        words = [
+        arguments = [
             word
             for key, flag in FLAGS.items()
             if key in differing
             for word in (flag, str(differing[key]))
         ]
-        words += ["-o"] if self.non_unique and "uid" in differing else []
-        words += ["-g", str(differing["group"])] if "group" in differing else []
+        arguments += ["-o"] if self.non_unique and "uid" in differing else []
+        arguments += ["-g", str(differing["group"])] if "group" in differing else []
         if "groups" in differing and (before or differing["groups"]):
-            words += ["-G", ",".join(differing["groups"])]
+            arguments += ["-G", ",".join(differing["groups"])]
         if before is None:
-            run_tool(ctx, ["useradd", *words, *self._new_account_words(), self.name])
-        elif words:
+            run_tool(ctx, ["useradd", *arguments, *self._new_account_words(), self.name])
+        elif arguments:
             run_tool(
                 ctx,
                 [
                     "usermod",
-                    *words,
+                    *arguments,
                     *(["-m"] if self.move_home and "home" in differing else []),
                     self.name,
                 ],
@@ -121,14 +124,14 @@ class User(Module):
             # Not usermod -p: arguments can be read by everyone on the host.
             run_tool(ctx, ["chpasswd", "-e"], stdin=f"{self.name}:{self.password}\n")
 
-    def returns(self, ctx: Any, change: Change) -> dict[str, Any]:
-        told: dict[str, Any] = {"name": self.name, "state": self.state}
-        found = self.observe(ctx) if self.state == "present" else None
-        if found is None:
+    def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
+        values: dict[str, Any] = {"name": self.name, "state": self.state}
+        account = self.observe(ctx) if self.state == "present" else None
+        if account is None:
             return (
-                {**told, "remove": self.remove, "force": self.force}
+                {**values, "remove": self.remove, "force": self.force}
                 if self.state == "absent" and change
-                else told
+                else values
             )
         groups = (
             {} if self.groups is None else {"groups": ",".join(str(group) for group in self.groups)}
@@ -139,12 +142,12 @@ class User(Module):
             else {"append": self.append, "move_home": self.move_home}
         )
         return {
-            **told,
-            **found,
+            **values,
+            **account,
             **groups,
             **kind,
             **({"password": "NOT_LOGGING_PASSWORD"} if self.password else {}),
-            **({} if groups else {"groups": ",".join(found["groups"])}),
+            **({} if groups else {"groups": ",".join(account["groups"])}),
         }
 
     def _new_account_words(self) -> list[str]:
@@ -156,7 +159,7 @@ class User(Module):
             words.append("-N")  # useradd refuses to make a group that is there already
         return words
 
-    def _warn_about_plain_text(self, ctx: Any) -> None:
+    def _warn_about_plain_text(self, ctx: HostContext) -> None:
         password = self.password or ""
         if (
             password not in ("", "*", "!")

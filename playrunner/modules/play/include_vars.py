@@ -27,7 +27,7 @@ class IncludeVars(Probe):
     files_matching: str | None = None  # only files whose names match this expression
     ignore_files: list[str] = []  # names (expressions) to leave out
     extensions: list[str] = SUFFIXES  # which endings count
-    ignore_unknown_extensions: bool = False  # pass over other files instead of failing
+    ignore_unknown_extensions: bool = False  # skip other files instead of failing
     # Merging is done where it is wanted, with the combine filter
     hash_behaviour: Literal["replace"] | None = None
 
@@ -51,7 +51,7 @@ class IncludeVars(Probe):
         top = self._found(ctx, str(self.dir))
         if not top.is_dir():
             raise Failed(f"{top} is not a folder")
-        found = []
+        files = []
         for path in sorted(path for path in top.rglob("*") if path.is_file()):
             deep = len(path.relative_to(top).parts)
             if (self.depth and deep > self.depth) or any(
@@ -61,10 +61,10 @@ class IncludeVars(Probe):
             if self.files_matching and not re.search(self.files_matching, path.name):
                 continue
             if path.suffix.lstrip(".") in self.extensions:
-                found.append(path)
+                files.append(path)
             elif not self.ignore_unknown_extensions:
                 raise Failed(f"{path} does not end in one of {', '.join(self.extensions)}")
-        return found
+        return files
 
     def _read(self, file: Path) -> dict[str, Any]:
         value = read_yaml(file)

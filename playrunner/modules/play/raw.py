@@ -29,7 +29,7 @@ class Raw(Action):
                 f"the command wrote {left_out} bytes more than the {most} that are kept;"
                 " write to a file, or set PLAYRUNNER_OUTPUT_MB"
             )
-        status, errors = channel.status(), channel.complaints()
+        status, errors = channel.status(), channel.stderr_text()
         channel.close()
         text = out.decode(errors="replace")
         values = {

@@ -50,21 +50,21 @@ def _data(facts: Facts) -> Iterator[Cause]:
 
 def _crowd(facts: Facts) -> Iterator[Cause]:
     crowded = {
-        host: said
-        for host, said in facts.nodes.items()
-        if said.get("load", 0) > CROWDED * max(1, said.get("cores") or 1)
+        host: vitals
+        for host, vitals in facts.nodes.items()
+        if vitals.get("load", 0) > CROWDED * max(1, vitals.get("cores") or 1)
     }
     if not crowded:
         return
     lines = [
-        f"{host}: load {said['load']:.1f} on {said['cores']} cores"
-        for host, said in crowded.items()
+        f"{host}: load {vitals['load']:.1f} on {vitals['cores']} cores"
+        for host, vitals in crowded.items()
     ]
     # By pid: nodes that are one machine tell of the same process.
     others = {
         (each["pid"], each["name"]): each["cores"]
-        for said in crowded.values()
-        for each in said.get("strangers", ())
+        for vitals in crowded.values()
+        for each in vitals.get("strangers", ())
     }
     strangers = [
         f"{name} (pid {pid}) takes {cores:.1f} cores" for (pid, name), cores in others.items()

@@ -1,4 +1,5 @@
-"""A run that goes on and does not get on: not begun, or hung; and which rank the others wait for."""
+"""A run that goes on and does not get on: not begun, or hung; and which rank the others wait
+for."""
 
 from __future__ import annotations
 
@@ -72,7 +73,7 @@ def behind(ranks: Sequence[Rank]) -> tuple[list[Rank], str]:
 
 
 def _by_their_word(ranks: Sequence[Rank]) -> tuple[list[Rank], str]:
-    """Whoever has written down an earlier step than the others, or at the same step is in no
+    """The ranks that have recorded an earlier step than the others, or at the same step are in no
     collective while they are."""
     if not ranks or any(not rank.pulse for rank in ranks):
         return [], ""
@@ -165,7 +166,8 @@ def _not_begun(facts: Facts) -> Iterator[Cause]:
     elif facts.job.get("gate") and not node.get("let_go"):
         yield Cause(
             75,
-            "the network is proved, and nobody has let the run begin: whoever launched it is gone",
+            "the network check passed, and the launching command ended before it could start the"
+            " run",
             (),
             f"invoke train.stop --name {facts.name}, then: {facts.resume}",
         )

@@ -34,6 +34,8 @@ def conclude(
                 "name": job["name"],
                 "run_id": job["run_id"],
                 "state": state,
+                "changed": True,
+                "backend": "ssh",
                 "nodes": ends,
                 "cause": cause,
                 "last": metrics[-1] if metrics else None,

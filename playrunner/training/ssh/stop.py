@@ -8,10 +8,11 @@ from dataclasses import asdict
 from playrunner.errors import StepFailed
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
-from playrunner.training.runs.selection import the_run
+from playrunner.training.runs.run import Run
 from playrunner.training.ssh.ending import Holder, held_memory, stop_run
 from playrunner.training.ssh.hosts import open_fleet
-from playrunner.training.ssh.run_view import Run, find_run
+from playrunner.training.ssh.run_view import find_run
+from playrunner.training.ssh.selection import the_run
 
 
 def stop(options: Options, name: str) -> int:

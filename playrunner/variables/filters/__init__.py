@@ -1,4 +1,4 @@
-"""What templates can do with values: filters by noun, tests in verdicts.py, lookups in lookups.py.
+"""What templates can do with values: filters by noun, and jinja2 tests in jinja_tests.py.
 
 A filter is a plain function; it is in a template's reach once its file's FILTERS names it.
 """

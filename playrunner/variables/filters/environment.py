@@ -24,11 +24,11 @@ from playrunner.variables.filters import FILTERS, TESTS
 from playrunner.variables.filters.dates import now
 from playrunner.variables.filters.embedded import FILTERS as EMBEDDED
 from playrunner.variables.filters.guard import guarded
-from playrunner.variables.filters.lookup_scope import LookupScope
 from playrunner.variables.filters.plain import plain
 from playrunner.variables.filters.reach import attribute as reach
 from playrunner.variables.filters.reach import item
 from playrunner.variables.filters.undefined import MISSING, Missing, Pending
+from playrunner.variables.lookups.lookup_scope import LookupScope
 
 
 class Names(dict[str, Any]):
@@ -182,7 +182,7 @@ class PlayEnvironment(jinja2.Environment):
             except UndefinedVariable as error:
                 # Jinja asks for all names of a template at its start; this one may not be used, or
                 # have a default.
-                return Missing(hint=str(error))
+                return Missing(hint=str(error), name=error.name)
             except NotYet as error:
                 return Pending(error)
             if value is not MISSING:
@@ -210,7 +210,7 @@ class PlayEnvironment(jinja2.Environment):
         return template
 
     def from_text(self, text: str, name: str | None) -> ScopeTemplate:
-        """A template file; its code is kept, since each host renders it anew."""
+        """A template file; its code is kept, since each host renders it again."""
         code = self._codes.get((text, name))
         if code is None:
             code = self._codes[text, name] = self.compile(text, name, name)

@@ -1,4 +1,4 @@
-"""What stands between a template and every filter and test: undefined values refused, failures
+"""The guard around every filter and test of a template: undefined values refused, failures
 named."""
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ def _guarded(kind: str, name: str, function: Callable[..., Any]) -> Callable[...
     if name in READ_FILES:
 
         @jinja2.pass_context
-        def call_when_settled(context: Any, *args: Any, **options: Any) -> Any:
+        def call_after_steps(context: Any, *args: Any, **options: Any) -> Any:
             if context.scope is not None:
-                context.scope.settle()
+                context.scope.wait_for_steps()
             return call(*args, **options)
 
-        return call_when_settled
+        return call_after_steps
     return functools.update_wrapper(call, function, assigned=())

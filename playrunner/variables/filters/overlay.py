@@ -12,7 +12,7 @@ class Overlay:
 
     def __init__(self, scope: Any, extra: Mapping[str, Any]) -> None:
         self._scope, self._extra = scope, extra
-        self.settle: Callable[[], None] = scope.settle
+        self.wait_for_steps: Callable[[], None] = scope.wait_for_steps
         self.find: Callable[[str, str], Path] = scope.find
         self.traced: Callable[[], Any] = scope.traced
 

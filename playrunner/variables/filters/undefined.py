@@ -10,6 +10,7 @@ from jinja2 import Undefined
 from jinja2.utils import missing as nothing
 
 from playrunner.errors import NotYet, UndefinedVariable
+from playrunner.text.did_you_mean import nearest
 
 # What a scope answers when it has no variable of a name.
 MISSING: Final = object()
@@ -53,6 +54,12 @@ class Missing(Undefined):
     def __getitem__(self, key: object) -> Missing:  # type: ignore[override]
         return self
 
+    def _fail_with_undefined_error(self, *_args: object, **_kwargs: object) -> NoReturn:
+        error = self._undefined_exception(self._undefined_message)
+        if isinstance(error, UndefinedVariable):
+            error.name = str(self._undefined_name or "")
+        raise error
+
     def _stop(self, *_args: object, **_kwargs: object) -> NoReturn:
         self._fail_with_undefined_error()
 
@@ -61,7 +68,7 @@ class Missing(Undefined):
 
 
 class Pending(Missing):
-    """A value no step has produced yet. It has no default: nobody knows whether it will be there."""
+    """A value no step has produced yet. It has no default: it may still come."""
 
     __slots__ = ("_error",)
 
@@ -89,10 +96,8 @@ def require(values: Iterable[object]) -> None:
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
     """`; did you mean 'x'?` when a known name is close, else nothing."""
-    import difflib
-
-    close = difflib.get_close_matches(str(name), [str(each) for each in known], 1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    close = nearest(name, known)
+    return f"; did you mean {close!r}?" if close else ""
 
 
 def _keys_of(owner: dict[Any, Any]) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from playrunner.errors import BadInput, StepFailed, UndefinedVariable
 from playrunner.text.written import written
-from playrunner.variables.filters.lookups import run_lookup
+from playrunner.variables.lookups.lookups import run_lookup
 from playrunner.variables.templating import Templar
 from tests.engine.test_templating import World
 
@@ -140,7 +140,7 @@ def test_a_lookup_that_fails_says_why(
 def test_lookups_that_look_outside_wait_for_earlier_steps(world: World) -> None:
     run_lookup("file", ["note.txt"], world)
     run_lookup("pipe", ["true"], world)
-    assert world.settled == 2
+    assert world.waits == 2
 
 
 def test_lookups_that_only_arrange_values_wait_for_nothing(world: World) -> None:
@@ -152,7 +152,7 @@ def test_lookups_that_only_arrange_values_wait_for_nothing(world: World) -> None
         "nested": [[1]],
     }.items():
         run_lookup(name, terms, world)
-    assert world.settled == 0
+    assert world.waits == 0
 
 
 @pytest.mark.parametrize(

@@ -214,4 +214,4 @@ def test_a_rank_asked_to_end_by_a_stranger_saves_and_the_run_is_not_taken_for_do
     state = site.invoke("train.status", "--name", "asked", "--json")
     assert (state.code, state.data["checkpoints"][-1]) == (100, f"step-{last:08d}")
     why = site.invoke("train.why", "--name", "asked", "--json").data["causes"][0]
-    assert "was asked to end (SIGTERM) by somebody else" in why["title"]
+    assert "was asked to end (SIGTERM) by another process" in why["title"]

@@ -21,6 +21,7 @@ import pytest
 
 from tests.support.launch.site import QUICK, Site
 from tests.support.runner import REPOSITORY
+from tests.support.until import until
 
 LONG = (
     "train.steps=200000",
@@ -140,7 +141,7 @@ def test_why_says_that_a_finished_run_is_fine(site: Site) -> None:
 
 def test_why_of_a_run_that_never_was_asks_preflight_or_does_not_know_it(site: Site) -> None:
     assert titles(site, "gpt2-micro-smoke") == [
-        "it was never launched on these nodes, and nothing stands in its way"
+        "it was never launched on these nodes, and preflight finds no problem"
     ]
     unknown = site.invoke("train.why", "--name", "no-such-run")
     assert unknown.code == 102
@@ -270,7 +271,7 @@ def test_bench_interrupted_leaves_nothing(site: Site) -> None:
 def test_bench_refuses_more_nodes_than_there_are(site: Site) -> None:
     limited = site.invoke("train.bench", "--nodes", 2, "--limit", "node1")
     assert limited.code == 5
-    assert "2 nodes are wanted" in limited.err
+    assert "2 nodes are requested" in limited.err
 
 
 def _got_on(site: Site, name: str, step: int) -> bool:
@@ -312,14 +313,13 @@ def _read_to_end(master: int, seconds: float = 60.0) -> str:
 
 def _await_tags(url: str, seconds: float = 60.0) -> dict[str, Any]:
     """What can be drawn; tensorboard reads its files some time after it serves."""
-    deadline = time.monotonic() + seconds
-    while True:
+
+    def tags() -> dict[str, dict[str, Any]]:
         with urllib.request.urlopen(f"{url}data/plugin/scalars/tags", timeout=30) as answer:
             found: dict[str, dict[str, Any]] = json.load(answer)
-        if found:
-            return next(iter(found.values()))
-        assert time.monotonic() < deadline, "tensorboard shows nothing"
-        time.sleep(0.3)
+        return found
+
+    return next(iter(until(tags, seconds=seconds, what="scalars in tensorboard").values()))
 
 
 def _boards(site: Site) -> list[int]:

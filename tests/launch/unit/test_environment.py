@@ -1,4 +1,5 @@
-"""The environment compiler: what it decides for each site, who overrules it, and what it refuses."""
+"""The environment compiler: what it decides for each site, who overrules it, and what it
+refuses."""
 
 from __future__ import annotations
 
@@ -8,18 +9,13 @@ from typing import Any
 import pytest
 
 from playrunner.errors import BadInput
-from playrunner.training.environment.compiler import (
-    Site,
-    Variable,
-    as_json,
-    compile_environment,
-    quarrels,
-    show_environment,
-)
-from playrunner.training.environment.conflicts import admits
-from playrunner.training.environment.site import instance, version
+from playrunner.training.environment.compiler import as_json, compile_environment, show_environment
+from playrunner.training.environment.conflicts import conflicting_settings
+from playrunner.training.environment.machine_facts import MachineFacts, instance, version
+from playrunner.training.environment.rule import admits
+from playrunner.training.environment.variable import Variable
 
-P4D = Site(
+P4D = MachineFacts(
     device="cuda",
     launcher="torchrun",
     instance_type="p4d.24xlarge",
@@ -30,36 +26,38 @@ P4D = Site(
 NEW_PLUGIN = replace(P4D, libfabric="1.20.0amzn1.0", aws_ofi_nccl="v1.8.1-aws", nccl="2.20.3")
 OLD_PLUGIN = replace(P4D, aws_ofi_nccl="1.5.0")
 G5 = replace(P4D, instance_type="g5.12xlarge", processes_per_node=4)
-TRN1 = Site(
+TRN1 = MachineFacts(
     device="neuron",
     instance_type="trn1.32xlarge",
     interface="eth0",
     cores=128,
     processes_per_node=32,
 )
-SANDBOX = Site(loopback=True, cores=2)
+SANDBOX = MachineFacts(loopback=True, cores=2)
 
 
 def compiled(
-    site: Site, given: dict[str, str] | None = None, **profile: Any
+    machines: MachineFacts, given: dict[str, str] | None = None, **profile: Any
 ) -> dict[str, Variable]:
-    return {each.name: each for each in compile_environment(profile, site, given or {})}
+    return {each.name: each for each in compile_environment(profile, machines, given or {})}
 
 
-def values(site: Site, given: dict[str, str] | None = None, **profile: Any) -> dict[str, str]:
-    return {name: each.value for name, each in compiled(site, given, **profile).items()}
+def values(
+    machines: MachineFacts, given: dict[str, str] | None = None, **profile: Any
+) -> dict[str, str]:
+    return {name: each.value for name, each in compiled(machines, given, **profile).items()}
 
 
-def fabric(site: Site) -> dict[str, str]:
+def fabric(machines: MachineFacts) -> dict[str, str]:
     return {
         name: value
-        for name, value in values(site).items()
+        for name, value in values(machines).items()
         if name.startswith(("FI_", "NCCL_PROTO"))
     }
 
 
-def refused(site: Site, **given: str) -> list[str]:
-    return quarrels(compile_environment({}, site, given), site)
+def refused(machines: MachineFacts, **given: str) -> list[str]:
+    return conflicting_settings(compile_environment({}, machines, given), machines)
 
 
 # The instance table
@@ -93,8 +91,8 @@ def test_the_table_knows_accelerators_and_cards(name: str, accelerators: int, ef
 
 def test_an_instance_that_is_not_in_the_table_is_unknown_not_without_cards() -> None:
     assert instance("x9.huge") is None
-    assert Site(instance_type="x9.huge").efa is None
-    assert Site(instance_type="x9.huge", efa_count=2).efa == 2
+    assert MachineFacts(instance_type="x9.huge").efa is None
+    assert MachineFacts(instance_type="x9.huge", efa_count=2).efa == 2
 
 
 def test_the_inventory_knows_better_than_the_table_how_many_cards_there_are() -> None:
@@ -244,16 +242,18 @@ def test_the_notation_of_nccl_for_interfaces_is_understood(
 )
 def test_threads_share_the_cores(device: str, cores: int, processes: int, threads: str) -> None:
     assert (
-        values(Site(device=device, cores=cores, processes_per_node=processes))["OMP_NUM_THREADS"]
+        values(MachineFacts(device=device, cores=cores, processes_per_node=processes))[
+            "OMP_NUM_THREADS"
+        ]
         == threads
     )
 
 
 def test_loopback_nodes_share_one_machines_cores() -> None:
-    site = replace(SANDBOX, cores=16)
-    assert values(site, launch={"nodes": 1})["OMP_NUM_THREADS"] == "16"
-    assert values(site, launch={"nodes": 4})["OMP_NUM_THREADS"] == "4"
-    assert values(site, launch={"nodes": 8})["OMP_NUM_THREADS"] == "1"
+    machines = replace(SANDBOX, cores=16)
+    assert values(machines, launch={"nodes": 1})["OMP_NUM_THREADS"] == "16"
+    assert values(machines, launch={"nodes": 4})["OMP_NUM_THREADS"] == "4"
+    assert values(machines, launch={"nodes": 8})["OMP_NUM_THREADS"] == "1"
 
 
 # Device and strategy
@@ -303,27 +303,28 @@ def test_deepspeed_on_a_cpu_is_told_so() -> None:
     assert "DS_ACCELERATOR" not in values(replace(P4D, launcher="deepspeed"))
 
 
-@pytest.mark.parametrize("site", [SANDBOX, P4D, TRN1])
-def test_every_launcher_gives_the_same_variables(site: Site) -> None:
+@pytest.mark.parametrize("machines", [SANDBOX, P4D, TRN1])
+def test_every_launcher_gives_the_same_variables(machines: MachineFacts) -> None:
     profile = {"train": {"strategy": {"name": "deepspeed"}}}
     launchers = [
-        values(replace(site, launcher=each), **profile)
+        values(replace(machines, launcher=each), **profile)
         for each in ("direct", "torchrun", "deepspeed")
     ]
     assert launchers[0] == launchers[1] == launchers[2]
 
 
 @pytest.mark.parametrize(
-    "site", [SANDBOX, P4D, NEW_PLUGIN, OLD_PLUGIN, G5, TRN1, Site(), Site(device="cuda")]
+    "machines",
+    [SANDBOX, P4D, NEW_PLUGIN, OLD_PLUGIN, G5, TRN1, MachineFacts(), MachineFacts(device="cuda")],
 )
-def test_its_own_decisions_never_quarrel(site: Site) -> None:
+def test_its_own_decisions_never_quarrel(machines: MachineFacts) -> None:
     profile = {"launch": {"nodes": 2}, "train": {"strategy": {"name": "fsdp"}}}
-    assert quarrels(compile_environment(profile, site, {}), site) == []
+    assert conflicting_settings(compile_environment(profile, machines, {}), machines) == []
 
 
 def test_every_variable_says_why_and_from_where() -> None:
-    for site in (SANDBOX, OLD_PLUGIN, TRN1):
-        assert all(each.reason and each.origin for each in compile_environment({}, site, {}))
+    for machines in (SANDBOX, OLD_PLUGIN, TRN1):
+        assert all(each.reason and each.origin for each in compile_environment({}, machines, {}))
 
 
 # Who overrules whom
@@ -356,7 +357,7 @@ def test_a_setting_is_overruled_under_its_other_name_too() -> None:
     found = compiled(P4D, {"NCCL_ASYNC_ERROR_HANDLING": "0"})
     assert "TORCH_NCCL_ASYNC_ERROR_HANDLING" not in found
     assert "beats TORCH_NCCL_ASYNC_ERROR_HANDLING='1'" in found["NCCL_ASYNC_ERROR_HANDLING"].reason
-    assert quarrels(found.values(), P4D) == []
+    assert conflicting_settings(found.values(), P4D) == []
 
 
 def test_variables_come_sorted_by_name() -> None:
@@ -490,7 +491,7 @@ def test_a_process_is_told_its_place_by_the_launcher_alone(name: str) -> None:
     assert "Remove it" in sentence
 
 
-REFUSED: list[tuple[str, Site, dict[str, str], str]] = [
+REFUSED: list[tuple[str, MachineFacts, dict[str, str], str]] = [
     ("rdma-core settings", P4D, {"RDMAV_FORK_SAFE": "1"}, "FI_EFA_FORK_SAFE=1"),
     ("staged code hidden", SANDBOX, {"PYTHONPATH": "/opt/lib"}, "staged trainer code"),
     (
@@ -577,12 +578,12 @@ REFUSED: list[tuple[str, Site, dict[str, str], str]] = [
 
 
 @pytest.mark.parametrize(
-    ("site", "given", "part"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+    ("machines", "given", "part"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
 def test_known_trouble_is_refused_once_with_its_remedy(
-    site: Site, given: dict[str, str], part: str
+    machines: MachineFacts, given: dict[str, str], part: str
 ) -> None:
-    (sentence,) = refused(site, **given)
+    (sentence,) = refused(machines, **given)
     assert part in sentence
     assert any(
         f"{name}={value} (inventory: train_environment)" in sentence
@@ -590,7 +591,7 @@ def test_known_trouble_is_refused_once_with_its_remedy(
     )
 
 
-FINE: list[tuple[str, Site, dict[str, str]]] = [
+FINE: list[tuple[str, MachineFacts, dict[str, str]]] = [
     ("efa where it is", P4D, {"FI_PROVIDER": "efa"}),
     (
         "efa where nothing is known",
@@ -618,7 +619,7 @@ FINE: list[tuple[str, Site, dict[str, str]]] = [
     ("blocking launches, new nccl", NEW_PLUGIN, {"CUDA_LAUNCH_BLOCKING": "1"}),
     ("no p2p over pcie", G5, {"NCCL_P2P_DISABLE": "1"}),
     ("a few threads too many", P4D, {"OMP_NUM_THREADS": "16"}),
-    ("threads on cores nobody counted", Site(), {"OMP_NUM_THREADS": "8"}),
+    ("threads on cores nobody counted", MachineFacts(), {"OMP_NUM_THREADS": "8"}),
     ("all devices by name", P4D, {"CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5,6,7"}),
     (
         "the guide's trainium set",
@@ -629,9 +630,13 @@ FINE: list[tuple[str, Site, dict[str, str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("site", "given"), [row[1:] for row in FINE], ids=[row[0] for row in FINE])
-def test_what_only_looks_like_trouble_is_let_through(site: Site, given: dict[str, str]) -> None:
-    assert refused(site, **given) == []
+@pytest.mark.parametrize(
+    ("machines", "given"), [row[1:] for row in FINE], ids=[row[0] for row in FINE]
+)
+def test_what_only_looks_like_trouble_is_let_through(
+    machines: MachineFacts, given: dict[str, str]
+) -> None:
+    assert refused(machines, **given) == []
 
 
 def test_every_bundled_profile_may_be_launched_in_the_sandbox() -> None:
@@ -643,7 +648,7 @@ def test_every_bundled_profile_may_be_launched_in_the_sandbox() -> None:
     assert "gpt2-micro-smoke" in names
     for name in names:
         found = compile_environment(asdict(read_profile(name)), SANDBOX, {}, profile_name=name)
-        assert quarrels(found, SANDBOX) == [], name
+        assert conflicting_settings(found, SANDBOX) == [], name
 
 
 def test_the_trainium_profile_agrees_with_what_trainium_gets() -> None:

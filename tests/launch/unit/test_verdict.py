@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from playrunner.training.netcheck.verdict import Expected, judge, table
+from playrunner.training.netcheck.verdict_table import table
+from trainer.netcheck.findings import Expected
+from trainer.netcheck.verdict import judge
 
 NOTHING = Expected(None, None)
 
@@ -23,7 +25,8 @@ def a_result(
     change: Callable[[str, str], dict[str, Any] | None] = lambda a, b: None,
     **parts: Any,
 ) -> dict[str, Any]:
-    """A healthy result of so many nodes, but for the pairs that `change` has something to say on."""
+    """A healthy result of so many nodes, but for the pairs that `change` has something to say
+    on."""
     nodes = [f"node{number}" for number in range(1, count + 1)]
     pairs = [
         {"a": a, "b": b, "latency_us": latency_us, "gbps": gbps, "bytes": 2**20}
@@ -180,7 +183,7 @@ def test_a_node_that_never_came_is_named() -> None:
     assert not verdict.ok
     assert verdict.suspects == ("node3",)
     assert verdict.lines == (
-        "node3 (rank 2) never joined; look whether it is up and can reach the master's port",
+        "node3 (rank 2) never joined; check that it is up and can reach the master's port",
     )
 
 
@@ -200,7 +203,9 @@ def test_a_node_that_died_on_the_way_is_named_once_and_its_partners_never() -> N
     )
     verdict = judge(result, NOTHING)
     assert verdict.suspects == ("node2",)
-    assert verdict.lines == ("node2 (rank 1) stopped answering during the gate (all-reduce)",)
+    assert verdict.lines == (
+        "node2 (rank 1) stopped answering during the network check (all-reduce)",
+    )
 
 
 def test_a_node_that_answers_nobody_is_told_from_a_dead_link() -> None:
@@ -208,8 +213,8 @@ def test_a_node_that_answers_nobody_is_told_from_a_dead_link() -> None:
     assert walled.suspects == ("node3",)
     assert walled.lines == (
         (
-            "node3 answers nobody (tried: node1, node2, node4), who answer others: no answer"
-            " within 5 s"
+            "node3 does not answer any node (tried: node1, node2, node4), which answer others: no"
+            " answer within 5 s"
         ),
     )
     cut = judge(a_result(4, change=between("node1", "node3", **DEAD)), NOTHING)

@@ -109,5 +109,5 @@ def test_that_of_a_file_system_which_is_not_ours_is_left_alone(stage: Stage) -> 
         },
     }
     run = stage.play([step])
-    assert run.code == 2 and "does not carry the mark" in run.messages
+    assert run.code == 2 and "is not tagged" in run.messages
     assert not stage.delete([step]).gone

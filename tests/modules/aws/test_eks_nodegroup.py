@@ -40,7 +40,7 @@ def test_a_node_group_of_somebody_else_is_refused(stage: Stage) -> None:
         nodeRole=ground.node_role,
     )
     run = stage.play([ground.cluster(), ground.nodegroup()])
-    assert run.code == 2 and "does not carry the mark" in run.messages
+    assert run.code == 2 and "is not tagged" in run.messages
 
 
 def test_labels_taints_and_sizes_are_mended_in_place(stage: Stage) -> None:

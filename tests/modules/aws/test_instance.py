@@ -8,7 +8,7 @@ from tests.modules.aws.test_security_group import group
 from tests.modules.aws.test_subnet import subnet
 from tests.modules.aws.test_vpc import VPC
 from tests.support.aws.module_stage import Stage, keeps_its_promise
-from tests.support.aws.sandbox import until
+from tests.support.until import until
 
 IMAGE = "ami-0a1000000000000a1"
 ELSEWHERE = {

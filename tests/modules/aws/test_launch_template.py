@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from playrunner.modules.aws._efa import CARDS, interfaces
-from playrunner.training.environment.site import instance
+from playrunner.training.environment.machine_facts import instance
 from tests.support.aws.module_stage import Stage, keeps_its_promise
 
 

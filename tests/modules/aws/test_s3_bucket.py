@@ -61,7 +61,7 @@ def test_it_is_mended_when_somebody_opened_it(stage: Stage) -> None:
 
 
 def test_its_first_moment_already_carries_our_mark(stage: Stage) -> None:
-    """Else a run killed after the first call would leave a bucket that no later run dares to touch."""
+    """Otherwise a run killed after the first call would leave a bucket no later run touches."""
     stage.aws.fault("error", service="s3", action="PutPublicAccessBlock", status=400, times=1)
     assert stage.play([bucket()]).code == 2
     tags = stage.aws.client("s3").get_bucket_tagging(Bucket=NAME)["TagSet"]

@@ -36,7 +36,7 @@ def test_a_group_of_that_name_that_is_not_ours_is_refused_and_stays(stage: Stage
         "GroupId"
     ]
     run = stage.play([group(vpc_id=vpc)])
-    assert run.code == 2 and f"{number} exists and does not carry the mark" in run.messages
+    assert run.code == 2 and f"{number} already exists but is not tagged" in run.messages
     assert stage.delete([group(vpc_id=vpc)]).gone == {}
     assert ec2.describe_security_groups(GroupIds=[number])["SecurityGroups"]
 
@@ -130,7 +130,7 @@ def test_a_rule_that_opens_ssh_never_reaches_the_service(stage: Stage) -> None:
     ("rule", "said"),
     [
         ({"port": 22, "cidr": "10.0.0.0/8"}, 'no "port"'),
-        ({"ports": 22}, "says nobody"),
+        ({"ports": 22}, "has no peer"),
         ("22", "is a mapping"),
         ({"ports": "http", "cidr": "10.0.0.0/8"}, 'cannot be "http"'),
         ({"cidr": "10.0.0.0/8"}, "needs ports"),

@@ -57,14 +57,14 @@ def test_an_archive_is_unpacked_once_and_taken_back(
 
 def test_a_shipped_archive_is_unpacked(ctx: Any, folder: Path, packed: Path) -> None:
     data = (packed / "t.tar.gz").read_bytes()
-    shipment = {
+    upload = {
         "name": "t.tar.gz",
         "sha1": "",
         "size": len(data),
         "mode": "0644",
         "text": data.decode("latin-1"),
     }
-    assert perform(Unarchive(src=shipment, dest=str(folder)), ctx)["handler"] == "TgzArchive"
+    assert perform(Unarchive(src=upload, dest=str(folder)), ctx)["handler"] == "TgzArchive"
     assert os.readlink(folder / "l") == "a"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("oras", reason="registries need oras: pip install playrunner[images]")
+pytest.importorskip("oras", reason="registries need oras: pip install playrunner[image]")
 
 from playrunner.sandbox.registry import Registry
 from tests.support.images.image_stage import Stage, real_registry, required, storage

@@ -8,7 +8,6 @@ import io
 import json
 import tarfile
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from playrunner.images.settings import settings_of
 from playrunner.sandbox.kube.process import process
 from tests.support.images.image_stage import Stage
 from tests.support.kube.module_stage import Api
+from tests.support.until import until
 
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 LONG_SECONDS = 120
@@ -46,10 +46,11 @@ class Cluster(threading.Thread):
         self.api, self.stage, self.ending, self.job = api, stage, ending, dict[str, Any]()
 
     def run(self) -> None:
-        deadline = time.monotonic() + LONG_SECONDS
-        while not self.job and time.monotonic() < deadline:
-            self.job = next(iter(self.api.call("GET", JOBS).get("items", [])), {})
-            time.sleep(0.05)
+        self.job = until(
+            lambda: next(iter(self.api.call("GET", JOBS).get("items", [])), {}),
+            what="the build's Job",
+            seconds=LONG_SECONDS,
+        )
         name = self.job["metadata"]["name"]
         if self.ending == "Complete":
             self._build(name)

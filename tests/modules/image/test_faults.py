@@ -177,7 +177,7 @@ def test_a_tag_that_somebody_moved_is_refused(stage: Stage) -> None:
     played = stage.play(stage.steps(push=True))
 
     assert played.code == 2
-    assert 'does not carry the mark of "demo"' in played.messages
+    assert "is not tagged playrunner:cluster=demo" in played.messages
 
 
 def test_a_dockerfile_that_fails_says_its_last_words_and_leaves_no_image(stage: Stage) -> None:

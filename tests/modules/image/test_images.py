@@ -102,7 +102,7 @@ def test_an_image_of_somebody_else_is_not_deleted_by_its_name(stage: Stage) -> N
     )
 
     assert played.code == 2
-    assert 'does not carry the mark of "demo"' in played.messages
+    assert "is not tagged playrunner:cluster=demo" in played.messages
     assert stage.skopeo(theirs)["Architecture"] == ARCHITECTURE
 
 

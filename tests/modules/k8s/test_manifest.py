@@ -96,7 +96,9 @@ def test_what_another_made_is_refused_left_or_adopted(stage: Stage) -> None:
         "POST", f"/api/v1/namespaces/{stage.namespace}/configmaps", config("one", a="theirs")
     )
     refused = stage.play([step(stage, config("one", a="1"), config("two", b="2"))])
-    assert refused.code == 2 and "does not carry the mark" in refused.messages, refused.messages
+    assert refused.code == 2 and "is not labelled playrunner.io/cluster=" in refused.messages, (
+        refused.messages
+    )
     assert stage.api.get(path(stage, "two")) is None, "nothing is applied when something is refused"
     left = stage.play([step(stage, config("one", a="1"), leave=["ConfigMap"])])
     assert left.code == 0 and stage.api.get(path(stage, "one"))["data"] == {"a": "theirs"}, (

@@ -62,5 +62,5 @@ def test_another_s_secret_is_refused(stage: Stage) -> None:
         {"metadata": {"name": "login"}, "data": {}},
     )
     refused = stage.play([secret(stage, data={"a": "b"})])
-    assert refused.code == 2 and "does not carry the mark" in refused.messages
+    assert refused.code == 2 and "is not tagged" in refused.messages
     assert not stage.delete([secret(stage, data={"a": "b"})]).gone

@@ -27,10 +27,11 @@ from playrunner.sandbox.aws.api import process as aws_process
 from playrunner.sandbox.gcp import process as gcp_process
 from playrunner.sandbox.gcp.auth import Entrance
 from playrunner.sandbox.http import jwt
-from playrunner.sandbox.kube.http import accounts, kubelet
+from playrunner.sandbox.kube.http import kubelet
 from playrunner.sandbox.kube.http.cloud_tokens import CloudTokens
 from playrunner.sandbox.kube.operators.listener import Listener
 from playrunner.sandbox.kube.process import process
+from playrunner.sandbox.kube.store import accounts
 from playrunner.sandbox.kube.wire import certificates
 from tests.support.aws.sandbox import PretendAws
 from tests.support.kube.client import Client
@@ -67,7 +68,8 @@ def api(root: Path) -> Client:
 def made(
     root: Path, cluster: str = "demo", key: str = "", secret: str = "", session: str | None = None
 ) -> str:
-    """A token of EKS, as `playrunner.aws.eks_token` makes it; by default with the sandbox's keys."""
+    """A token of EKS, as `playrunner.aws.eks_token` makes it; by default with the sandbox's
+    keys."""
     aws = aws_process.status(root)
     assert aws is not None
     signer = Session()
@@ -205,8 +207,22 @@ def test_a_service_accounts_token_is_signed_and_known_again(root: Path, api: Cli
     )
     key = root / "kube" / accounts.KEY
     assert code(api, jwt.signed({**content, "exp": int(time.time()) - 1}, key)) == 401
-    assert code(api, jwt.signed({**content, "kubernetes.io": {"namespace": "default", "serviceaccount": {
-        "name": "default", "uid": "of one that was deleted"}}}, key)) == 401  # fmt: skip
+    assert (
+        code(
+            api,
+            jwt.signed(
+                {
+                    **content,
+                    "kubernetes.io": {
+                        "namespace": "default",
+                        "serviceaccount": {"name": "default", "uid": "of one that was deleted"},
+                    },
+                },
+                key,
+            ),
+        )
+        == 401
+    )
 
 
 def test_another_clusters_signature_is_none_of_ours(api: Client, tmp_path: Path) -> None:
@@ -238,8 +254,13 @@ def kubectl(root: Path, folder: Path, user: dict[str, str]) -> subprocess.Comple
     config = yaml.safe_load(process.kubeconfig_file(root).read_text())
     config["users"][0]["user"] = user
     (folder / "config").write_text(yaml.safe_dump(config))
-    return subprocess.run(["kubectl", "--kubeconfig", str(folder / "config"), "get", "namespaces", "-o", "name"],
-                          capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)  # fmt: skip
+    return subprocess.run(
+        ["kubectl", "--kubeconfig", str(folder / "config"), "get", "namespaces", "-o", "name"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 def test_kubectl_is_let_in_by_the_administrators_certificate_alone(

@@ -1,4 +1,5 @@
-"""What the training operator and the ElasticJob controller decide, from a job and its pods alone."""
+"""What the training operator and the ElasticJob controller decide, from a job and its pods
+alone."""
 
 from __future__ import annotations
 
@@ -50,10 +51,17 @@ def test_a_job_with_a_master_gets_its_pods_names_and_environment() -> None:
     }
     assert pods["bert-master-0"]["metadata"]["labels"]["training.kubeflow.org/job-role"] == "master"
     assert variables(worker) == {
-        "PYTHONUNBUFFERED": "1", "MASTER_PORT": "23456", "PET_MASTER_PORT": "23456", "MASTER_ADDR": "bert-master-0",
-        "PET_MASTER_ADDR": "bert-master-0", "WORLD_SIZE": "12", "RANK": "2", "PET_NPROC_PER_NODE": "4", "PET_NODE_RANK": "2",
+        "PYTHONUNBUFFERED": "1",
+        "MASTER_PORT": "23456",
+        "PET_MASTER_PORT": "23456",
+        "MASTER_ADDR": "bert-master-0",
+        "PET_MASTER_ADDR": "bert-master-0",
+        "WORLD_SIZE": "12",
+        "RANK": "2",
+        "PET_NPROC_PER_NODE": "4",
+        "PET_NODE_RANK": "2",
         "PET_NNODES": "3",
-    }  # fmt: skip
+    }
     assert worker["spec"]["initContainers"][0]["name"] == "init-pytorch"
     assert "initContainers" not in pods["bert-master-0"]["spec"]
     assert (
@@ -83,21 +91,36 @@ def test_a_service_stands_for_each_pod_and_lists_its_ports() -> None:
 
 def test_an_elastic_job_speaks_the_language_of_torchrun() -> None:
     policy = {
-        "minReplicas": 1, "maxReplicas": 4, "rdzvBackend": "etcd-v2", "rdzvHost": "etcd", "rdzvPort": 2379, "maxRestarts": 7,
-        "rdzvId": "run-1", "rdzvConf": [{"key": "timeout", "value": "60"}, {"key": "close_timeout", "value": "5"}],
-    }  # fmt: skip
-    told = variables(
+        "minReplicas": 1,
+        "maxReplicas": 4,
+        "rdzvBackend": "etcd-v2",
+        "rdzvHost": "etcd",
+        "rdzvPort": 2379,
+        "maxRestarts": 7,
+        "rdzvId": "run-1",
+        "rdzvConf": [{"key": "timeout", "value": "60"}, {"key": "close_timeout", "value": "5"}],
+    }
+    environment = variables(
         made(moved(pytorch_job("fsdp", workers=2, nprocPerNode="2", elasticPolicy=policy)))[
             "fsdp-worker-0"
         ]
     )
-    assert told == {
-        "PYTHONUNBUFFERED": "1", "PET_RDZV_ENDPOINT": "etcd:2379", "PET_RDZV_BACKEND": "etcd-v2", "PET_NNODES": "1:4",
-        "PET_NPROC_PER_NODE": "2", "PET_MAX_RESTARTS": "7", "PET_RDZV_ID": "run-1", "PET_RDZV_CONF": "timeout=60,close_timeout=5",
-    }  # fmt: skip
+    assert environment == {
+        "PYTHONUNBUFFERED": "1",
+        "PET_RDZV_ENDPOINT": "etcd:2379",
+        "PET_RDZV_BACKEND": "etcd-v2",
+        "PET_NNODES": "1:4",
+        "PET_NPROC_PER_NODE": "2",
+        "PET_MAX_RESTARTS": "7",
+        "PET_RDZV_ID": "run-1",
+        "PET_RDZV_CONF": "timeout=60,close_timeout=5",
+    }
     shortest = pytorch_job("fsdp", workers=2, elasticPolicy={"minReplicas": 1, "maxReplicas": 2})
-    told = variables(made(moved(shortest))["fsdp-worker-1"])
-    assert (told["PET_RDZV_ENDPOINT"], told["PET_RDZV_BACKEND"]) == ("fsdp-worker-0:23456", "c10d")
+    environment = variables(made(moved(shortest))["fsdp-worker-1"])
+    assert (environment["PET_RDZV_ENDPOINT"], environment["PET_RDZV_BACKEND"]) == (
+        "fsdp-worker-0:23456",
+        "c10d",
+    )
 
 
 def test_an_elastic_jobs_containers_are_told_where_to_meet_before_their_own_arguments() -> None:
@@ -108,14 +131,21 @@ def test_an_elastic_jobs_containers_are_told_where_to_meet_before_their_own_argu
     ]
     pod = made(moved(job, dialect=elastic.DIALECT))["imagenet-worker-1"]
     assert pod["spec"]["containers"][0]["args"] == [
-        "--rdzv_backend=etcd", "--rdzv_endpoint=etcd-service:2379", "--rdzv_id=imagenet", "--nnodes=1:3",
-        "--nproc_per_node=1", "main.py",
-    ]  # fmt: skip
+        "--rdzv_backend=etcd",
+        "--rdzv_endpoint=etcd-service:2379",
+        "--rdzv_id=imagenet",
+        "--nnodes=1:3",
+        "--nproc_per_node=1",
+        "main.py",
+    ]
     assert pod["spec"]["restartPolicy"] == "Never"  # its exit code is for the controller to judge
     assert pod["metadata"]["labels"] == {
-        "group-name": "elastic.pytorch.org", "controller-name": "elastic-job-controller", "job-name": "imagenet",
-        "replica-type": "worker", "replica-index": "1",
-    }  # fmt: skip
+        "group-name": "elastic.pytorch.org",
+        "controller-name": "elastic-job-controller",
+        "job-name": "imagenet",
+        "replica-type": "worker",
+        "replica-index": "1",
+    }
 
 
 def _pods(
@@ -131,7 +161,7 @@ def _pods(
 
 
 @pytest.mark.parametrize(
-    ("job", "phases", "said"),
+    ("job", "phases", "state"),
     [
         (pytorch_job("a", workers=2), ("Pending", "Pending"), "Created"),
         (pytorch_job("a", workers=2), ("Running", "Pending"), "Running"),
@@ -149,17 +179,17 @@ def _pods(
         (pytorch_job("a", workers=2, restart="OnFailure"), ("Failed", "Running"), "Restarting"),
     ],
 )
-def test_the_state_follows_the_pods(job: Object, phases: tuple[str, ...], said: str) -> None:
+def test_the_state_follows_the_pods(job: Object, phases: tuple[str, ...], state: str) -> None:
     move = moved(job, _pods(job, *phases))
-    assert states(move)[-1] == (said, "True")
-    assert ("completionTime" in move.status) == (said in ("Succeeded", "Failed"))
+    assert states(move)[-1] == (state, "True")
+    assert ("completionTime" in move.status) == (state in ("Succeeded", "Failed"))
 
 
 @pytest.mark.parametrize(
-    ("code", "said"), [(1, "Failed"), (127, "Failed"), (128, "Restarting"), (137, "Restarting")]
+    ("code", "state"), [(1, "Failed"), (127, "Failed"), (128, "Restarting"), (137, "Restarting")]
 )
 def test_an_exit_code_of_a_signal_is_tried_again_and_a_programs_own_is_final(
-    code: int, said: str
+    code: int, state: str
 ) -> None:
     for job, dialect in (
         (pytorch_job("a", restart="ExitCode"), kubeflow.DIALECT),
@@ -167,9 +197,9 @@ def test_an_exit_code_of_a_signal_is_tried_again_and_a_programs_own_is_final(
     ):
         pods = _pods(job, "Failed", "Running", dialect=dialect, code=code)
         move = moved(job, pods, dialect)
-        assert states(move)[-1][0] == said
+        assert states(move)[-1][0] == state
         assert [one["metadata"]["name"] for one in move.delete] == (
-            ["a-worker-0"] if said == "Restarting" else []
+            ["a-worker-0"] if state == "Restarting" else []
         )
 
 
@@ -243,11 +273,11 @@ def test_a_job_past_its_deadline_fails_and_its_pods_go() -> None:
     assert len(move.delete) == 2
 
 
-@pytest.mark.parametrize(("restarts", "said"), [(2, "Running"), (3, "Failed")])
-def test_a_job_fails_when_its_containers_restarted_too_often(restarts: int, said: str) -> None:
+@pytest.mark.parametrize(("restarts", "state"), [(2, "Running"), (3, "Failed")])
+def test_a_job_fails_when_its_containers_restarted_too_often(restarts: int, state: str) -> None:
     job = pytorch_job("a", workers=1, policy={"backoffLimit": 3})
     pod = next(iter(made(moved(job)).values()))
-    assert states(moved(job, [pod_now(pod, restarts=restarts)]))[-1] == (said, "True")
+    assert states(moved(job, [pod_now(pod, restarts=restarts)]))[-1] == (state, "True")
 
 
 def test_a_suspended_job_has_no_pods_and_starts_anew_when_it_is_resumed() -> None:
@@ -280,7 +310,7 @@ def test_the_status_counts_replicas_and_says_how_to_select_them() -> None:
     worker = moved(job, _pods(job, "Running", "Succeeded")).status["replicaStatuses"]["Worker"]
     assert (worker["active"], worker["succeeded"]) == (1, 1)
     assert (
-        worker["selector"]
-        == "training.kubeflow.org/job-name=a,training.kubeflow.org/operator-name=pytorchjob-controller,"
+        worker["selector"] == "training.kubeflow.org/job-name=a,"
+        "training.kubeflow.org/operator-name=pytorchjob-controller,"
         "training.kubeflow.org/replica-type=worker"
     )

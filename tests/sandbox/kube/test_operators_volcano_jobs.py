@@ -22,10 +22,17 @@ RESTART = {
 }
 
 
-def moved(job: Object, there: Sequence[Object] = (), *, lost: Sequence[Object] = (), command: str = "", admitted: bool = True,
-          now: datetime = NOW) -> Move:  # fmt: skip
-    wish = policies.wish_of(read(job), list(there), lost)
-    return next_move(read(job), list(there), admitted, wish, command, now)
+def moved(
+    job: Object,
+    there: Sequence[Object] = (),
+    *,
+    lost: Sequence[Object] = (),
+    command: str = "",
+    admitted: bool = True,
+    now: datetime = NOW,
+) -> Move:
+    requested = policies.requested_action(read(job), list(there), lost)
+    return next_move(read(job), list(there), admitted, requested, command, now)
 
 
 def after(job: Object, move: Move) -> Object:
@@ -54,13 +61,24 @@ def test_pods_are_named_by_task_and_carry_volcanos_marks() -> None:
     assert list(made) == ["bert-role1-0-0", "bert-role1-1-0", "bert-role1-1-1"]
     pod = made["bert-role1-1-1"]
     assert pod["spec"]["schedulerName"] == "volcano"
-    assert pod["metadata"]["labels"].items() >= {
-        "volcano.sh/job-name": "bert", "volcano.sh/job-namespace": "ml", "volcano.sh/queue-name": "test",
-        "volcano.sh/task-spec": "role1-1", "volcano.sh/task-index": "1",
-    }.items()  # fmt: skip
-    assert pod["metadata"]["annotations"].items() >= {
-        "scheduling.k8s.io/group-name": "bert-uid-of-bert", "volcano.sh/task-spec": "role1-1", "volcano.sh/job-version": "0",
-    }.items()  # fmt: skip
+    assert (
+        pod["metadata"]["labels"].items()
+        >= {
+            "volcano.sh/job-name": "bert",
+            "volcano.sh/job-namespace": "ml",
+            "volcano.sh/queue-name": "test",
+            "volcano.sh/task-spec": "role1-1",
+            "volcano.sh/task-index": "1",
+        }.items()
+    )
+    assert (
+        pod["metadata"]["annotations"].items()
+        >= {
+            "scheduling.k8s.io/group-name": "bert-uid-of-bert",
+            "volcano.sh/task-spec": "role1-1",
+            "volcano.sh/job-version": "0",
+        }.items()
+    )
 
 
 def test_the_group_asks_for_all_that_its_pods_need() -> None:
@@ -97,9 +115,13 @@ def test_plugins_tell_each_pod_its_number_and_all_their_names() -> None:
     )
     assert hosts["metadata"]["name"] == "bert-svc"
     assert hosts["data"] == {
-        "role1-0.host": "bert-role1-0-0.bert", "VC_ROLE1_0_HOSTS": "bert-role1-0-0.bert", "VC_ROLE1_0_NUM": "1",
-        "ps.host": "bert-ps-0.bert\nbert-ps-1.bert", "VC_PS_HOSTS": "bert-ps-0.bert,bert-ps-1.bert", "VC_PS_NUM": "2",
-    }  # fmt: skip
+        "role1-0.host": "bert-role1-0-0.bert",
+        "VC_ROLE1_0_HOSTS": "bert-role1-0-0.bert",
+        "VC_ROLE1_0_NUM": "1",
+        "ps.host": "bert-ps-0.bert\nbert-ps-1.bert",
+        "VC_PS_HOSTS": "bert-ps-0.bert,bert-ps-1.bert",
+        "VC_PS_NUM": "2",
+    }
     same_job = {"matchLabels": {"volcano.sh/job-name": "bert", "volcano.sh/job-namespace": "ml"}}
     assert (policy["spec"]["podSelector"], policy["spec"]["ingress"]) == (
         same_job,
@@ -163,15 +185,15 @@ def test_a_failed_pod_restarts_the_whole_job_where_the_policy_says_so() -> None:
     )
     job = after(job, begun)
     killing = moved(job, there)
-    assert [one["metadata"]["name"] for one in killing.delete] == ["a-role-0-0", "a-role-1-0"]
+    assert [pod["metadata"]["name"] for pod in killing.delete] == ["a-role-0-0", "a-role-1-0"]
     job = after(job, moved(job, []))
     assert job["status"]["state"]["phase"] == "Pending"
     again = moved(job, [])
-    assert [one["metadata"]["annotations"]["volcano.sh/job-version"] for one in again.create] == [
+    assert [pod["metadata"]["annotations"]["volcano.sh/job-version"] for pod in again.create] == [
         "1",
         "1",
     ]
-    assert [one["status"] for one in again.status["conditions"]] == [
+    assert [condition["status"] for condition in again.status["conditions"]] == [
         "Running",
         "Restarting",
         "Pending",

@@ -66,16 +66,17 @@ def defined(stage: Stage, bodies: Sequence[dict[str, Any]]) -> Iterator[None]:
 
 def _served(stage: Stage, name: str) -> bool:
     """Established, and answered for: the one comes a moment before the other."""
-    found = stage.api.get(f"{PATH}/{name}") or {}
+    definition = stage.api.get(f"{PATH}/{name}") or {}
     told = {
-        one["type"]: one["status"] for one in (found.get("status") or {}).get("conditions") or ()
+        one["type"]: one["status"]
+        for one in (definition.get("status") or {}).get("conditions") or ()
     }
     if told.get("Established") != "True":
         return False
-    version = next(one["name"] for one in found["spec"]["versions"] if one["served"])
+    version = next(one["name"] for one in definition["spec"]["versions"] if one["served"])
     return (
         stage.api.get(
-            f"/apis/{found['spec']['group']}/{version}/{found['spec']['names']['plural']}"
+            f"/apis/{definition['spec']['group']}/{version}/{definition['spec']['names']['plural']}"
         )
         is not None
     )

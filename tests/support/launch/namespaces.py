@@ -14,8 +14,7 @@ import secrets
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +25,7 @@ import pytest
 from playrunner.sandbox import sshd
 from playrunner.sandbox.state import SandboxError
 from tests.support.launch.site import Site
+from tests.support.until import until
 
 START_SECONDS = 20.0
 CONTROLLER = 1  # the last number of this machine's address on a lane
@@ -44,7 +44,7 @@ exec "$5" -D -f "$2/config" -E "$2/log"
 
 @dataclass(frozen=True)
 class Lane:
-    """One network: machines on it reach each other, and this machine when it has an address there."""
+    """One network: machines on it reach each other, and this machine if it has an address there."""
 
     bridge: str
     prefix: str
@@ -209,7 +209,7 @@ class Machines:
             _ip("link", "set", link, "master", lane.bridge, "up")
         machine.launcher.stdin.write("wired\n")
         machine.launcher.stdin.flush()
-        _await_that(lambda: "Server listening" in machine.daemon.log.read_text(), f"sshd on {name}")
+        until(lambda: "Server listening" in machine.daemon.log.read_text(), what=f"sshd on {name}")
 
     def power_off(self, name: str) -> None:
         """Everything on it is gone at once, without a word to anybody."""
@@ -288,7 +288,7 @@ class Machines:
 
     @contextmanager
     def small_disk(self, name: str, folder: Path, size: str) -> Iterator[Path]:
-        """A disk at this folder that only this machine sees; the path is the way to it from here."""
+        """A disk at this folder that only this machine sees; returns its path from here."""
         folder.mkdir(parents=True, exist_ok=True)
         machine = self.all[name]
         inside = ["nsenter", "-t", str(machine.init), "-m", "-p"]
@@ -427,14 +427,6 @@ def machines(folder: Path) -> Iterator[Machines]:
         yield made
     finally:
         made.close()
-
-
-def _await_that(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while not holds():
-        if time.monotonic() > deadline:
-            raise SandboxError(f"{what} is not there after {START_SECONDS:g} s")
-        time.sleep(0.02)  # a log has no event to wait for
 
 
 def _ip(*words: str) -> str:

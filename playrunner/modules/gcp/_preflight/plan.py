@@ -28,7 +28,7 @@ class Disk:
 
 
 @dataclass(frozen=True)
-class Wish:
+class PlannedCluster:
     """All of a plan."""
 
     cluster: str = ""
@@ -50,49 +50,51 @@ class Wish:
         )
 
 
-def wish_of(
+def planned_of(
     cluster: Mapping[str, Any], pools: Sequence[Any], disks: Sequence[Any], stored: Sequence[Any]
-) -> Wish:
+) -> PlannedCluster:
     def pool(given: Mapping[str, Any]) -> Pool:
         plain = {name: value for name, value in given.items() if name != "replace"}
         scaled = plain.get("max_nodes") is not None and plain.get("nodes") is None
         return Pool.read({**plain, **({"nodes": plain.get("min_nodes") or 0} if scaled else {})})
 
-    return Wish(
+    return PlannedCluster(
         str(cluster.get("name") or ""),
         str(cluster.get("location") or ""),
         str(cluster.get("version") or ""),
-        tuple(pool(one) for one in pools),
+        tuple(pool(entry) for entry in pools),
         tuple(
             Disk(
-                str(one["name"]),
-                str(one["type"]),
-                int(one["size_gib"]),
-                str(one.get("role") or "nfs"),
+                str(entry["name"]),
+                str(entry["type"]),
+                int(entry["size_gib"]),
+                str(entry.get("role") or "nfs"),
             )
-            for one in disks
+            for entry in disks
         ),
-        tuple((str(one["name"]), str(one["role"]), str(one["what"])) for one in stored),
+        tuple((str(entry["name"]), str(entry["role"]), str(entry["what"])) for entry in stored),
     )
 
 
-def priced(wish: Wish, given: Mapping[str, float]) -> list[Thing]:
+def priced(planned: PlannedCluster, given: Mapping[str, float]) -> list[Thing]:
     return [
-        *_cluster(wish),
-        *(thing for pool in wish.pools for thing in _pool(wish, pool, given)),
-        *map(_disk, wish.disks),
-        *_stored(wish),
+        *_cluster(planned),
+        *(thing for pool in planned.pools for thing in _pool(planned, pool, given)),
+        *map(_disk, planned.disks),
+        *_stored(planned),
     ]
 
 
-def _cluster(wish: Wish) -> Iterator[Thing]:
-    if wish.cluster:
-        note = "the first zonal one of a billing account is free" if not wish.is_regional else ""
-        yield Thing(f"GKE control plane {wish.cluster}", "gke", prices.GKE_CLUSTER_HOUR, note=note)
+def _cluster(planned: PlannedCluster) -> Iterator[Thing]:
+    if planned.cluster:
+        note = "the first zonal one of a billing account is free" if not planned.is_regional else ""
+        yield Thing(
+            f"GKE control plane {planned.cluster}", "gke", prices.GKE_CLUSTER_HOUR, note=note
+        )
 
 
-def _pool(wish: Wish, pool: Pool, given: Mapping[str, float]) -> Iterator[Thing]:
-    least, most = wish.machines(pool, most=False), wish.machines(pool, most=True)
+def _pool(planned: PlannedCluster, pool: Pool, given: Mapping[str, float]) -> Iterator[Thing]:
+    least, most = planned.machines(pool, most=False), planned.machines(pool, most=True)
     count = f"{most}" if least == most else f"{least} to {most}"
     text = f"{pool.name}: {count} x {pool.machine_type}" + " spot" * pool.spot
     hour = given.get(pool.machine_type, prices.GCP_MACHINE_HOUR.get(pool.machine_type))
@@ -139,8 +141,8 @@ def _disk(disk: Disk) -> Thing:
     return Thing(text, disk.role, price * disk.size_gib / prices.HOURS)
 
 
-def _stored(wish: Wish) -> Iterator[Thing]:
-    for name, role, what in wish.stored:
+def _stored(planned: PlannedCluster) -> Iterator[Thing]:
+    for name, role, what in planned.stored:
         kind, price = _STORED[what]
         yield Thing(
             f"{name}: {kind}", role, None, note=f"{price * 100:g} cents a month for each GiB in it"

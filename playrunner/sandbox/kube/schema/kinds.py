@@ -98,13 +98,13 @@ class Kinds:
 
     def versions(self) -> dict[str, list[str]]:
         """The versions of every group, preferred first."""
-        found: dict[str, list[str]] = {}
-        for one in self.all():
-            if one.version not in found.setdefault(one.group, []):
-                found[one.group].append(one.version)
+        by_group: dict[str, list[str]] = {}
+        for kind in self.all():
+            if kind.version not in by_group.setdefault(kind.group, []):
+                by_group[kind.group].append(kind.version)
         return {
             group: sorted(versions, key=_priority, reverse=True)
-            for group, versions in found.items()
+            for group, versions in by_group.items()
         }
 
     def serve_custom(self, definition: str, kinds: tuple[Kind, ...]) -> None:

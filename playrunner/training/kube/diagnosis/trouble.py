@@ -10,10 +10,10 @@ from statistics import median
 
 from playrunner.kube.watch import reasons
 from playrunner.training.diagnosis.evidence import Cause
-from playrunner.training.kube.bad_nodes import suspects
 from playrunner.training.kube.diagnosis.facts import Facts
-from playrunner.training.kube.give_up import UNHEARD, UNKEPT
-from playrunner.training.kube.selection import GOING_ON
+from playrunner.training.kube.runs.bad_nodes import suspects
+from playrunner.training.kube.runs.give_up import CLAIM_GONE, NO_OPERATOR
+from playrunner.training.kube.runs.selection import GOING_ON
 
 STILL_SECONDS, STILL_GAPS = (
     60.0,
@@ -61,13 +61,13 @@ def _on_purpose(facts: Facts) -> Iterator[Cause]:
 def _gone(facts: Facts) -> Iterator[Cause]:
     if facts.run.state == "lost":
         yield Cause(
-            90, "its job was deleted by somebody else", (facts.run.status.reason,), facts.resume
+            90, "its job was deleted by another process", (facts.run.status.reason,), facts.resume
         )
 
 
 def _given_up(facts: Facts) -> Iterator[Cause]:
-    if facts.run.state == "failed" and facts.run.status.phase in (UNHEARD, UNKEPT):
-        yield Cause(94, facts.run.status.reason, (), f"{facts.resume}, once that is mended")
+    if facts.run.state == "failed" and facts.run.status.phase in (NO_OPERATOR, CLAIM_GONE):
+        yield Cause(94, facts.run.status.reason, (), f"{facts.resume}, once that is fixed")
 
 
 def _crashes(facts: Facts) -> Iterator[Cause]:
@@ -90,21 +90,21 @@ def _crashes(facts: Facts) -> Iterator[Cause]:
 
 def _refused(facts: Facts) -> Iterator[Cause]:
     """What the trainer itself says it cannot do."""
-    said = [
+    lines_of_trainer = [
         line
         for lines in facts.logs.values()
         for line in lines
         if re.search(r"^(\[\d+\] )?trainer: (?!asked to end)", line)
     ]
-    if said and facts.run.state in ("failed", *GOING_ON):
-        loss = any("the loss is" in line for line in said)
+    if lines_of_trainer and facts.run.state in ("failed", *GOING_ON):
+        loss = any("the loss is" in line for line in lines_of_trainer)
         what = "the loss is no longer a number" if loss else "the trainer refused to go on"
         how = (
             "--set train.optimizer.lr=LOWER"
             if loss
             else "--set NAME=VALUE for the setting it names"
         )
-        yield Cause(96, what, tuple(dict.fromkeys(said))[-2:], f"{facts.resume} {how}")
+        yield Cause(96, what, tuple(dict.fromkeys(lines_of_trainer))[-2:], f"{facts.resume} {how}")
     trouble = [
         line
         for lines in facts.logs.values()
@@ -140,13 +140,13 @@ def _lost_nodes(facts: Facts) -> Iterator[Cause]:
 
 
 def _bad_nodes(facts: Facts) -> Iterator[Cause]:
-    for one in suspects(facts.run.pods):
+    for suspect in suspects(facts.run.pods):
         yield Cause(
             84,
-            f"it failed {one.times} times on node {one.node}, last: {one.why}",
+            f"it failed {suspect.times} times on node {suspect.node}, last: {suspect.why}",
             (),
-            f"invoke nodes.quarantine {one.node}; kubectl delete pod -n {facts.run.namespace}"
-            f" {one.pod}",
+            f"invoke nodes.quarantine {suspect.node}; kubectl delete pod -n {facts.run.namespace}"
+            f" {suspect.pod}",
         )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from playrunner.training.kube.follow import curve, metrics_in
-from playrunner.training.kube.log_tails import _Place, instance_of
-from playrunner.training.kube.rank0 import first_of, has_met_only, newest_meeting
+from playrunner.training.kube.runs.follow import curve, metrics_in
+from playrunner.training.kube.runs.log_tails import _Place, instance_of
+from playrunner.training.kube.runs.rank0 import first_of, has_met_only, newest_meeting
 
 
 def met(

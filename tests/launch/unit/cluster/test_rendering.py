@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
+from playrunner.training.kube.job_spec.names import SUMMARY
+from playrunner.training.kube.job_spec.render import variables
 from playrunner.training.kube.launchers import KINDS
-from playrunner.training.kube.names import SUMMARY
-from playrunner.training.kube.render import variables
-from playrunner.training.kube.site import Ground
+from playrunner.training.kube.session import ClusterSettings
 from tests.support.launch.rendering import GIB, container, environment, node, planned, rendered
 
 TRN1 = {
@@ -65,7 +65,11 @@ def flags(pod: dict[str, Any]) -> dict[str, str]:
 def test_a_volcano_job_is_a_gang_of_one_task_per_replica() -> None:
     job = rendered(
         planned(
-            "vcjob", "bert-large", trainium(), 2, Ground(image="i", claim="fsx-claim", queue="test")
+            "vcjob",
+            "bert-large",
+            trainium(),
+            2,
+            ClusterSettings(image="i", claim="fsx-claim", queue="test"),
         )
     )["Job"]
     spec = job["spec"]
@@ -113,8 +117,10 @@ def test_its_pods_get_all_neuron_devices_and_cards_of_a_node_and_no_cores() -> N
 
 
 def test_trainium_gets_its_variables_and_a_cache_for_each_replica() -> None:
-    ground = Ground(image="i", claim="fsx-claim", cacheset="bert-large")
-    tasks = rendered(planned("vcjob", "bert-large", trainium(), 2, ground))["Job"]["spec"]["tasks"]
+    settings = ClusterSettings(image="i", claim="fsx-claim", cacheset="bert-large")
+    tasks = rendered(planned("vcjob", "bert-large", trainium(), 2, settings))["Job"]["spec"][
+        "tasks"
+    ]
     found = environment(tasks[1]["template"])
     wanted = {
         "CCOM_SOCKET_IFNAME": "eth0",
@@ -138,7 +144,7 @@ def test_thirty_two_processes_meet_under_the_run_s_own_id() -> None:
             "bert-large",
             trainium(),
             2,
-            Ground(image="i", claim="c", rendezvous="etcd", etcd="etcd-server:2379"),
+            ClusterSettings(image="i", claim="c", rendezvous="etcd", etcd="etcd-server:2379"),
         )
     )["Job"]["spec"]["tasks"][0]["template"]
     said = flags(pod)
@@ -180,7 +186,7 @@ def test_an_elastic_pytorch_job_says_least_and_most_in_both_places() -> None:
             "llama2-7b",
             gpus(),
             2,
-            settings=("launch.min_nodes=1", "launch.max_nodes=4", "launch.max_restarts=100"),
+            overrides=("launch.min_nodes=1", "launch.max_nodes=4", "launch.max_restarts=100"),
         )
     )["PyTorchJob"]["spec"]
     assert list(spec["pytorchReplicaSpecs"]) == ["Worker"]
@@ -225,10 +231,10 @@ def test_fsdp_on_gpus_gets_whole_nodes_and_the_flight_recorder() -> None:
 
 
 def test_an_elastic_job_leaves_the_first_four_flags_to_its_controller() -> None:
-    settings = ("launch.min_nodes=1", "launch.max_nodes=2")
-    ground = Ground(image="i", claim="efs-claim", rendezvous="etcd")
+    overrides = ("launch.min_nodes=1", "launch.max_nodes=2")
+    settings = ClusterSettings(image="i", claim="efs-claim", rendezvous="etcd")
     offered = [node(name, "g4dn.xlarge", nvidia_com__gpu=1.0) for name in ("a", "b")]
-    spec = rendered(planned("elasticjob", "gpt2-elastic", offered, 2, ground, settings))[
+    spec = rendered(planned("elasticjob", "gpt2-elastic", offered, 2, settings, overrides))[
         "ElasticJob"
     ]["spec"]
     assert (spec["rdzvEndpoint"], spec["minReplicas"], spec["maxReplicas"]) == (
@@ -346,7 +352,11 @@ def test_a_run_is_known_again_from_any_machine_by_what_its_job_carries(launcher:
 def test_an_image_that_has_the_trainer_gets_no_code() -> None:
     objects = rendered(
         planned(
-            "job", "gpt2-micro-smoke", cpus(), 2, Ground(image="i:hash", claim="c", code="image")
+            "job",
+            "gpt2-micro-smoke",
+            cpus(),
+            2,
+            ClusterSettings(image="i:hash", claim="c", code="image"),
         )
     )
     assert not objects["ConfigMap"]["binaryData"]

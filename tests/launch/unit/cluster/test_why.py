@@ -10,7 +10,7 @@ from playrunner.training.diagnosis.evidence import Cause
 from playrunner.training.kube.diagnosis.facts import Facts
 from playrunner.training.kube.launchers import KINDS
 from playrunner.training.kube.launchers.kind import Status
-from playrunner.training.kube.run_view import ClusterRun
+from playrunner.training.kube.runs.run_view import ClusterRun
 from playrunner.training.kube.why import causes
 
 NOW = 1_000_000.0
@@ -230,8 +230,8 @@ def test_ranks_that_were_asked_to_meet_again_have_not_refused_anything() -> None
     ]
     said = {
         "run-hpz-0": [
-            "[0] trainer: asked to end at step 12 by somebody other than the run's keeper: saved,"
-            " and not done"
+            "[0] trainer: asked to end at step 12, but not by the run's supervisor: saved; the"
+            " run can resume"
         ]
     }
     assert likeliest(facts(state="running", metrics=metrics, logs=said)).title.startswith(

@@ -6,7 +6,6 @@ A behaviour is a sentence and a function of a `Stage`: a client, and a namespace
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.kube.client import APPLY_PATCH, Answer, Client
+from tests.support.until import until
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,7 @@ class Stage:
 
     def eventually(self, holds: Callable[[], Any], seconds: float = 20) -> Any:
         """Look until it holds."""
-        deadline = time.monotonic() + seconds
-        while not (found := holds()):
-            assert time.monotonic() < deadline, "it did not come about"
-            time.sleep(0.05)
-        return found
+        return until(holds, seconds=seconds)
 
 
 @dataclass(frozen=True)

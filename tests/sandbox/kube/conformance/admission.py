@@ -25,7 +25,7 @@ def configured(stage: Stage, hook: Webhook, plural: str, **settings: Any) -> Ite
         {"metadata": {"labels": {"hooked": stage.namespace}}},
         form=MERGE_PATCH,
     )
-    one = {
+    webhook = {
         "name": "hook.sandbox.example.com",
         "clientConfig": {"url": hook.url, "caBundle": hook.authority},
         "rules": [
@@ -50,7 +50,7 @@ def configured(stage: Stage, hook: Webhook, plural: str, **settings: Any) -> Ite
             "apiVersion": "admissionregistration.k8s.io/v1",
             "kind": kind,
             "metadata": {"name": name},
-            "webhooks": [one],
+            "webhooks": [webhook],
         },
     )
     try:

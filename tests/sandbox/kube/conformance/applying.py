@@ -59,14 +59,14 @@ def _(stage: Stage) -> None:
 @behaviour("who makes or updates an object owns what it set, as Update")
 def _(stage: Stage) -> None:
     stage.api.ok("POST", stage.core("configmaps"), config("conf", a="1"), fieldManager="maker")
-    found = stage.api.ok(
+    applied = stage.api.ok(
         "PATCH",
         stage.core("configmaps", "conf"),
         {"data": {"b": "2"}},
         form=MERGE_PATCH,
         fieldManager="patcher",
     )
-    entries = {entry["manager"]: entry for entry in found["metadata"]["managedFields"]}
+    entries = {entry["manager"]: entry for entry in applied["metadata"]["managedFields"]}
     assert entries["maker"]["operation"] == entries["patcher"]["operation"] == "Update"
     assert "f:a" in entries["maker"]["fieldsV1"]["f:data"] and set(
         entries["patcher"]["fieldsV1"]["f:data"]
@@ -220,9 +220,16 @@ def _(stage: Stage) -> None:
 @behaviour("ports are keyed by number and protocol")
 def _(stage: Stage) -> None:
     service = {
-        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "dns"},
-        "spec": {"ports": [{"name": "tcp", "port": 53, "protocol": "TCP"}, {"name": "udp", "port": 53, "protocol": "UDP"}]},
-    }  # fmt: skip
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "dns"},
+        "spec": {
+            "ports": [
+                {"name": "tcp", "port": 53, "protocol": "TCP"},
+                {"name": "udp", "port": 53, "protocol": "UDP"},
+            ]
+        },
+    }
     found = stage.applied(stage.core("services", "dns"), service, "one")
     assert set(owners(found)["one"]["f:spec"]["f:ports"]) == {
         'k:{"port":53,"protocol":"TCP"}',

@@ -192,16 +192,16 @@ def _(stage: Stage) -> None:
         body = kind.toy(size=1)
         body["status"] = {"phase": "Early"}
         assert "status" not in stage.api.ok("POST", kind.path(), body)
-        found = stage.api.ok(
+        updated = stage.api.ok(
             "PATCH",
             kind.path("one", "status"),
             {"status": {"phase": "Done"}, "spec": {"size": 9}},
             form=MERGE_PATCH,
         )
         assert (
-            found["status"] == {"phase": "Done"}
-            and found["spec"]["size"] == 1
-            and found["metadata"]["generation"] == 1
+            updated["status"] == {"phase": "Done"}
+            and updated["spec"]["size"] == 1
+            and updated["metadata"]["generation"] == 1
         )
 
 

@@ -229,15 +229,15 @@ def _(stage: Stage) -> None:
 def _(stage: Stage) -> None:
     for name in ("b", "c", "a"):
         stage.config(name)
-    found = stage.api.ok("GET", stage.core("configmaps"), labelSelector="!none")
+    listing = stage.api.ok("GET", stage.core("configmaps"), labelSelector="!none")
     names = [
         one["metadata"]["name"]
-        for one in found["items"]
+        for one in listing["items"]
         if one["metadata"]["name"] != "kube-root-ca.crt"
     ]
     assert (
-        found["kind"] == "ConfigMapList"
-        and found["metadata"]["resourceVersion"].isdigit()
+        listing["kind"] == "ConfigMapList"
+        and listing["metadata"]["resourceVersion"].isdigit()
         and names == ["a", "b", "c"]
     )
 

@@ -35,14 +35,14 @@ def _(stage: Stage) -> None:
         "metadata": {"labels": {"a": "b"}},
         "spec": {"template": {"spec": {"containers": containers}}},
     }
-    found = stage.api.ok("PATCH", stage.apps("deployments", "web"), patch, form=MERGE_PATCH)
-    assert [one["name"] for one in found["spec"]["template"]["spec"]["containers"]] == [
+    patched = stage.api.ok("PATCH", stage.apps("deployments", "web"), patch, form=MERGE_PATCH)
+    assert [one["name"] for one in patched["spec"]["template"]["spec"]["containers"]] == [
         "other"
-    ] and found["metadata"]["labels"] == {"a": "b"}
-    found = stage.api.ok(
+    ] and patched["metadata"]["labels"] == {"a": "b"}
+    patched = stage.api.ok(
         "PATCH", stage.apps("deployments", "web"), {"metadata": {"labels": None}}, form=MERGE_PATCH
     )
-    assert "labels" not in found["metadata"]
+    assert "labels" not in patched["metadata"]
 
 
 @behaviour("a strategic merge patch merges containers by name, and their variables by theirs")

@@ -48,15 +48,17 @@ def _(stage: Stage) -> None:
     "discovery lists a group's resources with their verbs, scope, short names and subresources"
 )
 def _(stage: Stage) -> None:
-    found = {one["name"]: one for one in stage.api.ok("GET", "/api/v1")["resources"]}
+    core = {resource["name"]: resource for resource in stage.api.ok("GET", "/api/v1")["resources"]}
     assert (
-        found["pods"]["shortNames"] == ["po"]
-        and found["pods"]["namespaced"]
-        and "watch" in found["pods"]["verbs"]
+        core["pods"]["shortNames"] == ["po"]
+        and core["pods"]["namespaced"]
+        and "watch" in core["pods"]["verbs"]
     )
-    assert not found["nodes"]["namespaced"] and found["namespaces"]["shortNames"] == ["ns"]
-    assert {"pods/log", "pods/exec", "pods/status", "pods/eviction", "nodes/status"} <= set(found)
-    apps = {one["name"]: one for one in stage.api.ok("GET", "/apis/apps/v1")["resources"]}
+    assert not core["nodes"]["namespaced"] and core["namespaces"]["shortNames"] == ["ns"]
+    assert {"pods/log", "pods/exec", "pods/status", "pods/eviction", "nodes/status"} <= set(core)
+    apps = {
+        resource["name"]: resource for resource in stage.api.ok("GET", "/apis/apps/v1")["resources"]
+    }
     assert apps["deployments/scale"]["kind"] == "Scale" and apps["deployments"]["categories"] == [
         "all"
     ]

@@ -29,15 +29,15 @@ def _(stage: Stage) -> None:
 
 @behaviour("a pod is Pending, with its defaults and its quality of service")
 def _(stage: Stage) -> None:
-    found = stage.api.ok("POST", stage.core("pods"), pod(image="nginx"))
-    assert found["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
+    created = stage.api.ok("POST", stage.core("pods"), pod(image="nginx"))
+    assert created["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
     assert (
-        found["spec"]["containers"][0]["imagePullPolicy"] == "Always"
-        and found["spec"]["terminationGracePeriodSeconds"] == 30
+        created["spec"]["containers"][0]["imagePullPolicy"] == "Always"
+        and created["spec"]["terminationGracePeriodSeconds"] == 30
     )
     assert (
-        found["spec"]["schedulerName"] == "default-scheduler"
-        and found["spec"]["dnsPolicy"] == "ClusterFirst"
+        created["spec"]["schedulerName"] == "default-scheduler"
+        and created["spec"]["dnsPolicy"] == "ClusterFirst"
     )
 
 
@@ -176,14 +176,14 @@ def _(stage: Stage) -> None:
 
 @behaviour("a job is given a selector of its own and its defaults")
 def _(stage: Stage) -> None:
-    found = stage.api.ok("POST", stage.group("batch/v1", "jobs"), job())
-    uid, labels = found["metadata"]["uid"], found["spec"]["template"]["metadata"]["labels"]
+    created = stage.api.ok("POST", stage.group("batch/v1", "jobs"), job())
+    uid, labels = created["metadata"]["uid"], created["spec"]["template"]["metadata"]["labels"]
     assert (
-        found["spec"]["completions"] == found["spec"]["parallelism"] == 1
-        and found["spec"]["backoffLimit"] == 6
+        created["spec"]["completions"] == created["spec"]["parallelism"] == 1
+        and created["spec"]["backoffLimit"] == 6
     )
     assert (
-        uid in found["spec"]["selector"]["matchLabels"].values()
+        uid in created["spec"]["selector"]["matchLabels"].values()
         and labels["job-name"] == "work"
         and labels["controller-uid"] == uid
     )

@@ -6,15 +6,36 @@ from __future__ import annotations
 import shlex
 from fnmatch import fnmatch
 
-# Infrastructure: its work is done by our own controllers, or by nobody; a process stands there so
+# Infrastructure: its work is done by our own controllers, or not at all; a process runs so
 # that it can be seen and ended.
 PLACEHOLDERS = (
-    "*device-plugin*", "*csi-*", "*livenessprobe*", "*training-operator*", "*elasticjob*", "*elastic-job*", "*volcanosh/*",
-    "*torchelastic/kubernetes*", "*vc-controller-manager*", "*vc-scheduler*", "*vc-webhook-manager*", "*etcd*", "*tensorboard*",
+    "*device-plugin*",
+    "*csi-*",
+    "*livenessprobe*",
+    "*training-operator*",
+    "*elasticjob*",
+    "*elastic-job*",
+    "*volcanosh/*",
+    "*torchelastic/kubernetes*",
+    "*vc-controller-manager*",
+    "*vc-scheduler*",
+    "*vc-webhook-manager*",
+    "*etcd*",
+    "*tensorboard*",
     "*tensorflow*",
-    "*nvidia-driver-installer*", "*cos-nvidia-installer*", "*/pause*", "pause:*", "*nfs-server*", "*volume-nfs*",
-    "*cluster-autoscaler*", "*metrics-server*", "*aws-node*", "*coredns*", "*kube-proxy*", "*node-termination-handler*",
-)  # fmt: skip
+    "*nvidia-driver-installer*",
+    "*cos-nvidia-installer*",
+    "*/pause*",
+    "pause:*",
+    "*nfs-server*",
+    "*volume-nfs*",
+    "*cluster-autoscaler*",
+    "*metrics-server*",
+    "*aws-node*",
+    "*coredns*",
+    "*kube-proxy*",
+    "*node-termination-handler*",
+)
 PLACEHOLDER = (
     "sh",
     "-c",
@@ -24,7 +45,7 @@ ENDING_PLACEHOLDER = ("sh", "-c", 'echo "a placeholder for $0, which has done it
 
 
 def is_placeholder(image: str, command: list[str]) -> bool:
-    """Also where nobody says what to run: what an image would run by itself is not known here."""
+    """Also where no command is given: what an image would run by itself is not known here."""
     return not command or any(fnmatch(image, pattern) for pattern in PLACEHOLDERS)
 
 

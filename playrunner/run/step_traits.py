@@ -1,0 +1,45 @@
+"""What a step's module and keywords imply for the order of steps: must its result be awaited, does
+it run in the background, on one host for all?"""
+
+from __future__ import annotations
+
+from playrunner.model import Step
+from playrunner.playbook import module_index
+from playrunner.variables.scope import Scope
+
+
+def is_awaited(step: Step) -> bool:
+    """Whether the next step must not be sent before this one's result is known here."""
+    if in_background(step):
+        return False
+    keywords, cls = step.keywords, module_index.module_class(step.module)
+    on_controller = not module_index.runs_on_host(step.module) and not cls.in_memory
+    paced = step.loop is not None and bool(step.loop.pause_seconds or step.loop.break_when)
+    conditional = (
+        step.failed_when is not None
+        or step.until is not None
+        or step.retries is not None
+        or not (step.changed_when is None or isinstance(step.changed_when, bool))
+    )
+    return bool(on_controller or paced or conditional or keywords.throttle or step.async_seconds)
+
+
+def in_background(step: Step) -> bool:
+    return module_index.module_class(step.module).in_background
+
+
+def waits_for_all(step: Step) -> bool:
+    cls = module_index.module_class(step.module)
+    return cls.reaches_out or cls.once_for_all
+
+
+def once_for_all(step: Step) -> bool:
+    return module_index.module_class(step.module).once_for_all
+
+
+def gives_facts(step: Step) -> bool:
+    return module_index.module_class(step.module).gives_facts and step.module != "play.set_fact"
+
+
+def condition_holds(step: Step, scope: Scope) -> bool:
+    return all(scope.run_vars.templar.truth(condition, scope) for condition in step.keywords.when)
