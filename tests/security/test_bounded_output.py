@@ -3,24 +3,50 @@ another."""
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.runner import Stage
+from tests.support.runner import LIMIT_SECONDS, REPOSITORY, Stage
 from tests.support.sshd import NodeSet
+
+# The kernel counts the memory of the process that was forked towards the program's peak as well, so
+# the program is started by a small process and not by pytest itself.
+MEASURED = """
+import json, resource, subprocess, sys
+code = subprocess.run(sys.argv[2:]).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+with open(sys.argv[1], "w") as measures:
+    json.dump([code, used.ru_utime + used.ru_stime, used.ru_maxrss >> 10], measures)
+"""
 
 
 def play_measured(stage: Stage, playbook: str, **environment: str) -> tuple[int, float, int]:
     """Exit code, seconds that the controller computed, and the most memory that it held, in MiB."""
-    process = stage.start(playbook, as_json=False, **environment)
-    assert process.stdout and process.stderr
-    out = process.stdout.read()
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    (stage.folder / "out").write_text(out + process.stderr.read())
-    return process.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss >> 10
+    measures, path = stage.folder / "measures", stage.write(playbook)
+    play = [sys.executable, "-m", "invoke", "play", str(path), "--inventory", str(stage.inventory)]
+    with (stage.folder / "out").open("w") as out:
+        subprocess.run(
+            [sys.executable, "-c", MEASURED, str(measures), *play],
+            cwd=REPOSITORY,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env={
+                **os.environ,
+                "PLAYRUNNER_STATE_HOME": str(stage.state),
+                "NO_COLOR": "1",
+                **environment,
+            },
+            check=True,
+            timeout=LIMIT_SECONDS,
+        )
+    code, seconds, mebibytes = json.loads(measures.read_text())
+    return code, seconds, mebibytes
 
 
 def last_of_output(stage: Stage) -> str:
