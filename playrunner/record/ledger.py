@@ -20,6 +20,7 @@ from playrunner.text.safe_path import file_name
 from playrunner.text.streams import as_json
 
 KEPT_RUNS = 200  # older run folders are removed
+KEPT_OPEN = 64  # logs of hosts; a run may have more hosts than a process may have open files
 
 
 def state_directory() -> Path:
@@ -59,6 +60,7 @@ class Ledger:
         self.run_id = f"{stamp}-{secrets.token_hex(3)}"
         self.folder = root / self.run_id
         self.lost: OSError | None = None
+        self._logs: dict[str, int] = {}
         self._lock = threading.Lock()
         with recording_in(self.folder), _removed_on_failure(self.folder):
             self.folder.mkdir(parents=True, mode=0o700)
@@ -71,8 +73,7 @@ class Ledger:
 
     def event(self, kind: str, **facts: Any) -> None:
         line = as_json({"at": round(time.time(), 3), "event": kind, **facts}) + "\n"
-        with self._missing_if_full():
-            _append(self._events, line.encode())
+        self._write(None, line.encode())
 
     def intend(self, host: str, step: str, module: str, place: str) -> None:
         self.event("intent", host=host, step=step, module=module, place=place)
@@ -93,17 +94,32 @@ class Ledger:
 
     def output(self, host: str, text: str) -> None:
         """A host's full output, in its own file."""
-        with self._missing_if_full():
-            # Not kept open: a run may have more hosts than a process may have open files.
-            log = _opened(self.folder / "hosts" / f"{file_name(host)}.log")
+        self._write(host, text.encode(errors="replace"))
+
+    def _write(self, host: str | None, data: bytes) -> None:
+        """Add to a host's log or to the events. One writer at a time, so that a partly written line
+        can be removed; the first reason why something is missing is kept."""
+        with self._lock:
             try:
-                _append(log, text.encode(errors="replace"))
-            finally:
-                os.close(log)
+                _append(self._events if host is None else self._log(host), data)
+            except OSError as error:
+                self.lost = self.lost or error
+
+    def _log(self, host: str) -> int:
+        log = self._logs.get(host)
+        if log is None:
+            if len(self._logs) == KEPT_OPEN:
+                os.close(self._logs.pop(next(iter(self._logs))))
+            path = self.folder / "hosts" / f"{file_name(host)}.log"
+            log = self._logs[host] = _opened(path)
+        return log
 
     def close(self, recap: Recap, exit_code: int, seconds: float) -> None:
         self.event("end", exit_code=exit_code, seconds=round(seconds, 3))
         os.close(self._events)
+        with self._lock:
+            while self._logs:
+                os.close(self._logs.popitem()[1])
         summary = {
             "run_id": self.run_id,
             "exit_code": exit_code,
@@ -114,12 +130,14 @@ class Ledger:
                 for taken, host, step in recap.slowest
             ],
         }
-        with self._missing_if_full():
+        try:
             # Not durable: every run writes one, and waiting for the disk would slow short runs.
             atomic_write.write_text(
                 self.folder / "recap.json", as_json(summary, indent=2) + "\n", durable=False
             )
             _forget_old(self.folder.parent)
+        except OSError as error:
+            self.lost = self.lost or error
 
     def loss(self) -> NotWritten:
         """The message about events that could not be recorded."""
@@ -129,16 +147,6 @@ class Ledger:
             f" {self.lost.strerror or self.lost}; the run itself went on; make room, or set"
             " PLAYRUNNER_STATE_HOME to another folder"
         )
-
-    @contextmanager
-    def _missing_if_full(self) -> Iterator[None]:
-        """One writer at a time, so that a partly written line can be removed; keeps the first
-        reason."""
-        with self._lock:
-            try:
-                yield
-            except OSError as error:
-                self.lost = self.lost or error
 
     def _point_latest(self, root: Path) -> None:
         scratch = root / f".latest-{self.run_id}"

@@ -19,7 +19,7 @@ from playrunner.ssh.limits import (
     Limits,
 )
 
-_KINDS = ("alive", "need", "out", "passed", "result")
+_KINDS = frozenset({"alive", "need", "out", "passed", "result"})
 _FLAGS = ("changed", "failed", "skipped", "unreachable", "unknown")  # of a result
 _NO_VALUES = ("failed", "skipped", "unreachable", "unknown")  # such a result has no other values
 _TEXTS = ("msg", "exception", "ansible_job_id")
@@ -162,10 +162,10 @@ def checked(frame: dict[str, Any], body: bytes | bytearray) -> Reply:
     number = frame.get("id")
     if type(number) is not int:
         raise InvalidReply("a frame without the number of a request")
-    kinds = [kind for kind in _KINDS if kind in frame]
+    kinds = _KINDS & frame.keys()
     if len(kinds) != 1:
-        raise InvalidReply(f"a frame must have one of {', '.join(_KINDS)}")
-    kind = kinds[0]
+        raise InvalidReply(f"a frame must have one of {', '.join(sorted(_KINDS))}")
+    (kind,) = kinds
     if kind in ("need", "out"):
         return Reply(number, kind, _expect(frame, kind, str, "a text"))
     if kind in ("alive", "passed"):

@@ -14,7 +14,6 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable
 from typing import Any, TextIO
 
 from playrunner.errors import NotWritten
@@ -54,10 +53,16 @@ def _escaped(found: re.Match[str]) -> str:
     )
 
 
+# json.dumps would make one for each call
+_encoder = json.JSONEncoder(default=str, allow_nan=False)
+
+
 def as_json(value: Any, indent: int | None = None) -> str:
     """Valid JSON of any value: a number that JSON has no word for (NaN, Infinity) is null, another
     type its text."""
     try:
+        if indent is None:
+            return _encoder.encode(value)
         return json.dumps(value, indent=indent, default=str, allow_nan=False)
     except (ValueError, TypeError):
         return json.dumps(_without_nan(value), indent=indent, default=str, allow_nan=False)
@@ -87,21 +92,24 @@ class Guarded(io.TextIOWrapper):
 
     def write_own(self, text: str) -> int:
         """Write text of ours, with its escape sequences as they are."""
-        self._guarded(lambda: super(Guarded, self).write(text))
+        try:
+            super().write(text)
+        except OSError as error:
+            self._discard_from_now_on(error)
         return len(text)
 
     def flush(self) -> None:
-        self._guarded(super().flush)
-
-    def _guarded(self, act: Callable[[], object]) -> None:
         try:
-            act()
+            super().flush()
         except OSError as error:
-            self.lost = self.lost or error
-            # Its buffer and later output are discarded; otherwise each flush would fail again.
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self.fileno())
-            os.close(nowhere)
+            self._discard_from_now_on(error)
+
+    def _discard_from_now_on(self, error: OSError) -> None:
+        self.lost = self.lost or error
+        # Its buffer and later output are discarded; otherwise each flush would fail again.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.fileno())
+        os.close(nowhere)
 
 
 def guard_streams() -> str:
