@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import secrets
 import threading
 import time
@@ -20,7 +21,7 @@ from playrunner.text.safe_path import file_name
 from playrunner.text.streams import as_json
 
 KEPT_RUNS = 200  # older run folders are removed
-KEPT_OPEN = 64  # logs of hosts; a run may have more hosts than a process may have open files
+OPEN_SHARE = 16  # one in so many of the files that may be open is a host's log
 
 
 def state_directory() -> Path:
@@ -108,7 +109,8 @@ class Ledger:
     def _log(self, host: str) -> int:
         log = self._logs.get(host)
         if log is None:
-            if len(self._logs) == KEPT_OPEN:
+            most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+            if most != resource.RLIM_INFINITY and len(self._logs) >= max(1, most // OPEN_SHARE):
                 os.close(self._logs.pop(next(iter(self._logs))))
             path = self.folder / "hosts" / f"{file_name(host)}.log"
             log = self._logs[host] = _opened(path)
