@@ -253,7 +253,12 @@ def test_a_password_for_a_web_service_is_neither_told_nor_recorded(stage: Stage)
 - hosts: node1
   gather_facts: false
   tasks:
-    - uri: {url: "http://127.0.0.1:1/", url_username: ada, url_password: pa55word, force_basic_auth: true, timeout: 2}
+    - uri:
+        url: "http://127.0.0.1:1/"
+        url_username: ada
+        url_password: pa55word
+        force_basic_auth: true
+        timeout: 2
 """,
         "--verbose",
     )

@@ -28,7 +28,8 @@ SAMPLES = Path(__file__).parent / "inventories"
 
 SCRIPT = """#!/bin/sh
 if [ "$1" = --list ]; then
-  echo '{"g": ["a", "b"], "h": {"hosts": ["c"], "vars": {"x": 1}, "children": ["g", "later"]}, "sole": {"y": 2}%s}'
+  echo '{"g": ["a", "b"], "sole": {"y": 2},
+    "h": {"hosts": ["c"], "vars": {"x": 1}, "children": ["g", "later"]}%s}'
 else
   echo "{\\"asked\\": \\"$2\\"}"
 fi

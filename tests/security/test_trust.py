@@ -51,7 +51,9 @@ def test_a_host_cannot_choose_how_it_is_reached_by_its_facts(
     - shell: echo "${SSH_CONNECTION:-here} $(id -un)"
       register: where
     - name: seen
-      debug: {msg: "{{ where.stdout }} {{ ansible_host }} {{ ansible_connection | default('ssh') }} {{ ansible_kept }}"}
+      debug:
+        msg: "{{ where.stdout }} {{ ansible_host }}
+          {{ ansible_connection | default('ssh') }} {{ ansible_kept }}"
 """)
     )
     said = outcome.result("node1", "seen")["values"]["msg"]

@@ -79,7 +79,12 @@ def test_a_condition_that_its_author_wrote_elsewhere_is_still_evaluated(victim: 
             """
 - hosts: node1
   gather_facts: false
-  vars: {cond: "n == 1", n: 1, indirect: "{{ cond }}", flag: "{{ n == 1 }}", text: "'a' == '{{ 'a' }}'"}
+  vars:
+    cond: "n == 1"
+    n: 1
+    indirect: "{{ cond }}"
+    flag: "{{ n == 1 }}"
+    text: "'a' == '{{ 'a' }}'"
   tasks:
     - debug: {msg: ran}
       when: ["{{ cond }}", "{{ indirect }}", "{{ flag }}", "{{ text }}"]
