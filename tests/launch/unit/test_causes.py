@@ -15,6 +15,16 @@ from tests.support.launch.diagnosis import (
     metrics,
     running,
 )
+from trainer.node.failure import (
+    FIRST_NODE_LOST,
+    LEASE_EXPIRED,
+    LOG_REFUSED,
+    NODE_LOST,
+    NODE_NOT_JOINED,
+    NOT_STARTED,
+    ending,
+    kind_of,
+)
 
 
 def test_a_run_that_gets_on_has_nothing_wrong() -> None:
@@ -178,15 +188,18 @@ def test_a_killed_process_is_out_of_memory_only_when_the_kernel_says_so() -> Non
 
 
 @pytest.mark.parametrize(
-    ("what", "code", "tail"),
+    ("label", "code", "tail"),
     [
-        ("ranks 0-1 ended with code 247", 247, ()),
-        ("the launcher ended with code 1", 1, ("[node]   exitcode  : -9 (pid: 4711)",)),
-        ("rank 1 ended with code 137", 137, ()),
+        ("0-1", 247, ()),
+        ("node", 1, ("[node]   exitcode  : -9 (pid: 4711)",)),
+        ("1", 137, ()),
     ],
 )
-def test_a_kill_is_seen_through_every_launcher(what: str, code: int, tail: tuple[str, ...]) -> None:
-    assert "was killed from outside" in first(failed(what, code, tail)).title
+def test_a_kill_is_seen_through_every_launcher(
+    label: str, code: int, tail: tuple[str, ...]
+) -> None:
+    facts = failed(ending(label, code), code, tail, kind_of(label))
+    assert "was killed from outside" in first(facts).title
 
 
 def test_a_loss_that_is_no_number_is_told_before_anything_else() -> None:
@@ -197,34 +210,36 @@ def test_a_loss_that_is_no_number_is_told_before_anything_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "code", "tail"),
+    ("label", "code", "tail"),
     [
-        ("rank 1 ended with code 5", 5, ()),
-        ("the launcher ended with code 1", 1, ("[node]   exitcode  : 5 (pid: 4711)",)),
+        ("1", 5, ()),
+        ("node", 1, ("[node]   exitcode  : 5 (pid: 4711)",)),
     ],
 )
 def test_refused_input_is_told_in_the_trainers_words(
-    what: str, code: int, tail: tuple[str, ...]
+    label: str, code: int, tail: tuple[str, ...]
 ) -> None:
-    found = first(failed(what, code, ("[1] trainer: data.path /x: there is no such file", *tail)))
+    lines = ("[1] trainer: data.path /x: there is no such file", *tail)
+    found = first(failed(ending(label, code), code, lines, kind_of(label)))
     assert found.title == "the trainer refused what it was given"
     assert "data.path /x" in found.evidence[0]
 
 
 def test_a_lease_that_ran_out_names_detach() -> None:
-    found = first(failed("the controller has not been heard from for 15 s", 0))
+    found = first(failed("no renewal for 15 s", 0, kind=LEASE_EXPIRED))
     assert found.title.startswith("its lease expired")
     assert "--detach" in found.next_command
 
 
 def test_a_lost_node_is_named_and_whether_it_answers_again() -> None:
-    back = first(failed("has not been heard from for 3.5 s", -9))
+    back = first(failed("is silent", -9, kind=NODE_LOST))
     assert back.title == "node2 was lost: its power, or its link"
     assert "node2 answers over SSH" in back.evidence[1]
     gone = causes(
         failed(
-            "has not been heard from for 3.5 s",
+            "is silent",
             -9,
+            kind=NODE_LOST,
             nodes={"node1": a_node()},
             silent={"node2": "refused"},
         )
@@ -236,7 +251,17 @@ def test_a_lost_node_is_named_and_whether_it_answers_again() -> None:
 
 
 def test_a_node_that_never_joined_is_named() -> None:
-    assert first(failed("did not join within 90 s", -9)).title == "node2 never joined"
+    assert first(failed("is late", -9, kind=NODE_NOT_JOINED)).title == "node2 never joined"
+
+
+def test_a_node_that_lost_the_first_one_says_so() -> None:
+    assert first(failed("is alone", 0, kind=FIRST_NODE_LOST)).title == "node2 lost the first node"
+
+
+@pytest.mark.parametrize("kind", [NOT_STARTED, LOG_REFUSED])
+def test_the_sentence_of_a_failure_decides_nothing(kind: str) -> None:
+    for what in ("has not been heard from for 3 s", "did not join within 9 s"):
+        assert "explains it" in first(failed(what, 0, kind=kind)).title
 
 
 def test_a_restart_is_told_from_a_killed_keeper() -> None:

@@ -103,10 +103,12 @@ def test_no_message_of_a_node_whatever_raises_an_error_in_the_first_node(
         b"7",
         b"not json",
         b'{"failed": 7}',
-        b'{"failed": {"tail": 7}}',
-        b'{"failed": {"time": "soon"}}',
-        b'{"failed": {"code": Infinity}}',
-        b'{"failed": {"time": []}}',
+        b'{"failed": {"kind": "rank", "tail": 7}}',
+        b'{"failed": {"kind": "rank", "time": "soon"}}',
+        b'{"failed": {"kind": "rank", "code": Infinity}}',
+        b'{"failed": {"kind": "rank", "time": []}}',
+        b'{"failed": {"kind": "no such kind"}}',
+        b'{"failed": {"kind": []}}',
     ],
 )
 def test_a_node_that_talks_nonsense_is_hung_up_on_and_can_call_again(
@@ -132,7 +134,7 @@ def test_a_line_that_was_changed_repeated_or_made_up_on_its_way_is_not_believed(
     ):
         node = first.node()
         assert node and node._outgoing_seal
-        said = {"failed": {"node": "node2", "what": "seven", "time": 1.0}}
+        said = {"failed": {"node": "node2", "kind": "rank", "what": "seven", "time": 1.0}}
         node.write(spoil(node._outgoing_seal.closed(json.dumps(said).encode())))
         first.until(lambda: _hung_up(node))  # noqa: B023 (called at once)
         assert len(first.ended) <= 1  # of the repeated ones, the first

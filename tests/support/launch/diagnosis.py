@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from playrunner.training.diagnosis.causes import Cause, Facts, causes
+from trainer.node.failure import RANK, Failure
 
 NOW = 1_000_000.0
 
@@ -93,10 +94,14 @@ def running(**parts: Any) -> Facts:
 
 
 def failed(
-    what: str = "rank 1 ended with code 1", code: int = 1, tail: tuple[str, ...] = (), **parts: Any
+    what: str = "rank 1 ended with code 1",
+    code: int = 1,
+    tail: tuple[str, ...] = (),
+    kind: str = RANK,
+    **parts: Any,
 ) -> Facts:
     """A run that node2 ended, with its last words."""
-    cause = {"node": "node2", "what": what, "time": NOW, "code": code, "tail": list(tail)}
+    cause = Failure("node2", kind, what, NOW, code, tail).plain()
     given: dict[str, Any] = {
         "job": a_job(),
         "metrics": metrics(),
