@@ -1,4 +1,4 @@
-"""A case of the differential suite: a folder with a playbook, and what its options.yaml asks for."""
+"""A case of the differential suite: a folder with a playbook and an options.yaml."""
 
 from __future__ import annotations
 

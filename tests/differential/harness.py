@@ -1,4 +1,4 @@
-"""Runs one case with ansible-playbook or with Playrunner and tells what it counted and left behind."""
+"""Runs one case with ansible-playbook or Playrunner and tells what it counted and left behind."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _parse_recap(output: str) -> dict[str, dict[str, int]]:
 
 
 def _without_idle(recap: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
-    """Only hosts that something happened on: whether an idle one gets a line of zeros says nothing."""
+    """Only hosts that something happened on: a line of zeros for an idle one says nothing."""
     return {host: counts for host, counts in recap.items() if any(counts.values())}
 
 

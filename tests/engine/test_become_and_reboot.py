@@ -20,7 +20,12 @@ def test_a_step_runs_as_who_it_becomes_and_the_next_as_the_login_again(
 - hosts: nodes
   gather_facts: false
   tasks:
-    - {{name: other, command: id -un, become: true, become_user: nobody, become_method: {method}, become_flags: "{flags}"}}
+    - name: other
+      command: id -un
+      become: true
+      become_user: nobody
+      become_method: {method}
+      become_flags: "{flags}"
     - {{name: own, command: id -un}}
 """)
     assert done.code == 0, done.text
@@ -35,7 +40,10 @@ def test_a_reboot_is_over_when_the_host_answers_with_another_boot_id(stage: Stag
   tasks:
     - {copy: {content: first, dest: "{{ home }}/boot"}}
     - name: restart
-      reboot: {boot_time_command: "cat {{ home }}/boot", reboot_command: "echo second > {{ home }}/boot", reboot_timeout: 30}
+      reboot:
+        boot_time_command: "cat {{ home }}/boot"
+        reboot_command: "echo second > {{ home }}/boot"
+        reboot_timeout: 30
     - {name: back, command: "cat {{ home }}/boot"}
 """)
     assert done.code == 0, done.text
@@ -60,7 +68,8 @@ def test_a_host_that_never_restarts_is_a_failed_reboot(stage: Stage) -> None:
 - hosts: node1
   gather_facts: false
   tasks:
-    - {name: restart, reboot: {boot_time_command: echo same, reboot_command: "true", reboot_timeout: 1}}
+    - name: restart
+      reboot: {boot_time_command: echo same, reboot_command: "true", reboot_timeout: 1}
 """)
     assert done.code == 2
     assert "not back within 1 seconds" in done.result("node1", "restart")["values"]["msg"]

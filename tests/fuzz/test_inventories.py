@@ -19,13 +19,19 @@ from tests.support.fuzz.surface import as_bytes, fuzzed, scratch
 REPOSITORY = Path(__file__).parents[2]
 CONNECTED_YAML = """
 all:
-  vars: {ansible_user: u, ansible_ssh_common_args: -o ServerAliveInterval=5 -o ConnectTimeout=9 -J jump}
+  vars:
+    ansible_user: u
+    ansible_ssh_common_args: -o ServerAliveInterval=5 -o ConnectTimeout=9 -J jump
   hosts:
     jump: {ansible_host: 192.0.2.1, ansible_port: 2222, ansible_ssh_common_args: ''}
-    n[01:03]: {ansible_host: '192.0.2.{{ 7 }}', ansible_ssh_timeout: 5, ansible_become: true, via: jump}
+    n[01:03]:
+      {ansible_host: '192.0.2.{{ 7 }}', ansible_ssh_timeout: 5, ansible_become: true, via: jump}
     here: {ansible_connection: local, ansible_python_interpreter: auto}
   children:
-    gpu: {hosts: {n01: , n02: {x: [1, {y: 2}]}}, vars: {ansible_group_priority: 5}, children: {inner: {hosts: {n03: }}}}
+    gpu:
+      hosts: {n01: , n02: {x: [1, {y: 2}]}}
+      vars: {ansible_group_priority: 5}
+      children: {inner: {hosts: {n03: }}}
 """
 CONNECTED_INI = """
 jump ansible_host=192.0.2.1 ansible_port=2222 ansible_ssh_common_args=''

@@ -17,7 +17,7 @@ from playrunner.sandbox.gcp import process
 from playrunner.sandbox.gcp.auth import Entrance
 from playrunner.sandbox.http import control_secret, jwt
 from playrunner.sandbox.kube.wire import certificates
-from tests.sandbox.test_authentication import sent
+from tests.support.aws.signing import sent
 from tests.support.gcp.sandbox import PretendGcp
 
 PATHS = (

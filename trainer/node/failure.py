@@ -28,6 +28,25 @@ _KILLED_HINT = {
     signal.SIGBUS: "lost its memory mapping: a full /dev/shm or a truncated file",
 }
 
+# What has failed; decided by, where `what` is for people to read.
+RANK = "rank"
+LAUNCHER = "launcher"  # of several ranks; its output tells how they ended
+NOT_STARTED = "not-started"  # a process of the node
+LOG_REFUSED = "log-refused"  # the node's log cannot be written
+NODE_LOST = "node-lost"
+NODE_NOT_JOINED = "node-not-joined"
+FIRST_NODE_LOST = "first-node-lost"  # from the view of another node
+LEASE_EXPIRED = "lease-expired"  # the controller no longer renews it
+KINDS = (
+    RANK,
+    LAUNCHER,
+    NOT_STARTED,
+    LOG_REFUSED,
+    NODE_LOST,
+    NODE_NOT_JOINED,
+    FIRST_NODE_LOST,
+    LEASE_EXPIRED,
+)
 
 # Of each log line, so that the tail fits into a message to the other nodes
 TAIL_CHARACTERS = 1000
@@ -35,9 +54,10 @@ TAIL_CHARACTERS = 1000
 
 @dataclass(frozen=True)
 class Failure:
-    """An unexpected end of a process."""
+    """An unexpected end of a process, or a node that no longer answers."""
 
     node: str
+    kind: str  # one of KINDS
     what: str  # as "rank 1 ended with code 1"
     time: float
     code: int = 0  # negative: a signal's number
@@ -56,13 +76,21 @@ def failure_from(message: Any) -> Failure:
     if not isinstance(message, dict) or not isinstance(message.get("tail", ()), list | tuple):
         raise ValueError("malformed failure")
     when, now = float(message.get("time", 0)), time.time()
+    if message.get("kind") not in KINDS:
+        raise ValueError("malformed failure")
     return Failure(
         str(message.get("node")),
+        str(message["kind"]),
         str(message.get("what")),
         when if when <= now else now,
         int(message.get("code", 0)),
         tuple(map(str, message.get("tail", ()))),
     )
+
+
+def kind_of(label: str) -> str:
+    """What the process with this label is: a rank, or a launcher of several."""
+    return RANK if label.isdigit() else LAUNCHER
 
 
 def ending(label: str, code: int) -> str:

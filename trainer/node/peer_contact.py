@@ -14,7 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from trainer.node.failure import Failure, failure_from
+from trainer.node.failure import (
+    FIRST_NODE_LOST,
+    NODE_LOST,
+    NODE_NOT_JOINED,
+    Failure,
+    failure_from,
+)
 from trainer.node.heartbeat_link import BEAT_SECONDS, HeartbeatServer, Peer, connect
 
 
@@ -113,7 +119,8 @@ class Contact:
 
     def _handle(self, peer: Peer, message: dict[str, Any]) -> None:
         if "failed" in message and self.first and self.config["elastic_min"]:
-            self._lose(peer.name, failure_from(message["failed"]).what)
+            failure = failure_from(message["failed"])
+            self._lose(peer.name, failure.kind, failure.what)
         elif "failed" in message:
             self.callbacks.fail(failure_from(message["failed"]))
         if "ended" in message:
@@ -141,7 +148,7 @@ class Contact:
             silence = (
                 f"the first node has not been heard from for {self.config['lease_seconds']:g} s"
             )
-            self.callbacks.fail(Failure(self.host, silence, time.time()))
+            self.callbacks.fail(Failure(self.host, FIRST_NODE_LOST, silence, time.time()))
 
     def _disconnect(self) -> None:
         assert self.line
@@ -168,16 +175,18 @@ class Contact:
             last_heard = self.heard.get(name)
             timeout = self.config["silence_seconds" if last_heard else "join_seconds"]
             if now - (last_heard or self.begun) > timeout:
-                what = "has not been heard from for" if last_heard else "did not join within"
-                self._lose(name, f"{what} {timeout:g} s")
+                if last_heard:
+                    self._lose(name, NODE_LOST, f"has not been heard from for {timeout:g} s")
+                else:
+                    self._lose(name, NODE_NOT_JOINED, f"did not join within {timeout:g} s")
 
-    def _lose(self, name: str, what: str) -> None:
+    def _lose(self, name: str, kind: str, what: str) -> None:
         if name in self.lost:
             return
         self.lost.add(name)
         left = 1 + len(self.others - self.lost)
         if not self.config["elastic_min"] or left < self.config["elastic_min"]:
-            self.callbacks.fail(Failure(name, what, time.time(), -signal.SIGKILL))
+            self.callbacks.fail(Failure(name, kind, what, time.time(), -signal.SIGKILL))
             return
         self.callbacks.note(
             f"{name} {what}; the run goes on with {left} of {1 + len(self.others)} nodes"

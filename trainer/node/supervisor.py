@@ -20,7 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from trainer.node import processes
-from trainer.node.failure import Failure, cause, ending
+from trainer.node.failure import (
+    LEASE_EXPIRED,
+    LOG_REFUSED,
+    NOT_STARTED,
+    Failure,
+    cause,
+    ending,
+    kind_of,
+)
 from trainer.node.folder import NodeFolder, read_json
 from trainer.node.heartbeat_link import HeartbeatServer, Peer
 from trainer.node.output import Output
@@ -71,7 +79,8 @@ class Supervisor:
             for command in self.config["commands"]:
                 self._start(command)
         except OSError as error:
-            self._fail(Failure(self.host, f"a process could not be started: {error}", time.time()))
+            what = f"a process could not be started: {error}"
+            self._fail(Failure(self.host, NOT_STARTED, what, time.time()))
         self._write_status()
         while not self._over():
             for key, _ in self.selector.select(TICK_SECONDS):
@@ -158,9 +167,8 @@ class Supervisor:
 
     def _ended(self, label: str, code: int) -> None:
         if code and not (self.kills and code == -signal.SIGKILL):
-            self._fail(
-                Failure(self.host, ending(label, code), time.time(), code, tuple(self.output.tail))
-            )
+            what, tail = ending(label, code), tuple(self.output.tail)
+            self._fail(Failure(self.host, kind_of(label), what, time.time(), code, tail))
         if not self.running and self.state == "running":
             self.output.note("this node is done")
 
@@ -184,7 +192,8 @@ class Supervisor:
             os.read(key.fd, 64)  # a signal; its handler has run
 
     def _log_refused(self, error: OSError) -> None:
-        self._fail(Failure(self.host, f"its log cannot be written: {error.strerror}", time.time()))
+        what = f"its log cannot be written: {error.strerror}"
+        self._fail(Failure(self.host, LOG_REFUSED, what, time.time()))
 
     def _stop_requested(self, reason: str, at_once: bool) -> None:
         """The first node ends the run."""
@@ -208,13 +217,8 @@ class Supervisor:
             self.lease, self.renewed = touched, time.monotonic()
         patience = self.config["lease_seconds"]
         if time.monotonic() - self.renewed > patience:
-            self._fail(
-                Failure(
-                    self.host,
-                    f"the controller has not been heard from for {patience:g} s",
-                    time.time(),
-                )
-            )
+            what = f"the controller has not been heard from for {patience:g} s"
+            self._fail(Failure(self.host, LEASE_EXPIRED, what, time.time()))
 
     # --- the end
 

@@ -11,6 +11,7 @@ from playrunner.training.diagnosis.evidence import Cause, Facts, listed, quoted
 from playrunner.training.diagnosis.slowness import slowed_down
 from playrunner.training.diagnosis.standstill import standing_still
 from playrunner.training.diagnosis.symptoms import from_collectives, from_output
+from trainer.node.failure import FIRST_NODE_LOST, LEASE_EXPIRED, NODE_LOST, NODE_NOT_JOINED
 
 __all__ = ["Cause", "Facts", "causes"]
 
@@ -92,31 +93,31 @@ def _ended_on_purpose(facts: Facts) -> Iterator[Cause]:
 
 
 def _lease(facts: Facts) -> Iterator[Cause]:
-    what = str(facts.failure.get("what", ""))
-    if what.startswith("the controller has not been heard from"):
+    if facts.failure.get("kind") == LEASE_EXPIRED:
         yield Cause(
             96,
             "its lease expired: the launching command ended, or could not reach the first node",
-            (f"{facts.failure.get('node')}: {what}",),
+            (f"{facts.failure.get('node')}: {facts.failure.get('what')}",),
             f"{facts.resume} --detach (it then runs without the launching command)",
         )
 
 
 def _lost_nodes(facts: Facts) -> Iterator[Cause]:
-    what, node = str(facts.failure.get("what", "")), str(facts.failure.get("node", ""))
+    kind, node = facts.failure.get("kind"), str(facts.failure.get("node", ""))
+    what = str(facts.failure.get("what", ""))
     lost = sorted({name for said in facts.keepers.values() for name in said.get("lost", ())})
-    if what.startswith("did not join"):
+    if kind == NODE_NOT_JOINED:
         yield Cause(
             94,
             f"{node} never joined",
             (f"{node} {what}", *_link_lines(facts, node)),
             f"invoke train.logs --name {facts.name} --host {node}; invoke train.bench",
         )
-    elif what.startswith("the first node has not been heard from"):
+    elif kind == FIRST_NODE_LOST:
         yield Cause(
             94, f"{node} lost the first node", (what,), "invoke train.bench; invoke train.status"
         )
-    elif what.startswith("has not been heard from"):
+    elif kind == NODE_LOST:
         left = max(1, len(facts.places) - 1)
         yield Cause(
             95,

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 
 from playrunner.training.diagnosis.evidence import Cause, Facts, quoted
+from trainer.node.failure import LAUNCHER, RANK
 
 _BAD_INPUT, _UNHEALTHY, _ASKED_TO_END = 5, 6, 75
 _CODE = re.compile(r"exitcode\s*:\s*(-?\d+)|return code = (-?\d+)|ended with code (\d+)")
@@ -23,7 +24,7 @@ def killed(facts: Facts) -> Iterator[Cause]:
             (f"{node}: {what}",),
             facts.logs(node),
         )
-    if code != signal.SIGKILL or "heard from" in what or "join" in what:
+    if code != signal.SIGKILL or facts.failure.get("kind") not in (RANK, LAUNCHER):
         return
     vitals = facts.nodes.get(node, {})
     kernel = vitals.get("kernel", {})
@@ -115,7 +116,7 @@ def _code_of(facts: Facts) -> int:
     """The code that a rank ended with; a launcher tells it in its own words and ends with 1
     itself."""
     code = int(facts.failure.get("code", 0))
-    if code == 1 and not re.match(r"rank \d+ ", str(facts.failure.get("what", ""))):
+    if code == 1 and facts.failure.get("kind") == LAUNCHER:
         for line in facts.failure.get("tail", ()):
             match = _CODE.search(line)
             if match:

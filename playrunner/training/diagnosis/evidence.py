@@ -123,7 +123,7 @@ class Facts:
 
     @cached_property
     def failure(self) -> Mapping[str, Any]:
-        """What the nodes hold to be the cause: node, what, code, tail; empty when nothing
+        """What the nodes hold to be the cause: node, kind, what, code, tail; empty when nothing
         failed."""
         failures = (said["cause"] for said in self.keepers.values() if said.get("cause"))
         return next(failures, {})

@@ -18,6 +18,7 @@ from playrunner.training.node_shell import node_command
 from playrunner.training.runs.states import ENDED
 from playrunner.training.ssh.job import LEASE_SECONDS
 from playrunner.training.ssh.listener import RunListener
+from trainer.node.failure import FIRST_NODE_LOST, NODE_LOST
 
 BEAT_SECONDS = 2.0
 RETRY_SECONDS = 1.0
@@ -116,7 +117,7 @@ class Follower:
                 self.states[host] = {
                     "state": "lost",
                     "reason": f"{host} {gone}",
-                    "cause": {"node": host, "what": gone},
+                    "cause": {"node": host, "kind": NODE_LOST, "what": gone},
                 }
 
     def _bring_back(self) -> None:
@@ -244,10 +245,10 @@ class Follower:
 
     def _was_cut_off(self, host: str) -> bool:
         """Whether a node ended for no fault of its own processes."""
-        said = self.states.get(host, {})
-        return said.get("state") == "lost" or (
-            self._has_ended(host) and "has not been heard from" in said.get("reason", "")
-        )
+        status = self.states.get(host, {})
+        cause = status.get("cause")
+        kind = cause.get("kind") if isinstance(cause, dict) else None
+        return status.get("state") == "lost" or (self._has_ended(host) and kind == FIRST_NODE_LOST)
 
     def _all_said(self) -> bool:
         return self.news.empty() and all(

@@ -25,7 +25,6 @@ from playrunner.training.runs.states import CANCELLED
 from playrunner.training.screen.screen import LiveLine
 from playrunner.training.ssh import preflight
 from playrunner.training.ssh.conclusion import conclude
-from playrunner.training.ssh.ending import stop_run
 from playrunner.training.ssh.follow import Follower
 from playrunner.training.ssh.hosts import open_fleet
 from playrunner.training.ssh.job import LEASE_SECONDS, Job
@@ -34,6 +33,7 @@ from playrunner.training.ssh.plan import environment_of, plan
 from playrunner.training.ssh.pool import host_pool
 from playrunner.training.ssh.run_view import find_run
 from playrunner.training.ssh.steps import steps_for
+from playrunner.training.ssh.stop import stop_run
 from trainer.netcheck.findings import Expected
 
 

@@ -12,10 +12,10 @@ from playrunner.training.request import Request
 from playrunner.training.runs.record import Record
 from playrunner.training.runs.run import Run
 from playrunner.training.runs.states import ENDED
-from playrunner.training.ssh.ending import stop_run
 from playrunner.training.ssh.hosts import open_fleet
 from playrunner.training.ssh.launch import launch
 from playrunner.training.ssh.selection import the_run
+from playrunner.training.ssh.stop import stop_run
 
 
 def resume(

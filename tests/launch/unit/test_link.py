@@ -4,97 +4,23 @@ are heard."""
 from __future__ import annotations
 
 import json
-import selectors
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from tests.support.until import until
+from tests.support.launch.first_node import (
+    TOKEN,
+    First,
+    first,  # noqa: F401
+)
 from trainer.node import heartbeat_link
 from trainer.node.heartbeat_link import MAX_UNAUTHENTICATED, Peer, connect
-from trainer.node.peer_contact import Contact, PeerCallbacks
 from trainer.node.seal import Seal, mac
-
-TOKEN = "5f4dcc3b5aa765d61d8327deb882cf99"
-
-
-class First:
-    """The first node's contact, its loop turned by the test."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-        self.ended: list[Any] = []
-        self.selector = selectors.DefaultSelector()
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        config = {
-            "host": "node1",
-            "node_rank": 0,
-            "others": ["node2"],
-            "link": {"address": "127.0.0.1", "port": self.port},
-            "elastic_min": 0,
-            "silence_seconds": 60,
-            "join_seconds": 60,
-            "lease_seconds": 60,
-        }
-        self.contact = Contact(
-            config,
-            TOKEN,
-            self.selector,
-            PeerCallbacks(
-                note=self.notes.append,
-                fail=self.ended.append,
-                stop=lambda *why: self.ended.append(why),
-                changed=lambda: None,
-                kill_stuck_ranks=lambda: None,
-            ),
-        )
-        self.contact.open()
-
-    def turn(self, seconds: float = 0.02) -> None:
-        for key, _ in self.selector.select(seconds):
-            if isinstance(key.data, Peer):
-                self.contact.receive(key.data)
-            else:
-                key.data.accept()
-        self.contact.keep_up(True, True)
-
-    def until(self, holds: Callable[[], object]) -> None:
-        until(holds, seconds=20, pause=self.turn)
-
-    def caller(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), 5)
-
-    def node(self, name: str = "node2", token: str = TOKEN) -> Peer | None:
-        """A node that calls, which takes both ends."""
-        found: list[Peer | None] = []
-        thread = threading.Thread(
-            target=lambda: found.append(connect("127.0.0.1", self.port, token, name))
-        )
-        thread.start()
-        self.until(lambda: not thread.is_alive())
-        return found[0]
-
-    def close(self) -> None:
-        assert self.contact.server
-        for peer in [*self.contact.server.unauthenticated, *self.contact.server.peers.values()]:
-            self.contact.server.drop(peer)
-        self.contact.server.listener.close()
-        self.selector.close()
-
-
-@pytest.fixture
-def first() -> Iterator[First]:
-    made = First()
-    yield made
-    made.close()
 
 
 @pytest.mark.parametrize(
@@ -177,10 +103,12 @@ def test_no_message_of_a_node_whatever_raises_an_error_in_the_first_node(
         b"7",
         b"not json",
         b'{"failed": 7}',
-        b'{"failed": {"tail": 7}}',
-        b'{"failed": {"time": "soon"}}',
-        b'{"failed": {"code": Infinity}}',
-        b'{"failed": {"time": []}}',
+        b'{"failed": {"kind": "rank", "tail": 7}}',
+        b'{"failed": {"kind": "rank", "time": "soon"}}',
+        b'{"failed": {"kind": "rank", "code": Infinity}}',
+        b'{"failed": {"kind": "rank", "time": []}}',
+        b'{"failed": {"kind": "no such kind"}}',
+        b'{"failed": {"kind": []}}',
     ],
 )
 def test_a_node_that_talks_nonsense_is_hung_up_on_and_can_call_again(
@@ -206,7 +134,7 @@ def test_a_line_that_was_changed_repeated_or_made_up_on_its_way_is_not_believed(
     ):
         node = first.node()
         assert node and node._outgoing_seal
-        said = {"failed": {"node": "node2", "what": "seven", "time": 1.0}}
+        said = {"failed": {"node": "node2", "kind": "rank", "what": "seven", "time": 1.0}}
         node.write(spoil(node._outgoing_seal.closed(json.dumps(said).encode())))
         first.until(lambda: _hung_up(node))  # noqa: B023 (called at once)
         assert len(first.ended) <= 1  # of the repeated ones, the first

@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[3]
 def test_a_rank_that_is_stopped_has_said_where_it_stands(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from trainer.distributed.progress_file import"
-        " ProgressFile\nmine = ProgressFile(Path(sys.argv[1])); mine.at('data', 41); mine.at('count');"
-        " mine.enter('all_reduce')\nprint('there', flush=True); sys.stdin.read()"
+        " ProgressFile\nmine = ProgressFile(Path(sys.argv[1])); mine.at('data', 41);"
+        " mine.at('count'); mine.enter('all_reduce')\nprint('there', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code, tmp_path / "rank-3"],

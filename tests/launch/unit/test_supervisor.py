@@ -17,9 +17,15 @@ from typing import Any
 import pytest
 
 from tests.support.until import until
-from trainer.node.failure import Failure, cause
+from trainer.node.failure import (
+    FIRST_NODE_LOST,
+    LEASE_EXPIRED,
+    NODE_NOT_JOINED,
+)
 
 ROOT = Path(__file__).parents[3]
+
+
 PATIENCE_SECONDS = 30.0
 
 
@@ -137,23 +143,6 @@ def test_the_first_failure_ends_all_nodes_and_is_named_everywhere(nodes: Nodes) 
     assert nodes.processes() == []
 
 
-def test_of_several_failures_the_one_from_outside_is_the_cause() -> None:
-    """The ranks that are left fail over the silence of the dead one, and may be heard of first."""
-    echo = Failure(
-        "node1",
-        "rank 0 ended with code 1",
-        10.0,
-        1,
-        ("[0] RuntimeError: Connection closed by peer",),
-    )
-    killed = Failure("node2", "rank 1 was ended by SIGKILL", 10.4, -9)
-    own = Failure("node3", "rank 2 ended with code 1", 10.2, 1, ("[2] ValueError: bad token",))
-    assert cause([echo, own, killed]) == killed
-    assert cause([echo, own]) == own
-    assert cause([echo]) == echo
-    assert cause([]) is None
-
-
 def test_asked_to_stop_ranks_may_save_and_it_is_no_failure(nodes: Nodes) -> None:
     script = "trap 'sleep 0.3; echo saved; exit 0' TERM; echo ready; while :; do sleep 0.05; done"
     nodes.start(script, script)
@@ -211,6 +200,7 @@ def test_a_run_that_nobody_follows_ends_with_its_lease(nodes: Nodes) -> None:
     nodes.add(1, "sleep 60", 2, lease_seconds=20.0)
     said = nodes.ended("node1")
     assert said["reason"] == "node1: the controller has not been heard from for 1 s"
+    assert said["cause"]["kind"] == LEASE_EXPIRED
     assert nodes.ended("node2")["state"] == "failed"
     assert nodes.processes() == []
 
@@ -258,8 +248,11 @@ def test_an_elastic_run_goes_on_without_a_lost_node(nodes: Nodes) -> None:
 def test_without_the_token_nobody_joins(nodes: Nodes) -> None:
     nodes.add(0, "sleep 60", 2, join_seconds=2.0)
     nodes.add(1, "sleep 60", 2, token="wrong", lease_seconds=1.0)
-    assert nodes.ended("node1")["reason"] == "node2: did not join within 2 s"
-    assert nodes.ended("node2")["reason"] == "node2: the first node has not been heard from for 1 s"
+    said, alone = nodes.ended("node1"), nodes.ended("node2")
+    assert said["reason"] == "node2: did not join within 2 s"
+    assert said["cause"]["kind"] == NODE_NOT_JOINED
+    assert alone["reason"] == "node2: the first node has not been heard from for 1 s"
+    assert alone["cause"]["kind"] == FIRST_NODE_LOST
 
 
 def test_a_program_that_is_not_there_is_said_so(nodes: Nodes) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.sandbox.kube.conformance import config, pod
-from tests.sandbox.kube.conformance.custom import definition
+from tests.sandbox.kube.conformance.toys import definition
 from tests.support.kube.client import Client
 from tests.support.until import until
 

@@ -7,7 +7,6 @@ import threading
 import time
 import traceback
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from playrunner.sandbox.kube.controllers.framework.client import ApiError, Unreachable
@@ -29,7 +28,7 @@ from playrunner.sandbox.kube.controllers.kubelet.container_history import (
     take_over,
 )
 from playrunner.sandbox.kube.controllers.kubelet.container_setup import ContainerSetup
-from playrunner.sandbox.kube.controllers.kubelet.environment import ConfigMissing, expanded
+from playrunner.sandbox.kube.controllers.kubelet.environment import ConfigMissing
 from playrunner.sandbox.kube.controllers.kubelet.folders import NotMounted
 from playrunner.sandbox.kube.controllers.kubelet.mount_namespace import MountNamespace
 
@@ -218,22 +217,11 @@ class PodWorker:
                 self.context.event(self.pod, "Warning", "Failed", f"Error: {missing}", "kubelet")
             history.wait("CreateContainerConfigError", str(missing), LOOK_AGAIN_SECONDS)
             return
-        words = [
-            expanded(word, mounts.environment)
-            for word in [
-                *(history.container.get("command") or ()),
-                *(history.container.get("args") or ()),
-            ]
-        ]
         sidecar = history.container.get("restartPolicy") == "Always"
         ends = not sidecar and (
             history in self.inits or self.pod["spec"].get("restartPolicy", "Always") != "Always"
         )
-        image = history.container.get("image", "")
-        command = images.program(image, words, ends)
-        if images.is_placeholder(image, words):
-            # It needs no volume, and would not run with an empty /dev or /.
-            mounts = replace(mounts, binds=())
+        command, mounts = images.command_in(history.container, mounts, ends)
         log = self._log_file(history, history.restarts)
         log.parent.mkdir(parents=True, exist_ok=True)
         mark = f"{self.uid}/{history.name}/{history.restarts}"
