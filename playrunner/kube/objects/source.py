@@ -85,7 +85,8 @@ def from_address(url: str, sha256: str) -> list[Manifest]:
 
 
 def _fetch(url: str) -> bytes:
-    import urllib3
+    with project.packages_of("k8s", "manifests from the internet need urllib3"):
+        import urllib3
 
     try:
         again = urllib3.Retry(3, redirect=5)
