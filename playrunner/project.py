@@ -7,12 +7,8 @@ comes with the package: `playrunner/content` of an installed wheel, or the root 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-
-from playrunner.errors import BadInput
 
 PACKAGE = Path(__file__).resolve().parent
 CODE = PACKAGE.parent  # the folder that `playrunner` and `trainer` are imported from
@@ -99,15 +95,3 @@ def program() -> str:
 def install_extra(extra: str) -> str:
     """The command that installs the packages of an extra, quoted for a shell."""
     return f"pip install 'playrunner[{extra}]'"
-
-
-@contextmanager
-def packages_of(extra: str, needed: str) -> Iterator[None]:
-    """Around imports of what an extra brings: if it is missing, the error is how to install it.
-
-    `needed` says who needs which package, as "AWS needs boto3".
-    """
-    try:
-        yield
-    except ImportError:
-        raise BadInput(f"{needed}; install it with: {install_extra(extra)}") from None

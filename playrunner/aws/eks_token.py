@@ -15,8 +15,8 @@ import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from playrunner.cloud.extras import packages_of
 from playrunner.errors import BadInput
-from playrunner.project import packages_of
 
 SIGNED_SECONDS = 60  # EKS takes the signature for a quarter of an hour, whatever it says
 HOLDS = timedelta(

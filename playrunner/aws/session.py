@@ -14,9 +14,9 @@ from typing import Any
 
 from playrunner.aws.answers import bounded, checked, unreadable
 from playrunner.aws.errors import boto_errors
+from playrunner.cloud.extras import packages_of
 from playrunner.cloud.shared_reads import SharedReads
 from playrunner.errors import BadInput, PlayrunnerError
-from playrunner.project import packages_of
 
 
 @dataclass(frozen=True)

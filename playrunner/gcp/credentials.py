@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from playrunner.cloud.extras import packages_of
 from playrunner.errors import BadInput
 from playrunner.gcp.settings import GcpSettings
-from playrunner.project import packages_of
 
 SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 LOG_IN = (

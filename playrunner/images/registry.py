@@ -225,17 +225,18 @@ class Registry:
         return self._client
 
 
-def _load_oras() -> Any:
+def _load_oras() -> None:
     try:
         import oras.logger  # type: ignore[import-untyped,import-not-found]
-        import oras.provider  # type: ignore[import-untyped,import-not-found]
+        import oras.provider  # type: ignore[import-untyped,import-not-found]  # noqa: F401
     except ImportError:
         raise Failed(f"registries need oras; install it with: {install_extra('image')}") from None
-    return oras
 
 
 def _client(home: Reference, insecure: bool, credentials: Credentials) -> Any:
-    oras = _load_oras()
+    _load_oras()
+    import oras.logger  # type: ignore[import-untyped,import-not-found]
+    import oras.provider  # type: ignore[import-untyped,import-not-found]
 
     class Direct(oras.provider.Registry):  # type: ignore[misc]
         def do_request(self, *given: Any, **settings: Any) -> Any:

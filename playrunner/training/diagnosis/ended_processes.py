@@ -6,6 +6,7 @@ import re
 import signal
 from collections.abc import Iterator
 
+from playrunner.project import program
 from playrunner.training.diagnosis.evidence import Cause, Facts, quoted
 
 _BAD_INPUT, _UNHEALTHY, _ASKED_TO_END = 5, 6, 75
@@ -80,7 +81,7 @@ def loss(facts: Facts) -> Iterator[Cause]:
             84,
             "the network or the training was not healthy (code 6)",
             tuple(dict.fromkeys(lines))[:3],
-            "invoke train.bench",
+            f"{program()} train.bench",
         )
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from playrunner.errors import StepFailed
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.project import program
 from playrunner.training.runs.run import Run
 from playrunner.training.ssh.ending import Holder, held_memory, stop_run
 from playrunner.training.ssh.hosts import open_fleet
@@ -32,7 +33,8 @@ def stop(options: Options, name: str) -> int:
     left = [host for host, count in after.processes.items() if count]
     if left:
         raise StepFailed(
-            f"{run.name}: processes are left on {', '.join(left)}; see: invoke train.why --name"
+            f"{run.name}: processes are left on {', '.join(left)}; see: {program()} train.why"
+            " --name"
             f" {run.name}"
         )
     _refuse_held(run, held)
