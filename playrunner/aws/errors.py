@@ -109,8 +109,10 @@ def problem(error: Exception, service: str, operation: str) -> Exception:
 
 def boto_errors() -> tuple[type[Exception], ...]:
     """What botocore raises; imported late, so that the library loads with the first call only."""
-    from botocore.exceptions import BotoCoreError, ClientError
-
+    try:
+        from botocore.exceptions import BotoCoreError, ClientError
+    except ImportError:
+        return ()  # who needs it reports that it is missing
     return BotoCoreError, ClientError
 
 

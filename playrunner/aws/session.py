@@ -14,6 +14,7 @@ from typing import Any
 
 from playrunner.aws.answers import bounded, checked, unreadable
 from playrunner.aws.errors import boto_errors
+from playrunner.cloud.extras import packages_of
 from playrunner.cloud.shared_reads import SharedReads
 from playrunner.errors import BadInput, PlayrunnerError
 
@@ -84,8 +85,9 @@ class Account:
         return _answered(client, operation, True, lambda: getattr(client, operation)(**arguments))
 
     def _make(self, service: str) -> Any:
-        from botocore.config import Config
-        from botocore.exceptions import BotoCoreError
+        with packages_of("aws", "AWS needs boto3"):
+            from botocore.config import Config
+            from botocore.exceptions import BotoCoreError
 
         url = self.settings.endpoint_url
         local = "://127." in url or "://localhost" in url
@@ -113,13 +115,10 @@ class Account:
             raise BadInput(f"AWS cannot be used: {error}") from None
 
     def _open(self) -> Any:
-        try:
+        with packages_of("aws", "AWS needs boto3"):
             import boto3
             import botocore.session
-        except ImportError:
-            raise BadInput(
-                'AWS needs boto3; install it with: pip install "playrunner[aws]"'
-            ) from None
+
         settings = self.settings
         inner = botocore.session.Session(profile=settings.profile or None)
         if settings.credentials_file:

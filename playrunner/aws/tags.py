@@ -7,6 +7,7 @@ from typing import Any
 
 from playrunner.cloud.owner import CLUSTER, Owner
 from playrunner.hostside.module import Failed
+from playrunner.project import program
 
 _SPELLINGS = (("Key", "Value"), ("key", "value"), ("TagKey", "TagValue"))
 
@@ -43,6 +44,7 @@ def named(items: Iterable[Mapping[str, Any]], name: str) -> dict[str, Any] | Non
     matches = [item for item in items if plain(item.get("Tags")).get("Name") == name]
     if len(matches) > 1:
         raise Failed(
-            f'{len(matches)} resources tagged as ours are named "{name}"; "invoke audit" lists them'
+            f'{len(matches)} resources tagged as ours are named "{name}"; "{program()} audit" lists'
+            " them"
         )
     return dict(matches[0]) if matches else None

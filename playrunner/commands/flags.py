@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from invoke.exceptions import Exit
-from invoke.tasks import Task, task
+from invoke.parser import Argument
+from invoke.tasks import Task
 
 from playrunner.errors import BadInput, PlayrunnerError, of_a_full_machine
 from playrunner.options import Options
@@ -20,7 +21,6 @@ from playrunner.text.streams import OutputLost, code_after_output
 from playrunner.text.streams import as_json as json_text
 
 _KIND = inspect.Parameter.POSITIONAL_OR_KEYWORD
-_CONTEXT = inspect.Parameter("context", _KIND)
 
 
 class Flag(NamedTuple):
@@ -103,41 +103,54 @@ def verb(
     code."""
 
     def wrap(body: Callable[..., Any]) -> Task[Any]:
-        parameters = [
-            parameter
-            for parameter in list(inspect.signature(body).parameters.values())[1:]
-            if parameter.name != "flags"
-        ]
         shared = flags if isinstance(flags, FlagSet) else _flag_set(flags)
+        return Verb(body, shared, list(positional), help or {}, name)
+
+    return wrap
+
+
+class Verb(Task[Any]):
+    """A task whose flags are worked out when a command line is parsed, which `--list` is not."""
+
+    def __init__(
+        self,
+        body: Callable[..., Any],
+        shared: FlagSet,
+        positional: list[str],
+        help: Mapping[str, str],
+        name: str | None,
+    ) -> None:
+        self._function, self._shared, self._own_help = body, shared, help
 
         def run(context: Any, *args: Any, **kwargs: Any) -> None:
-            values = dict(zip([parameter.name for parameter in parameters], args, strict=False))
+            values = dict(zip([each.name for each in self._own], args, strict=False))
             values.update(kwargs)
             taken = {name: values.pop(name, default) for name, default in shared.defaults.items()}
             _finish(lambda: body(context, flags=taken, **values), bool(taken.get("json")))
 
         run.__name__ = name or body.__name__
         run.__doc__ = body.__doc__
-        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [_CONTEXT, *parameters, *shared.parameters]
-        )
-        own_defaults = {
-            parameter.name.replace("_", "-"): parameter.default for parameter in parameters
-        }
-        own_helps = {
-            flag: _with_default(own_defaults[flag], text) for flag, text in (help or {}).items()
-        }
-        made: Task[Any] = task(
-            name=name,
-            positional=list(positional),
-            auto_shortflags=False,
-            iterable=shared.lists,
-            incrementable=[flag for flag in ("verbose",) if flag in shared],
-            help={**shared.helps, **own_helps},
-        )(run)
-        return made
+        super().__init__(run, name=name, positional=positional, auto_shortflags=False)
 
-    return wrap
+    @cached_property
+    def _own(self) -> list[inspect.Parameter]:
+        """The parameters that are the verb's own: neither the context nor shared flags."""
+        parameters = list(inspect.signature(self._function).parameters.values())
+        return [each for each in parameters[1:] if each.name != "flags"]
+
+    def argspec(self, body: Callable[..., Any]) -> inspect.Signature:
+        return inspect.Signature([*self._own, *self._shared.parameters])
+
+    def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Argument]:
+        defaults = {each.name.replace("_", "-"): each.default for each in self._own}
+        own = {flag: _with_default(defaults[flag], text) for flag, text in self._own_help.items()}
+        self.help = {**self._shared.helps, **own}
+        self.iterable = self._shared.lists
+        self.incrementable = [flag for flag in ("verbose",) if flag in self._shared]
+        return super().get_arguments(ignore_unknown_help)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Verb:
+        return self  # Invoke copies the namespace of a tasks.py; nothing changes a verb
 
 
 def positional_if_given(path: str, name: str) -> list[str]:

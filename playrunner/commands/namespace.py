@@ -7,6 +7,7 @@ import importlib.util
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from invoke.collection import Collection
 
@@ -27,6 +28,13 @@ from playrunner.project import role_folders
 
 _ALL = {"--list", "-l", "--complete"}  # flags whose answer is about every verb
 _OWN = {"inventory": inventory, "hosts": hosts, "runs": runs, "modules": modules}
+
+
+class Group(Collection):
+    """Verbs with a prefix."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Group:
+        return self  # Invoke copies the namespace of a tasks.py; nothing changes a group
 
 
 def namespace(words: Sequence[str] = ()) -> Collection:
@@ -56,7 +64,7 @@ def namespace(words: Sequence[str] = ()) -> Collection:
 
 def _groups(includes: Callable[[str], bool]) -> list[Collection]:
     groups = [
-        Collection.from_module(module, name=name) for name, module in _OWN.items() if includes(name)
+        Group.from_module(module, name=name) for name, module in _OWN.items() if includes(name)
     ]
     for folder in role_folders().values():
         own = _load(folder / "verbs.py") if (folder / "verbs.py").is_file() else None
@@ -68,7 +76,7 @@ def _groups(includes: Callable[[str], bool]) -> list[Collection]:
 
 def _role_group(folder: Path, own: ModuleType | None, name: str) -> Collection:
     """A role's verbs: create, check, status and delete, and those it adds."""
-    group = Collection.from_module(own, name=name) if own else Collection(name)
+    group = Group.from_module(own, name=name) if own else Group(name)
     if (folder / "tasks" / "main.yaml").is_file() and getattr(own, "LIFECYCLE", True):
         for made in role_verbs(folder.name):
             group.add_task(made)

@@ -75,6 +75,9 @@ def _extend_invoke() -> None:
     parse, clean_up = Program.parse_tasks, Program.parse_cleanup
 
     def parse_tasks(program: Program) -> None:
+        if program.args.list.value and not program.core.unparsed:
+            program.tasks = []  # no verb is named; parsing would build the flags of all of them
+            return
         try:
             parse(program)
         except ParseError as error:

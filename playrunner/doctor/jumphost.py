@@ -10,6 +10,7 @@ from playrunner.doctor.logins import MOST_SKEW_SECONDS
 from playrunner.doctor.machine import Machine, remote_machine
 from playrunner.doctor.purposes import Purposes
 from playrunner.errors import PlayrunnerError
+from playrunner.project import program
 from playrunner.ssh.fleet import Fleet
 from playrunner.ssh.targets import trust_command
 
@@ -66,7 +67,7 @@ def examine(fleet: Fleet, host: str, purposes: Purposes) -> list[Finding]:
                 installed,
                 command if installed else f"{command} does not exist",
                 ("jumphost",),
-                "invoke jumphost.create",
+                f"{program()} jumphost.create",
                 where=host,
             )
         )

@@ -14,6 +14,7 @@ from playrunner.cloud.resource import Refused, Unanswered
 from playrunner.doctor.finding import Finding
 from playrunner.doctor.purposes import Purposes
 from playrunner.errors import BadInput, HostUnreachable
+from playrunner.project import program
 from playrunner.variables.scope import Scope
 
 # Signatures of requests are refused after five minutes, tokens a little earlier
@@ -139,7 +140,10 @@ def _kubernetes(
     from playrunner.kube.client.transport import NoAnswer, NotReached
 
     what = "Kubernetes API"
-    fix = "set the variable kubeconfig (or $KUBECONFIG); invoke eks.create and gke.create write one"
+    fix = (
+        "set the variable kubeconfig (or $KUBECONFIG);"
+        f" {program()} eks.create and gke.create write one"
+    )
     try:
         transport = open_transport(settings_of(value), scope)
         status, headers, data = transport.send("GET", "/version", {})
@@ -163,7 +167,7 @@ def _kubernetes(
             f"{transport.access.server} answers {status} to"
             f" {transport.access.user or 'an anonymous user'}",
             roles,
-            "log in again, or get an access entry (invoke eks.create with eks_access)",
+            f"log in again, or get an access entry ({program()} eks.create with eks_access)",
         )
     clock_skews.add("the cluster", dict(headers.items()))
     return Finding(what, True, f"{transport.access.server} ({transport.access.name})", roles)

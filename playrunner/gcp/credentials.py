@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from playrunner.cloud.extras import packages_of
 from playrunner.errors import BadInput
 from playrunner.gcp.settings import GcpSettings
-from playrunner.project import install_extra
 
 SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 LOG_IN = (
@@ -60,14 +60,11 @@ def _in_the_name_of(settings: GcpSettings, source: Any) -> Any:
 
 
 def _loaded() -> Any:
-    try:
+    with packages_of("gcp", "Google Cloud needs google-auth and requests"):
         import google.auth
         import google.auth.exceptions
-    except ImportError:
-        raise BadInput(
-            "Google Cloud needs google-auth and requests; install them with:"
-            f" {install_extra('gcp')}"
-        ) from None
+        import requests  # noqa: F401 - whoever asks for credentials sends them with it
+
     return google.auth
 
 

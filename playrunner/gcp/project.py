@@ -63,9 +63,9 @@ class Project:
         self, method: str, service: str, path: str, query: Mapping[str, Any], body: Any
     ) -> Any:
         """One request and its document; a refusal is raised in our own words."""
+        session, what = self._open(), f"{service}.{_name(method, path)}"
         import requests
 
-        session, what = self._open(), f"{service}.{_name(method, path)}"
         self._renew()
         headers = {"Authorization": f"Bearer {self._credentials.token}"}
         try:

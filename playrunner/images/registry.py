@@ -149,6 +149,7 @@ class Registry:
         self, method: str, path: str, accept: tuple[str, ...] = (), also: tuple[int, ...] = ()
     ) -> requests.Response | None:
         """An answer that is fine or among `also`; None when there is no such thing."""
+        _load_oras()
         import requests
 
         url = f"{self._prefix}://{self.home.api_host}/v2/{self.home.repository}/{path}"
@@ -224,12 +225,18 @@ class Registry:
         return self._client
 
 
-def _client(home: Reference, insecure: bool, credentials: Credentials) -> Any:
+def _load_oras() -> None:
     try:
         import oras.logger  # type: ignore[import-untyped,import-not-found]
-        import oras.provider  # type: ignore[import-untyped,import-not-found]
+        import oras.provider  # type: ignore[import-untyped,import-not-found]  # noqa: F401
     except ImportError:
         raise Failed(f"registries need oras; install it with: {install_extra('image')}") from None
+
+
+def _client(home: Reference, insecure: bool, credentials: Credentials) -> Any:
+    _load_oras()
+    import oras.logger  # type: ignore[import-untyped,import-not-found]
+    import oras.provider  # type: ignore[import-untyped,import-not-found]
 
     class Direct(oras.provider.Registry):  # type: ignore[misc]
         def do_request(self, *given: Any, **settings: Any) -> Any:

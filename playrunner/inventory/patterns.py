@@ -9,6 +9,7 @@ from pathlib import Path
 
 from playrunner.errors import BadInput, Place
 from playrunner.inventory.inventory import LOCALHOST_NAMES, Inventory
+from playrunner.project import program
 from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import read_text
 
@@ -176,5 +177,7 @@ def _refuse_unknown(inventory: Inventory, part: str, place: Place | None) -> Non
     known = {*inventory.hosts, *inventory.groups, *LOCALHOST_NAMES}
     bare, _ = _split_subscript(name)
     if name not in known and bare not in known and not _is_open(bare):
-        remedy = did_you_mean(name, sorted(known), "see them with: invoke inventory.show --graph")
+        remedy = did_you_mean(
+            name, sorted(known), f"see them with: {program()} inventory.show --graph"
+        )
         raise BadInput(f'--limit: no host or group is called "{name}"{remedy}', place)

@@ -10,6 +10,7 @@ from typing import Any
 from playrunner.errors import BadInput, Place
 from playrunner.inventory.inventory import Inventory, read_inventory
 from playrunner.options import Options
+from playrunner.project import program
 from playrunner.record.ledger import state_directory
 from playrunner.run.run import open_inventory
 from playrunner.text.documents import read_yaml
@@ -50,7 +51,8 @@ def find_entry(inventories: Sequence[str], extra_vars: Sequence[str]) -> Entry:
     file = state_directory() / "jumphost" / file_name(str(cluster)) / "inventory.yaml"
     if not file.is_file():
         raise BadInput(
-            f'this machine has no jump host for "{cluster}" ({file} does not exist); run "invoke'
+            f'this machine has no jump host for "{cluster}" ({file} does not exist); run'
+            f' "{program()}'
             ' jumphost.create"'
         )
     content = read_yaml(file, plain=True)
@@ -58,7 +60,7 @@ def find_entry(inventories: Sequence[str], extra_vars: Sequence[str]) -> Entry:
     inventory = read_inventory([*map(str, base.files), str(file)])
     if not isinstance(content, dict) or not (content.get("all") or {}).get("hosts"):
         raise BadInput(
-            'names no jump host; delete the file and run "invoke jumphost.create"',
+            f'names no jump host; delete the file and run "{program()} jumphost.create"',
             Place(str(file), 1),
         )
     return Entry(file, content, inventory, extra)

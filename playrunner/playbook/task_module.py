@@ -8,6 +8,7 @@ from playrunner.errors import BadInput, Place
 from playrunner.playbook import arguments, module_index
 from playrunner.playbook import keywords as task_keywords
 from playrunner.playbook.freeform import command_and_pairs, pairs
+from playrunner.project import program
 from playrunner.text.did_you_mean import nearest
 from playrunner.text.documents import Located
 from playrunner.text.written import all_written, is_template
@@ -94,7 +95,9 @@ def _unknown_word(word: str, has_module: bool) -> str:
     if has_module:
         return f'a task has no keyword "{word}"'
     hint = (
-        f'; did you mean "{module}"?' if module else '; "invoke modules.list" shows what there is'
+        f'; did you mean "{module}"?'
+        if module
+        else f'; "{program()} modules.list" shows what there is'
     )
     return f'there is no module "{word}"{hint}'
 

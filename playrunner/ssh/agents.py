@@ -10,6 +10,7 @@ from typing import Any
 
 from playrunner.errors import HostUnreachable, Interrupted, PlayrunnerError, StepFailed
 from playrunner.playbook import module_index
+from playrunner.project import program
 from playrunner.ssh import replies
 from playrunner.ssh.agent_code import NO_PYTHON, STARTED, AgentKey, agent_code, code_frame, command
 from playrunner.ssh.connection import Channel
@@ -271,7 +272,8 @@ def _did_not_start(key: AgentKey, channel: Channel) -> Exception:
     if status == NO_PYTHON:
         python = key.target.python or "python3"
         return StepFailed(
-            f'{host} has no {python}; install it ("invoke run {host} --module raw --args ..." works'
+            f'{host} has no {python}; install it ("{program()} run {host} --module raw --args ..."'
+            " works"
             " without it), or set ansible_python_interpreter"
         )
     return HostUnreachable(

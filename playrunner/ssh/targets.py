@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from playrunner.errors import BadSetting, Place
+from playrunner.project import program
 from playrunner.ssh.config import config_path, configured
 from playrunner.ssh.hostkeys import SYSTEM_FILES, USER_FILES, label
 from playrunner.ssh.options import Options
@@ -70,7 +71,7 @@ def trust_command(host: str, sources: tuple[str, ...]) -> str:
     """The command that records a host's key."""
     return shlex.join(
         [
-            "invoke",
+            program(),
             "hosts.trust",
             host,
             *(word for source in sources for word in ("--inventory", source)),

@@ -8,6 +8,7 @@ from typing import Any
 
 from playrunner.errors import BadInput, Place, PlayrunnerError
 from playrunner.inventory.inventory import Inventory
+from playrunner.project import program
 from playrunner.ssh import hostkeys
 from playrunner.ssh.host_key_check import removal
 from playrunner.ssh.session import offered_key
@@ -69,7 +70,7 @@ def _target(inventory: Inventory, name: str) -> Target:
             if hop.name == name:
                 return hop
             hop = hop.via
-    remedy = "see them with: invoke inventory.show --graph"
+    remedy = f"see them with: {program()} inventory.show --graph"
     raise BadInput(
         f'no host is called "{name}", and none is reached through'
         f" it{did_you_mean(name, inventory.hosts, remedy)}"

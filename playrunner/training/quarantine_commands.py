@@ -13,6 +13,7 @@ from playrunner.kube.client.config import open_transport, settings_of
 from playrunner.kube.nodes import quarantine as kube_quarantine
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.project import program
 from playrunner.run.run import open_inventory
 from playrunner.ssh.fleet import Fleet
 from playrunner.ssh.quarantine import Entry, Quarantine, as_data, seconds_of
@@ -79,12 +80,13 @@ class QuarantineCommands:
         return self._report(
             node,
             True,
-            f"{node} is in quarantine: {entry.text}; release it with: invoke nodes.release {node}",
+            f"{node} is in quarantine: {entry.text}; release it with: {program()} nodes.release"
+            f" {node}",
         )
 
     def release(self, node: str, expired: bool) -> int:
         if bool(node) == expired:
-            raise BadInput("give a node, as invoke nodes.release node3, or --expired")
+            raise BadInput(f"give a node, as {program()} nodes.release node3, or --expired")
         if expired:
             over = [
                 name
@@ -121,7 +123,7 @@ class QuarantineCommands:
         if node in self._fleet.inventory.hosts:
             return None
         if self._kube is None or node not in kube_quarantine.names(self._kube):
-            raise BadInput(f'there is no node "{node}"; see: invoke nodes.list')
+            raise BadInput(f'there is no node "{node}"; see: {program()} nodes.list')
         return self._kube
 
     def _report(self, node: str, changed: bool, text: str) -> int:

@@ -55,6 +55,7 @@ MAGIC_VARIABLES: dict[str, Callable[[Scope], Any]] = {
     ),
     "playrunner_project": lambda scope: str(Path.cwd()),  # the project's own folder
     "playrunner_code": lambda scope: str(project.CODE),  # holds the trainer's package
+    "playrunner_program": lambda scope: project.program(),  # what a user types before a verb
     "ansible_play_name": lambda scope: scope.play.play.name if scope.play else MISSING,
     "ansible_search_path": lambda scope: [str(path) for path in scope.search_path("")],
 }

@@ -2,86 +2,23 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import subprocess
-import sys
-import sysconfig
-import venv
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.runner import LIMIT_SECONDS, REPOSITORY, Outcome
+from tests.support.installed import (  # noqa: F401 - fixtures
+    Project,
+    project,
+    python,
+    python_without_extras,
+    sandbox,
+    wheel,
+)
+from tests.support.runner import REPOSITORY
 
 HELLO_ROLE = "- {name: of this project, debug: {msg: hello}}\n"
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    # With the builder in this environment nothing is downloaded.
-    here = ["--no-build-isolation"] if importlib.util.find_spec("hatchling") else []
-    words = ["wheel", "-q", "--no-deps", *here, "-w", str(folder), str(REPOSITORY)]
-    subprocess.run([sys.executable, "-m", "pip", *words], check=True)
-    return next(folder.glob("playrunner-*.whl"))
-
-
-@pytest.fixture(scope="module")
-def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment with the wheel; its dependencies are those of this one."""
-    folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder, with_pip=False)
-    python = folder / "bin" / "python"
-    words = ["install", "-q", "--no-deps", "--no-index", "--no-compile", str(wheel)]
-    subprocess.run([sys.executable, "-m", "pip", "--python", str(python), *words], check=True)
-    packages = next((folder / "lib").glob("python*/site-packages"))
-    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    return python
-
-
-class Project:
-    """A folder in which commands of the installed package are typed."""
-
-    def __init__(self, python: Path, folder: Path) -> None:
-        self.python, self.folder, self.state = python, folder / "project", folder / "state"
-        self.folder.mkdir()
-
-    def playrunner(self, *words: object, **environment: str) -> Outcome:
-        return self.run(self.python.with_name("playrunner"), *words, **environment)
-
-    def run(self, *command: object, **environment: str) -> Outcome:
-        kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        own = {"PLAYRUNNER_STATE_HOME": str(self.state), "NO_COLOR": "1", **environment}
-        done = subprocess.run(
-            list(map(str, command)),
-            cwd=self.folder,
-            env={**kept, **own},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_SECONDS,
-            check=False,
-        )
-        return Outcome(done.returncode, done.stdout, done.stderr)
-
-    def write(self, name: str, text: str) -> None:
-        file = self.folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-
-
-@pytest.fixture
-def project(python: Path, tmp_path: Path) -> Project:
-    return Project(python, tmp_path)
-
-
-@pytest.fixture
-def sandbox(project: Project) -> Iterator[Project]:
-    yield project
-    assert project.playrunner("sandbox.down").code == 0
 
 
 def test_a_wheel_holds_two_packages_and_the_content_inside_one_of_them(wheel: Path) -> None:
@@ -170,9 +107,38 @@ def test_the_projects_own_files_come_before_those_of_the_package(project: Projec
     assert "bucket.create" in project.playrunner("--list").out
 
 
-def test_a_missing_extra_is_named_as_pip_takes_it(project: Project) -> None:
-    project.write("absent/boto3.py", "raise ImportError\n")
-    absent = str(project.folder / "absent")
-    done = project.playrunner("audit", "--inventory", "eks-gpu", PYTHONPATH=absent)
-    assert done.code == 5, done.text
-    assert "pip install 'playrunner[aws]'" in done.err
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [
+        ("train.launch --profile gpt2-micro-smoke --nodes 2", "train"),
+        ("audit --inventory eks-gpu", "aws"),
+        ("eks.create --check --inventory eks-gpu", "aws"),
+        ("eks.create --check --inventory eks-gpu --inventory local", "sandbox"),
+        ("sandbox.up --aws", "sandbox"),
+        ("gke.create --check --inventory gke --inventory local", "gcp"),
+        ("audit --inventory gke --extra-vars gcp_project=mine", "gcp"),
+    ],
+)
+def test_a_missing_extra_is_named_as_pip_takes_it(
+    python_without_extras: Path, tmp_path: Path, command: str, extra: str
+) -> None:
+    project = Project(python_without_extras, tmp_path)
+    done = project.playrunner(*command.split())
+    assert project.playrunner("sandbox.down").code == 0
+    assert done.code != 0, done.text
+    assert f"pip install 'playrunner[{extra}]'" in done.text
+    assert "Traceback" not in done.text
+
+
+@pytest.mark.parametrize(
+    ("program", "extra"),
+    [("eks_token --cluster c --region us-east-1", "aws"), ("gke_token", "gcp")],
+)
+def test_a_token_program_names_the_extra_that_it_needs(
+    python_without_extras: Path, tmp_path: Path, program: str, extra: str
+) -> None:
+    words = f"playrunner.{program}".split()
+    done = Project(python_without_extras, tmp_path).run(python_without_extras, "-m", *words)
+    assert done.code != 0 and done.out == ""
+    assert f"pip install 'playrunner[{extra}]'" in done.err
+    assert len(done.err.splitlines()) == 1

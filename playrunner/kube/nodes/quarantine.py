@@ -13,6 +13,7 @@ from playrunner.errors import BadInput
 from playrunner.kube.client.client import Kube
 from playrunner.kube.client.errors import KubeError
 from playrunner.kube.client.resource import Resource
+from playrunner.project import program
 from playrunner.ssh.quarantine import Entry, who
 from playrunner.text.answers import BadAnswer, Shape, document, fitting
 
@@ -91,7 +92,7 @@ def _write(kube: Kube, name: str, change: Callable[[dict[str, Any]], dict[str, A
         except KubeError as error:
             if error.not_found:
                 raise BadInput(
-                    f'there is no node "{name}" in the inventory or the cluster; see: invoke'
+                    f'there is no node "{name}" in the inventory or the cluster; see: {program()}'
                     " nodes.list"
                 ) from None
             if error.status != 409 or attempt == ATTEMPTS - 1:

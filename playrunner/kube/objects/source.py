@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from playrunner import project
+from playrunner.cloud.extras import packages_of
 from playrunner.errors import (
     BadInput,
     NotYet,
@@ -85,7 +86,8 @@ def from_address(url: str, sha256: str) -> list[Manifest]:
 
 
 def _fetch(url: str) -> bytes:
-    import urllib3
+    with packages_of("k8s", "manifests from the internet need urllib3"):
+        import urllib3
 
     try:
         again = urllib3.Retry(3, redirect=5)

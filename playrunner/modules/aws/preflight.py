@@ -42,6 +42,7 @@ from playrunner.modules.aws._preflight.planned import (
 )
 from playrunner.modules.aws._preflight.seen import Seen, look_around
 from playrunner.modules.aws._preflight.spot import spot_prices
+from playrunner.project import program
 
 if TYPE_CHECKING:
     from playrunner.run.context import Context
@@ -165,7 +166,7 @@ class Preflight(Probe):
             yield problem(
                 f"the plan costs {at_most}{dollars(cost)} an hour and max_hourly allows"
                 f" {dollars(self.max_hourly)}: choose fewer or smaller machines, or allow more"
-                ' ("invoke cost" shows what costs what)'
+                f' ("{program()} cost" shows what costs what)'
             )
         for thing in unpriced(plan):
             if thing.unlisted:

@@ -22,6 +22,7 @@ from playrunner.hostside.module import Failed, Probe
 from playrunner.modules.gcp._preflight import offers, quotas
 from playrunner.modules.gcp._preflight import plan as _preflight_plan
 from playrunner.modules.gcp._preflight.plan import PlannedCluster
+from playrunner.project import program
 
 if TYPE_CHECKING:
     from playrunner.run.context import Context
@@ -96,7 +97,7 @@ class Preflight(Probe):
             yield problem(
                 f"the plan costs {at_most}{dollars(hourly(plan))} an hour and max_hourly allows"
                 f" {dollars(self.max_hourly)}: choose fewer or smaller machines, or allow more"
-                ' ("invoke cost" shows'
+                f' ("{program()} cost" shows'
                 " what costs what)"
             )
         for thing in unpriced(plan):

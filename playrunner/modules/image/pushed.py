@@ -14,6 +14,7 @@ from playrunner.images.build_host import ProgramFailed
 from playrunner.images.credentials import ECR
 from playrunner.images.recipe import CONTENT_LABEL
 from playrunner.modules.image._base import ImageModule, registry, settings, step_log, worker
+from playrunner.project import program
 
 if TYPE_CHECKING:
     from playrunner.run.context import Context
@@ -68,7 +69,7 @@ class Pushed(ImageModule):
         with worker(ctx, wanted) as builder, step_log(ctx, wanted, "push") as log:
             if builder.image(wanted.reference) is None:
                 raise Failed(
-                    f'{builder.name} does not have {wanted.reference}; build it first: "invoke'
+                    f'{builder.name} does not have {wanted.reference}; build it first: "{program()}'
                     ' nccl-image.build"'
                 )
             try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from playrunner.run.context import Context
 
 HEADER = (
-    "# The jump host; `invoke jumphost.create` keeps this up to date. Give it after your own:"
+    "# The jump host; `jumphost.create` keeps this up to date. Give it after your own:"
     " --inventory {file}\n"
 )
 

@@ -15,6 +15,7 @@ from playrunner.hostside.state import Change, State
 from playrunner.kube.client.resource import Resource
 from playrunner.kube.objects.compare import CLUSTER, RUN, SET
 from playrunner.modules.k8s._base import KubeModule
+from playrunner.project import program
 
 if TYPE_CHECKING:
     from playrunner.run.context import Context
@@ -120,7 +121,7 @@ class NfsVolume(KubeModule):
         if address in ("", "None"):
             raise Failed(
                 f"the Service {home}/{self.service} of the NFS server"
-                f' {"has no address" if service else "is not there"}; make it with "invoke'
+                f' {"has no address" if service else "is not there"}; make it with "{program()}'
                 ' nfs.create"'
             )
         return address

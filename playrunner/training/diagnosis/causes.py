@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from playrunner.project import program
 from playrunner.training.diagnosis.ended_processes import asked_to_end, bad_input, killed, loss
 from playrunner.training.diagnosis.evidence import Cause, Facts, listed, quoted
 from playrunner.training.diagnosis.slowness import slowed_down
@@ -67,7 +68,8 @@ def _silent_nodes(facts: Facts) -> Iterator[Cause]:
             95,
             f"{host} does not answer",
             (why,),
-            f"is it up? ssh to {host}; on the sandbox: invoke sandbox.up; then: {facts.resume}",
+            f"is it up? ssh to {host}; on the sandbox: {program()} sandbox.up; then:"
+            f" {facts.resume}",
         )
 
 
@@ -111,11 +113,14 @@ def _lost_nodes(facts: Facts) -> Iterator[Cause]:
             94,
             f"{node} never joined",
             (f"{node} {what}", *_link_lines(facts, node)),
-            f"invoke train.logs --name {facts.name} --host {node}; invoke train.bench",
+            f"{program()} train.logs --name {facts.name} --host {node}; {program()} train.bench",
         )
     elif kind == FIRST_NODE_LOST:
         yield Cause(
-            94, f"{node} lost the first node", (what,), "invoke train.bench; invoke train.status"
+            94,
+            f"{node} lost the first node",
+            (what,),
+            f"{program()} train.bench; {program()} train.status",
         )
     elif kind == NODE_LOST:
         left = max(1, len(facts.places) - 1)
@@ -196,7 +201,10 @@ def _unexplained(facts: Facts) -> Cause:
 def _nothing_wrong(facts: Facts) -> Cause:
     if facts.state == "finished":
         return Cause(
-            0, f"nothing is wrong: it finished at step {facts.step}", (), "invoke train.status"
+            0,
+            f"nothing is wrong: it finished at step {facts.step}",
+            (),
+            f"{program()} train.status",
         )
     gets_on = (
         f"last step {facts.step}, {facts.silence:.1f} s ago; usually a line every"
@@ -206,12 +214,12 @@ def _nothing_wrong(facts: Facts) -> Cause:
         0,
         "nothing is wrong: it gets on as usual",
         (gets_on,),
-        f"invoke train.logs --name {facts.name} --follow",
+        f"{program()} train.logs --name {facts.name} --follow",
     )
 
 
 def _launch(facts: Facts) -> str:
-    return f"invoke train.launch --profile {facts.job.get('profile', 'P')} --name {facts.name}"
+    return f"{program()} train.launch --profile {facts.job.get('profile', 'P')} --name {facts.name}"
 
 
 def _link_lines(facts: Facts, node: str) -> list[str]:

@@ -6,6 +6,7 @@ import re
 import signal
 from collections.abc import Iterator
 
+from playrunner.project import program
 from playrunner.training.diagnosis.evidence import Cause, Facts, quoted
 from trainer.node.failure import LAUNCHER, RANK
 
@@ -81,7 +82,7 @@ def loss(facts: Facts) -> Iterator[Cause]:
             84,
             "the network or the training was not healthy (code 6)",
             tuple(dict.fromkeys(lines))[:3],
-            "invoke train.bench",
+            f"{program()} train.bench",
         )
 
 

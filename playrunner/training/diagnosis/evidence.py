@@ -10,6 +10,8 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from playrunner.project import program
+
 _RANKED = re.compile(r"\[(\d+)(?:-\d+)?\] ")
 COMPUTES = 0.05  # cores: a process below this over a second only waits
 
@@ -119,7 +121,7 @@ class Facts:
 
     @property
     def resume(self) -> str:
-        return f"invoke train.resume --name {self.name}"
+        return f"{program()} train.resume --name {self.name}"
 
     @cached_property
     def failure(self) -> Mapping[str, Any]:
@@ -193,7 +195,7 @@ class Facts:
         """The command that shows what was said there, around this line."""
         ranked = _RANKED.match(line)
         where = f"--rank {ranked.group(1)}" if ranked else f"--host {host}"
-        return f"invoke train.logs --name {self.name} {where} --tail 100"
+        return f"{program()} train.logs --name {self.name} {where} --tail 100"
 
 
 def quoted(host: str, line: str, width: int = 220) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from playrunner.project import program
 from playrunner.training.diagnosis.evidence import Cause, Facts, listed, quoted
 
 _MOST_LINES = 3
@@ -118,7 +119,7 @@ SYMPTOMS = (
         r"connectFullMesh failed|No route to host|DistNetworkError.*(timed out|refused)|gate:"
         r" .*cannot reach",
         "the nodes do not reach one another: {host} got no answer",
-        "invoke train.bench (names the dead link); then the firewall or security group, and"
+        f"{program()} train.bench (names the dead link); then the firewall or security group, and"
         " train_interface (GLOO_SOCKET_IFNAME)",
     ),
     Symptom(
@@ -126,21 +127,22 @@ SYMPTOMS = (
         r"DistStoreError.*clients joined|RendezvousTimeoutError|Timed out after .* waiting for"
         r" clients",
         "not all processes came to the meeting place",
-        "invoke train.logs --name {name} --all (who is silent?); invoke train.bench",
+        f"{program()} train.logs --name {{name}} --all (who is silent?); {program()} train.bench",
     ),
     Symptom(
         78,
         r"Connection refused",
         "{host} was refused a connection",
-        "invoke train.logs --name {name} --all (did the first node's process end before?); invoke"
-        " train.bench",
+        f"{program()} train.logs --name {{name}} --all (did the first node's process end before?);"
+        f" {program()} train.bench",
     ),
     Symptom(
         76,
         r"unhandled (system|cuda) error|ncclSystemError|ncclInternalError|ncclRemoteError|NCCL WARN"
         r" .*(error|fail)",
         "NCCL failed on {host}",
-        "invoke train.env --profile PROFILE --why NCCL_SOCKET_IFNAME; invoke train.bench",
+        f"{program()} train.env --profile PROFILE --why NCCL_SOCKET_IFNAME; {program()}"
+        " train.bench",
     ),
     Symptom(75, r"Permission denied", "{host} is denied something"),
     Symptom(
@@ -217,7 +219,7 @@ def from_collectives(facts: Facts) -> Iterator[Cause]:
         88 if named else 80,
         f"a collective timed out: {who}",
         tuple(dict.fromkeys(lines))[: _MOST_LINES + 5],
-        f"invoke train.logs --name {facts.name} --rank {first} --tail 100",
+        f"{program()} train.logs --name {facts.name} --rank {first} --tail 100",
     )
 
 

@@ -11,6 +11,7 @@ from playrunner.errors import BadInput
 from playrunner.kube.watch import reasons
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.project import program
 from playrunner.training.environment.variable import Variable
 from playrunner.training.kube.ending import await_gone, remove_objects
 from playrunner.training.kube.job_spec.job import ClusterJob
@@ -67,7 +68,7 @@ def bench_job(
     )
     if not settings.image:
         raise BadInput(
-            "train_image is not set: give the image that trains in the inventory (invoke"
+            f"train_image is not set: give the image that trains in the inventory ({program()}"
             " nccl-image.build makes one)"
         )
     if kind.needs and not session.kube.resource(*kind.resource):

@@ -9,6 +9,7 @@ from typing import Any
 from playrunner.kube.watch import reasons
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.project import program
 from playrunner.training.kube.ending import keep
 from playrunner.training.kube.job_spec.ssh_keys import forget
 from playrunner.training.kube.launchers.kind import Status
@@ -78,7 +79,7 @@ def conclude(
             line.say(f"{run.name} was {setbacks_text(lost)}")
     elif status.state == "stopped":
         line.say(
-            f"{run.name} was stopped: {why}; go on with: invoke train.resume --name {run.name}"
+            f"{run.name} was stopped: {why}; go on with: {program()} train.resume --name {run.name}"
         )
     else:
         _say_failure(run, status, why, record, line)
@@ -112,9 +113,9 @@ def _say_success(run: ClusterRun, metrics: list[dict[str, Any]], line: LiveLine)
     line.say(
         f"checkpoints: {run.summary['output']}/checkpoints{where}\n"
         "next, for example:\n"
-        f"  invoke train.logs --name {run.name}\n"
-        f"  invoke train.shell --name {run.name} (a shell with the claim mounted)\n"
-        f"  invoke train.stop --name {run.name} (deletes its finished job)"
+        f"  {program()} train.logs --name {run.name}\n"
+        f"  {program()} train.shell --name {run.name} (a shell with the claim mounted)\n"
+        f"  {program()} train.stop --name {run.name} (deletes its finished job)"
     )
 
 
@@ -127,7 +128,8 @@ def _say_failure(run: ClusterRun, status: Status, why: str, record: Record, line
             line.say("\n".join(f"    {text}" for text in lines))
             break
     line.say(
-        f"every pod's output is in {record.folder}/hosts; more: invoke train.why --name {run.name}"
+        f"every pod's output is in {record.folder}/hosts; more: {program()} train.why --name"
+        f" {run.name}"
     )
 
 

@@ -8,6 +8,7 @@ import hashlib
 from playrunner.errors import BadInput
 from playrunner.kube.client.resource import Resource
 from playrunner.options import Options
+from playrunner.project import program
 from playrunner.training.inventory_scope import value_of
 from playrunner.training.kube.one_off.one_off_job import OneOffJob, submit, tell
 from playrunner.training.kube.runs.run_view import ClusterRun
@@ -75,7 +76,7 @@ def role_arn(session: ClusterSession, account: str) -> str:
     if answer is None:
         raise LaunchRefused(
             f'there is no role "{name}" for service account {account}: add it to'
-            " eks_service_accounts with the bucket's rights and run invoke eks.create, or set"
+            f" eks_service_accounts with the bucket's rights and run {program()} eks.create, or set"
             " train_role_arn"
         )
     return str(answer["Role"]["Arn"])
@@ -85,7 +86,7 @@ def _bucket(session: ClusterSession, run: ClusterRun) -> str:
     bucket = _value(session, "bucket_name")
     if not bucket:
         raise BadInput(
-            "say where to: --to s3://BUCKET/FOLDER, or bucket_name in the inventory (invoke"
+            f"say where to: --to s3://BUCKET/FOLDER, or bucket_name in the inventory ({program()}"
             " bucket.create makes one)"
         )
     return f"s3://{bucket}/{FOLDER}/{run.name}"

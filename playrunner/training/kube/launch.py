@@ -10,6 +10,7 @@ from playrunner.errors import BadInput
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.playbook.playbook import role_play
+from playrunner.project import program
 from playrunner.run.run import run_plays
 from playrunner.training.kube.conclusion import conclude
 from playrunner.training.kube.ending import end, sweep
@@ -115,7 +116,9 @@ def follow(
         line.say(f"stopping {run.name}; its checkpoint is saved first")
         record.close()
         end(session, run, options, reason="interrupted with Ctrl-C")
-        line.say(f"{run.name} is stopped; continue with: invoke train.resume --name {run.name}")
+        line.say(
+            f"{run.name} is stopped; continue with: {program()} train.resume --name {run.name}"
+        )
         return CANCELLED
     finally:
         line.end()
@@ -147,7 +150,7 @@ def _goes_on(
     if existing.state in ("pending", "running"):
         line.say(
             f"{existing.name} is {existing.state} already as {existing.run_id}: nothing changed"
-            f" (--replace stops it first; invoke train.logs --name {existing.name} --follow)"
+            f" (--replace stops it first; {program()} train.logs --name {existing.name} --follow)"
         )
         return True
     if (
@@ -205,6 +208,6 @@ def _say_detached(run: ClusterRun, line: LiveLine, options: Options) -> int:
         )
     line.say(
         f"{run.name} is running detached as {run.kind.resource[1]} {run.namespace}/{run.run_id}."
-        f" Follow it with: invoke train.logs --name {run.name} --follow"
+        f" Follow it with: {program()} train.logs --name {run.name} --follow"
     )
     return 0

@@ -14,6 +14,7 @@ from playrunner.kube.client.resource import Resource
 from playrunner.kube.streams.exec import run_in_pod
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.project import program
 from playrunner.text.documents import json_object
 from playrunner.training.kube.job_spec.pod import CONTAINER
 from playrunner.training.kube.network import connectivity
@@ -46,7 +47,8 @@ def netcheck(options: Options, name: str) -> int:
     running = [pod for pod in run.pods if (pod.get("status") or {}).get("phase") == "Running"]
     if not running:
         raise BadInput(
-            f"{run.name} has no pod that runs, so its network cannot be asked from inside: invoke"
+            f"{run.name} has no pod that runs, so its network cannot be asked from inside:"
+            f" {program()}"
             f" train.why --name {run.name}"
         )
     targets = _targets(session, run)
@@ -168,7 +170,8 @@ def _checks(pod: str, answer: dict[str, Any], is_master: bool) -> list[Check]:
     what = f"rank 0 at {answer['target']}" if is_master else f"connect {answer['target']}"
     silent = answer["silent"]
     hint = (
-        "it listens once the first pod has begun: invoke train.logs --all; then security groups and"
+        f"it listens once the first pod has begun: {program()} train.logs --all; then security"
+        " groups and"
         " network policies"
     )
     checks.append(

@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from playrunner.errors import BadInput
 from playrunner.kube.client.client import Kube
 from playrunner.kube.client.resource import Resource
+from playrunner.project import program
 from playrunner.training.environment.compiler import compile_environment
 from playrunner.training.environment.conflicts import conflicting_settings
 from playrunner.training.environment.machine_facts import MachineFacts
@@ -48,7 +49,7 @@ def plan(
     kind, settings = KINDS[launcher], session.settings
     if not settings.image:
         raise BadInput(
-            "train_image is not set: give the image that trains in the inventory (invoke"
+            f"train_image is not set: give the image that trains in the inventory ({program()}"
             " nccl-image.build makes one)"
         )
     nodes = wanted_nodes(request, profile)
@@ -139,7 +140,7 @@ def checkpoint_problems(kube: Kube, settings: ClusterSettings, profile: Profile)
         if "://" in profile.train.checkpoint.upload:
             return []
         return [
-            "they would die with their pods: set train_claim to a ReadWriteMany claim (invoke"
+            f"they would die with their pods: set train_claim to a ReadWriteMany claim ({program()}"
             " efs.create, fsx.create or nfs.create make one), or --set"
             " train.checkpoint.upload=s3://BUCKET/RUN"
         ]
@@ -147,7 +148,8 @@ def checkpoint_problems(kube: Kube, settings: ClusterSettings, profile: Profile)
     where = f"claim {settings.claim} in namespace {settings.namespace}"
     if claim is None:
         return [
-            f"there is no {where}: invoke efs.create, fsx.create or nfs.create make one (kubectl"
+            f"there is no {where}: {program()} efs.create, fsx.create or nfs.create make one"
+            " (kubectl"
             " get pvc -A shows all)"
         ]
     modes = (
@@ -191,7 +193,7 @@ def _queue(kube: Kube, job: ClusterJob) -> list[str]:
     queue = job.settings.queue
     queue_object = kube.get(QUEUES, "", queue)
     if queue_object is None:
-        return [f'there is no queue "{queue}" (train_queue); invoke volcano.create makes one']
+        return [f'there is no queue "{queue}" (train_queue); {program()} volcano.create makes one']
     state = str((queue_object.get("status") or {}).get("state") or "Open")
     if state != "Open":
         return [f'the queue "{queue}" is {state}: it takes no jobs']
@@ -202,7 +204,8 @@ def _queue(kube: Kube, job: ClusterJob) -> list[str]:
     asked = {name: amount(value) * job.nodes for name, value in _asked(job.share).items()}
     return [
         f'the queue "{queue}" gives {limits[name]:g} {name} at most, and the job asks for'
-        f" {value:g}: raise its capability (invoke volcano.create sizes it from the nodes), or use"
+        f" {value:g}: raise its capability ({program()} volcano.create sizes it from the nodes), or"
+        " use"
         " fewer nodes"
         for name, value in asked.items()
         if name in limits and value > limits[name]

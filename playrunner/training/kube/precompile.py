@@ -10,6 +10,7 @@ from dataclasses import replace
 from playrunner.errors import BadInput, StepFailed
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.project import program
 from playrunner.training.code import code_archive
 from playrunner.training.environment.variable import Variable
 from playrunner.training.kube.ending import end
@@ -59,7 +60,8 @@ def precompile(request: Request, options: Options) -> int:
     existing = next(iter(find(session.kube, session.settings.namespace, name)), None)
     if existing and existing.state in ("pending", "running"):
         raise LaunchRefused(
-            f"{name} is {existing.state} already as {existing.run_id}: invoke train.logs --name"
+            f"{name} is {existing.state} already as {existing.run_id}: {program()} train.logs"
+            " --name"
             f" {name} --follow"
         )
     job = _within(plan(request, profile, session, request.launcher))
@@ -159,6 +161,6 @@ def _compiled(job: ClusterJob, session: ClusterSession, line: LiveLine, options:
     line.say(
         f"{job.name}: {sums['compiled']} graphs are compiled in cacheset"
         f" {session.settings.cacheset};"
-        f" now: invoke train.launch --profile {job.profile_name}"
+        f" now: {program()} train.launch --profile {job.profile_name}"
     )
     return 0

@@ -9,6 +9,7 @@ from typing import Any
 from playrunner.errors import BadInput
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.project import program
 from playrunner.training.kube.launch import launch
 from playrunner.training.kube.launchers import KINDS
 from playrunner.training.kube.node_groups.grow import Growth, foresee, grow
@@ -50,14 +51,15 @@ def scale(options: Options, name: str, nodes: int) -> int:
     run = the_run(session, name)
     if run.state not in GOING_ON or not run.job:
         raise BadInput(
-            f"{run.name} is {run.state}; go on with: invoke train.resume --name {run.name} --nodes"
+            f"{run.name} is {run.state}; go on with: {program()} train.resume --name {run.name}"
+            " --nodes"
             f" {nodes}"
         )
     bounds = run.summary.get("elastic")
     if not bounds:
         raise BadInput(
             f"{run.name} is not elastic: as {run.kind.name} its number of nodes is"
-            f" fixed{_how(run)}; stop it, then: invoke train.resume --name {run.name} --nodes"
+            f" fixed{_how(run)}; stop it, then: {program()} train.resume --name {run.name} --nodes"
             f" {nodes}"
         )
     least, most = bounds
@@ -83,7 +85,7 @@ def _refuse_while_starting(session: ClusterSession, run: ClusterRun, nodes: int)
     if has_met_only(logs.get(first_pod(session.kube, run, logs), ())):
         raise LaunchRefused(
             f"{run.name}: its pods have just met, and its ranks are only starting; a pod that went"
-            " now would leave the rest waiting for it. In a moment: invoke train.scale --name"
+            f" now would leave the rest waiting for it. In a moment: {program()} train.scale --name"
             f" {run.name} --nodes {nodes}"
         )
 
@@ -143,7 +145,7 @@ def _say(options: Options, run: ClusterRun, before: int, nodes: int, growth: Gro
     else:
         print(
             f"{run.name}: {before} -> {nodes} nodes; they meet again and go on from a checkpoint:"
-            f" invoke train.logs --name {run.name} --follow{_kept_size(growth)}"
+            f" {program()} train.logs --name {run.name} --follow{_kept_size(growth)}"
         )
     return 0
 
@@ -155,5 +157,5 @@ def _kept_size(growth: Growth) -> str:
     word, role = ("desired_size", "eks") if growth.group.cloud == "aws" else ("nodes", "gke")
     return (
         f"\n{growth.group.text} stays at {growth.size}: where the inventory gives it a {word}, say"
-        f" {growth.size} there before the next invoke {role}.create"
+        f" {growth.size} there before the next {program()} {role}.create"
     )

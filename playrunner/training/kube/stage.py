@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from playrunner.errors import BadInput
 from playrunner.options import Options
+from playrunner.project import program
 from playrunner.training.kube.one_off.one_off_job import OneOffJob, submit, tell
 from playrunner.training.kube.session import ClusterSession, ClusterSettings, open_session
 from playrunner.training.request import refuse
@@ -91,7 +92,8 @@ def _claim(session: ClusterSession) -> list[str]:
     settings = session.settings
     if not settings.claim:
         return [
-            "there is no volume to stage it on: set train_claim (invoke efs.create, fsx.create or"
+            f"there is no volume to stage it on: set train_claim ({program()} efs.create,"
+            " fsx.create or"
             " nfs.create make one)"
         ]
     if session.kube.get(CLAIMS, settings.namespace, settings.claim) is None:

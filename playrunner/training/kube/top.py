@@ -7,6 +7,7 @@ from playrunner.hostside.module import Failed
 from playrunner.kube.streams.exec import run_in_pod
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.project import program
 from playrunner.training.kube.job_spec.pod import CONTAINER
 from playrunner.training.kube.runs.run_view import ClusterRun
 from playrunner.training.kube.runs.selection import the_run
@@ -41,7 +42,7 @@ def show_top(options: Options, name: str, host: str) -> int:
     if not chosen:
         raise BadInput(
             f"{run.name} has no {f'pod {host}' if host else 'pod'} that runs"
-            f" ({', '.join(running) or run.state}); invoke train.why --name {run.name}"
+            f" ({', '.join(running) or run.state}); {program()} train.why --name {run.name}"
         )
     outputs = dict(
         zip(chosen, session.kube.together(lambda pod: _ask(session, run, pod), chosen), strict=True)

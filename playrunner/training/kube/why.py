@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.project import program
 from playrunner.training.diagnosis.evidence import Cause
 from playrunner.training.kube.diagnosis.facts import Facts, gather
 from playrunner.training.kube.diagnosis.trouble import troubles
@@ -54,7 +55,10 @@ def causes(facts: Facts) -> list[Cause]:
 def _nothing(facts: Facts) -> Cause:
     if facts.run.state == "finished":
         return Cause(
-            0, f"nothing is wrong: it finished at step {_step(facts)}", (), "invoke train.status"
+            0,
+            f"nothing is wrong: it finished at step {_step(facts)}",
+            (),
+            f"{program()} train.status",
         )
     if facts.run.state == "failed":
         why = facts.run.status.reason

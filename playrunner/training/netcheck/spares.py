@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from playrunner.errors import PlayrunnerError
+from playrunner.project import program
 from playrunner.training.netcheck.errors import GateClosed
 from trainer.netcheck.verdict import Verdict
 
@@ -54,7 +55,7 @@ class NoSpare(PlayrunnerError):
             f"the network check failed: {'; '.join(verdict.lines)}\n{', '.join(out)}: named by"
             f" {CERTAIN} network checks and quarantined for {pool.quarantine}; there is no spare"
             " node. Once it is repaired:"
-            f" {'; '.join(f'invoke nodes.release {node}' for node in out)}"
+            f" {'; '.join(f'{program()} nodes.release {node}' for node in out)}"
             + (f" (without it: --nodes {fewer})" if fewer > 0 else "")
         )
 
@@ -129,7 +130,8 @@ def should_retry(search: Search, verdict: Verdict, nodes: list[str], pool: Pool)
     if len(left) >= pool.wanted:
         leaving = search.quarantine(chosen, pool.store, pool.seconds)
         _say(
-            f"quarantined: {', '.join(leaving)} (invoke nodes.list shows it, nodes.release ends it)"
+            f"quarantined: {', '.join(leaving)} ({program()} nodes.list shows it, nodes.release"
+            " ends it)"
         )
         _say(
             f"the network check failed: {'; '.join(verdict.lines)}\n{search.name} continues"

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from playrunner.output.json_output import print_json
+from playrunner.project import program
 from playrunner.training.runs.run import Run
 from playrunner.training.screen.screen import duration
 
@@ -21,7 +22,7 @@ def show_runs(runs: list[Run], silent: dict[str, str], as_json_text: bool) -> in
     if runs:
         print(table(runs))
     elif not silent:
-        print("no runs; start one with: invoke train.launch --profile gpt2-micro-smoke")
+        print(f"no runs; start one with: {program()} train.launch --profile gpt2-micro-smoke")
     for host, why in silent.items():
         sys.stderr.write(f"{host} does not answer: {why}\n")
     return 4 if silent else 0

@@ -13,6 +13,7 @@ from typing import Any
 
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
+from playrunner.project import program
 from playrunner.text.streams import visible, without_escaping
 from playrunner.training.runs.run import Run
 from playrunner.training.screen.runs_table import as_json, table
@@ -70,7 +71,7 @@ def page(seen: Snapshot, width: int, height: int = 0) -> str:
     Where the page has a height, those that go on are shown first, and what does not fit is counted.
     """
     if not seen.runs and not seen.silent:
-        return "no runs; start one with: invoke train.launch --profile gpt2-micro-smoke"
+        return f"no runs; start one with: {program()} train.launch --profile gpt2-micro-smoke"
     room = max(3, height - AROUND - len(seen.silent)) if height else len(seen.runs)
     runs = (
         seen.runs
@@ -79,7 +80,7 @@ def page(seen: Snapshot, width: int, height: int = 0) -> str:
     )
     parts = [table(runs, seen.time)] if runs else []
     if len(runs) < len(seen.runs):
-        parts.append(f"and {len(seen.runs) - len(runs)} more: invoke train.status")
+        parts.append(f"and {len(seen.runs) - len(runs)} more: {program()} train.status")
     shown = next((run for run in seen.runs if run.state == "running" and run.metrics), None)
     shown = shown or next((run for run in seen.runs if run.metrics), None)
     if shown:

@@ -13,6 +13,7 @@ from playrunner.errors import HostUnreachable
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.playbook.playbook import role_play
+from playrunner.project import program
 from playrunner.run.run import run_plays
 from playrunner.ssh.fleet import Fleet
 from playrunner.text.written import Plain
@@ -187,7 +188,7 @@ def _say_detached(job: dict[str, Any], line: LiveLine, options: Options) -> int:
             }
         )
     line.say(
-        f"{job['name']} is running detached on {', '.join(hosts)}. Follow it with: invoke"
+        f"{job['name']} is running detached on {', '.join(hosts)}. Follow it with: {program()}"
         f" train.logs --name {job['name']} --follow"
     )
     return 0

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from playrunner.errors import BadInput
 from playrunner.options import Options
+from playrunner.project import program
 from playrunner.ssh.fleet import Fleet
 from playrunner.training.environment.compiler import compile_environment
 from playrunner.training.environment.conflicts import conflicting_settings
@@ -116,7 +117,8 @@ def _choose_nodes(fleet: Fleet, count: int, slots: int, options: Options) -> tup
     if len(hosts) < count:
         aside = [host for host in training_hosts(fleet, options) if host not in hosts]
         why = (
-            f"; in quarantine: {', '.join(aside)} (invoke nodes.list shows why, nodes.release ends"
+            f"; in quarantine: {', '.join(aside)} ({program()} nodes.list shows why, nodes.release"
+            " ends"
             " it)"
             if aside
             else ""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from playrunner.project import install_extra, program
 from playrunner.ssh.fleet import Fleet
-from playrunner.training.ssh.job import MASTER_PORT, Job
+from playrunner.training.ssh.job import MASTER_PORT, Job, NodeSlot
 from playrunner.training.ssh.launchers import LAUNCHERS
 
 PORTS = 3  # the ranks', the keepers', the gate's: next to each other
@@ -76,6 +78,16 @@ def complaints(job: Job, facts: Facts, now: float) -> list[str]:
     return found + _disagreements(facts) + _ports(job, facts)
 
 
+def _missing_packages(node: NodeSlot, missing: list[str]) -> str:
+    remedy = (
+        "set train_python to an interpreter that has it, or train_venv and run:"
+        f" {program()} train.prepare"
+    )
+    if node.python == sys.executable:  # the nodes of a sandbox use this program's own
+        remedy = f"install it with: {install_extra('train')}, or {remedy}"
+    return f"{node.host}: {node.python} has no {' and no '.join(missing)}; {remedy}"
+
+
 def _own(job: Job, host: str, answer: Mapping[str, Any], now: float) -> list[str]:
     problems = []
     node = next(node for node in job.nodes if node.host == host)
@@ -85,10 +97,7 @@ def _own(job: Job, host: str, answer: Mapping[str, Any], now: float) -> list[str
     needed = ["torch", *sorted(packages)]
     missing = [name for name in needed if not answer["packages"].get(name)]
     if missing:
-        problems.append(
-            f"{host}: {node.python} has no {' and no '.join(missing)}; set train_python to an"
-            " interpreter that has it, or train_venv and run: invoke train.prepare"
-        )
+        problems.append(_missing_packages(node, missing))
     devices = answer["devices"]
     if (
         devices["kind"] != "cpu"
@@ -120,7 +129,7 @@ def _own(job: Job, host: str, answer: Mapping[str, Any], now: float) -> list[str
     if answer["occupants"] and trains_there:
         problems.append(
             f"{host}: its devices are held by {', '.join(answer['occupants'])}; stop that run first"
-            f" (invoke train.stop --name {answer['occupants'][0]})"
+            f" ({program()} train.stop --name {answer['occupants'][0]})"
         )
     elif answer["holders"] and trains_there:
         who = ", ".join(

@@ -10,6 +10,7 @@ from playrunner.errors import StepFailed
 from playrunner.options import Options
 from playrunner.output.json_output import print_json
 from playrunner.playbook.playbook import role_play
+from playrunner.project import program
 from playrunner.run.run import run_plays
 from playrunner.ssh.fleet import Fleet
 from playrunner.training.runs.run import Run
@@ -56,7 +57,8 @@ def stop(options: Options, name: str) -> int:
     left = [host for host, count in after.processes.items() if count]
     if left:
         raise StepFailed(
-            f"{run.name}: processes are left on {', '.join(left)}; see: invoke train.why --name"
+            f"{run.name}: processes are left on {', '.join(left)}; see: {program()} train.why"
+            " --name"
             f" {run.name}"
         )
     _refuse_held(run, held)

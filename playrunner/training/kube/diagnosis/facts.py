@@ -10,6 +10,7 @@ from typing import Any
 
 from playrunner.kube.client.resource import Resource
 from playrunner.kube.watch.explain import EVENTS
+from playrunner.project import program
 from playrunner.training.kube.job_spec.node_capacity import NodeCapacity, look
 from playrunner.training.kube.plan import CLAIMS
 from playrunner.training.kube.runs.pod_output import logs_of, metrics_of
@@ -39,11 +40,11 @@ class Facts:
 
     @property
     def resume(self) -> str:
-        return f"invoke train.resume --name {self.run.name}"
+        return f"{program()} train.resume --name {self.run.name}"
 
     @property
     def see_logs(self) -> str:
-        return f"invoke train.logs --name {self.run.name}"
+        return f"{program()} train.logs --name {self.run.name}"
 
     def phase(self, pod: Thing) -> str:
         return str((pod.get("status") or {}).get("phase") or "Pending")

@@ -9,6 +9,7 @@ from itertools import pairwise
 from statistics import median
 
 from playrunner.kube.watch import reasons
+from playrunner.project import program
 from playrunner.training.diagnosis.evidence import Cause
 from playrunner.training.kube.diagnosis.facts import Facts
 from playrunner.training.kube.runs.bad_nodes import suspects
@@ -116,7 +117,8 @@ def _refused(facts: Facts) -> Iterator[Cause]:
             95,
             "etcd does not answer, and the pods meet there",
             (trouble[-1],),
-            "invoke etcd.check; train_etcd names its service; train_rendezvous: c10d needs none",
+            f"{program()} etcd.check; train_etcd names its service; train_rendezvous: c10d needs"
+            " none",
         )
 
 
@@ -145,7 +147,8 @@ def _bad_nodes(facts: Facts) -> Iterator[Cause]:
             84,
             f"it failed {suspect.times} times on node {suspect.node}, last: {suspect.why}",
             (),
-            f"invoke nodes.quarantine {suspect.node}; kubectl delete pod -n {facts.run.namespace}"
+            f"{program()} nodes.quarantine {suspect.node}; kubectl delete pod -n"
+            f" {facts.run.namespace}"
             f" {suspect.pod}",
         )
 
@@ -164,7 +167,8 @@ def _meeting(facts: Facts) -> Iterator[Cause]:
                 84,
                 f"the name {where.rpartition(':')[0]} does not resolve in {pod}",
                 (waiting[-1],),
-                f"invoke train.netcheck --name {facts.run.name}; kubectl get pods -n kube-system -l"
+                f"{program()} train.netcheck --name {facts.run.name}; kubectl get pods -n"
+                " kube-system -l"
                 " k8s-app=kube-dns",
             )
         else:
@@ -172,7 +176,8 @@ def _meeting(facts: Facts) -> Iterator[Cause]:
                 78,
                 f"{pod} waits for {where}, which does not answer yet",
                 (waiting[-1],),
-                f"invoke train.netcheck --name {facts.run.name}; invoke train.status --name"
+                f"{program()} train.netcheck --name {facts.run.name}; {program()} train.status"
+                " --name"
                 f" {facts.run.name}",
             )
         return
@@ -193,7 +198,7 @@ def _standstill(facts: Facts) -> Iterator[Cause]:
             83,
             title,
             _last_lines(facts),
-            f"{facts.see_logs} --all; invoke train.top --name {facts.run.name}; invoke"
+            f"{facts.see_logs} --all; {program()} train.top --name {facts.run.name}; {program()}"
             f" train.netcheck --name {facts.run.name}",
         )
 
@@ -208,7 +213,7 @@ def _slow(facts: Facts) -> Iterator[Cause]:
             60,
             f"it became slower: {now:.2f} s a step, {before:.2f} s before",
             (),
-            f"invoke train.top --name {facts.run.name}; kubectl top nodes",
+            f"{program()} train.top --name {facts.run.name}; kubectl top nodes",
         )
     waited = [
         float(each.get("data_wait_seconds") or 0) / float(each["step_seconds"])

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from playrunner.kube.watch import reasons
+from playrunner.project import program
 from playrunner.training.diagnosis.evidence import Cause
 from playrunner.training.kube.diagnosis.facts import Facts
 from playrunner.training.kube.runs.give_up import not_watched
@@ -34,7 +35,7 @@ def _no_operator(facts: Facts) -> Iterator[Cause]:
     if job is None or facts.age < SLOW_OPERATOR_SECONDS:
         return
     namespace, role = facts.run.kind.controller
-    command = f"kubectl get pods -n {namespace}" + (f"; invoke {role}.check" if role else "")
+    command = f"kubectl get pods -n {namespace}" + (f"; {program()} {role}.check" if role else "")
     if not job.get("status") and not facts.run.pods:
         what = f"{facts.run.kind.resource[1]} {facts.run.run_id}"
         yield Cause(
@@ -80,7 +81,8 @@ def _gang(facts: Facts) -> Iterator[Cause]:
             91,
             title,
             tuple(lines),
-            f"kubectl get queue {queue} -o yaml (its capability); invoke volcano.create sizes it"
+            f"kubectl get queue {queue} -o yaml (its capability); {program()} volcano.create sizes"
+            " it"
             " from the nodes",
         )
     else:
@@ -119,7 +121,7 @@ def _volume(facts: Facts) -> Iterator[Cause]:
             95,
             f"its claim {name} is gone",
             (),
-            f"kubectl get pvc -n {namespace}; invoke efs.create or fsx.create",
+            f"kubectl get pvc -n {namespace}; {program()} efs.create or fsx.create",
         )
         return
     phase = str((facts.claim.get("status") or {}).get("phase") or "Pending")
@@ -160,7 +162,8 @@ def _autoscaler(facts: Facts) -> Iterator[Cause]:
             86,
             "the autoscaler adds no node for it",
             (" ".join(str(refused[-1].get("message")).split()),),
-            "the node group's largest size, its zone: eks_nodegroups in the inventory; then invoke"
+            "the node group's largest size, its zone: eks_nodegroups in the inventory; then"
+            f" {program()}"
             " eks.create",
         )
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from playrunner.project import program
 from playrunner.training.environment.machine_facts import instance
 from playrunner.training.kube.job_spec.job import Share
 from playrunner.training.kube.job_spec.node_capacity import NodeCapacity
@@ -21,8 +22,8 @@ GPU, NEURON, NEURON_CORES, EFA = (
 )
 HUGE_PAGES, HUGE_PAGES_MIB = "hugepages-2Mi", 5120  # what libfabric takes on the largest machines
 PLUGINS = {
-    GPU: "invoke nvidia.create (on GKE: invoke gke-driver.create)",
-    NEURON: "invoke neuron.create",
+    GPU: f"{program()} nvidia.create (on GKE: {program()} gke-driver.create)",
+    NEURON: f"{program()} neuron.create",
 }
 PASSED_TAINTS = {"cuda": ("nvidia.com/gpu",), "neuron": ("aws.amazon.com/neuron",), "cpu": ()}
 _CORES_PER_DEVICE = {"trn2": 4, "trn2u": 4}  # Neuron cores that train, of one device; 2 elsewhere
@@ -174,7 +175,8 @@ def _refuse_if_short(
         raise LaunchRefused(
             f"{requested.nodes} node{'s' * (requested.nodes != 1)} with {each} free are wanted,"
             " and the"
-            f" cluster has {len(room)}: {shown}; {fewer}end what holds them (invoke train.status),"
+            f" cluster has {len(room)}: {shown}; {fewer}end what holds them ({program()}"
+            " train.status),"
             " or add nodes first"
         )
     most = len(likes) + to_come

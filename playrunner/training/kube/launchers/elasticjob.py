@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from playrunner.project import program
 from playrunner.training.kube.job_spec.command import common_flags, endpoint, trainer_words
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.job_spec.pod import pod_metadata, pod_spec
@@ -45,7 +46,7 @@ def _fill(job: ClusterJob) -> dict[str, Any]:
 LAUNCHER = Kind(
     "elasticjob",
     ("elastic.pytorch.org/v1alpha1", "ElasticJob"),
-    "invoke elastic.create",
+    f"{program()} elastic.create",
     _fill,
     _first_pod,
     lambda job: [f"{job.run_id}-worker-{at}" for at in range(job.nodes)],

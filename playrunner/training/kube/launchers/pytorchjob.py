@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from playrunner.project import program
 from playrunner.training.kube.job_spec.command import endpoint, torchrun_flags, trainer_words
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.job_spec.pod import pod_metadata, pod_spec
@@ -63,7 +64,7 @@ def _pods(job: ClusterJob) -> list[str]:
 LAUNCHER = Kind(
     "pytorchjob",
     ("kubeflow.org/v1", "PyTorchJob"),
-    "invoke kubeflow.create",
+    f"{program()} kubeflow.create",
     _fill,
     _first_pod,
     _pods,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from playrunner.project import program
 from playrunner.training.kube.job_spec.command import endpoint, torchrun_flags, trainer_words
 from playrunner.training.kube.job_spec.job import ClusterJob
 from playrunner.training.kube.job_spec.pod import pod_metadata, pod_spec
@@ -70,7 +71,7 @@ def _read(thing: Thing) -> Status:
 LAUNCHER = Kind(
     "vcjob",
     ("batch.volcano.sh/v1alpha1", "Job"),
-    "invoke volcano.create",
+    f"{program()} volcano.create",
     _fill,
     _first_pod,
     lambda job: [f"{job.run_id}-{ROLE}-{at}-0" for at in range(job.nodes)],

@@ -15,6 +15,7 @@ from playrunner.kube.client.errors import KubeError
 from playrunner.kube.client.resource import Resource
 from playrunner.kube.watch.explain import PODS
 from playrunner.options import Options
+from playrunner.project import program
 from playrunner.training.environment.compiler import compile_environment
 from playrunner.training.environment.machine_facts import MachineFacts
 from playrunner.training.inventory_scope import launcher_of
@@ -78,7 +79,7 @@ def _once(
     if job == "mpijob" and not on_gpus:
         raise BadInput(
             "no node of the cluster offers nvidia.com/gpu, which nccl-tests measures with; --job"
-            " pytorchjob goes without, or run: invoke nvidia.create"
+            f" pytorchjob goes without, or run: {program()} nvidia.create"
         )
     chosen = on_gpus or offered
     if not chosen or nodes > len(chosen):
@@ -176,7 +177,7 @@ def _measured(kube: Kube, resource: Resource, manifest: dict[str, Any], bench: B
         kube.call("POST", resource.path(bench.namespace), manifest)
     except KubeError as error:
         hint = (
-            "invoke kubeflow.create installs PyTorchJobs; MPIJobs need the MPI operator"
+            f"{program()} kubeflow.create installs PyTorchJobs; MPIJobs need the MPI operator"
             if error.not_found
             else ""
         )

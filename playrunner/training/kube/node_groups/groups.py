@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from playrunner.project import program
 from playrunner.training.kube.job_spec.node_capacity import NodeCapacity
 from playrunner.training.kube.session import ClusterSession
 from playrunner.variables.templating import MISSING
@@ -44,8 +45,8 @@ class Group:
     def remedy(self) -> str:
         """How its most is raised."""
         if self.cloud == "aws":
-            return f"raise max_size of {self.name} in eks_nodegroups, then: invoke eks.create"
-        return f"raise max_nodes of {self.name} in the inventory, then: invoke gke.create"
+            return f"raise max_size of {self.name} in eks_nodegroups, then: {program()} eks.create"
+        return f"raise max_nodes of {self.name} in the inventory, then: {program()} gke.create"
 
     def has(self, offer: NodeCapacity) -> bool:
         return offer.labels.get(LABELS[self.cloud]) == self.name

@@ -11,6 +11,7 @@ from playrunner.errors import BadInput, HostUnreachable, StepFailed
 from playrunner.hostside.module import Failed
 from playrunner.options import Options
 from playrunner.playbook.playbook import role_play
+from playrunner.project import program
 from playrunner.run.run import run_plays
 from playrunner.text.written import Plain
 from playrunner.training.kube.job_spec.node_capacity import NodeCapacity, demand, look
@@ -66,7 +67,7 @@ def foresee(session: ClusterSession, run: ClusterRun, more: int) -> Growth:
     if group is None:
         raise LaunchRefused(
             f"{short}; its nodes belong to no node group that could grow: add nodes, or end what"
-            " holds them (invoke train.status)"
+            f" holds them ({program()} train.status)"
         )
     size = max(group.size, sum(map(group.has, offered)) + missing)
     if group.autoscaled and size <= group.most:
@@ -79,7 +80,7 @@ def foresee(session: ClusterSession, run: ClusterRun, more: int) -> Growth:
     if group.most and size > group.most:
         raise LaunchRefused(
             f"{short}; {group.text} has {group.size} nodes of {group.most} at most, and {size} are"
-            f" needed: {group.remedy}; or end what holds its nodes (invoke train.status)"
+            f" needed: {group.remedy}; or end what holds its nodes ({program()} train.status)"
         )
     text = (
         f"grows from {group.size} to {size} nodes first"

@@ -12,6 +12,7 @@ from playrunner.kube.client.client import Kube
 from playrunner.kube.client.errors import KubeError
 from playrunner.kube.client.resource import Resource
 from playrunner.kube.watch.explain import PODS
+from playrunner.project import program
 from playrunner.training.kube.job_spec.names import ID
 from playrunner.training.request import LaunchRefused
 
@@ -63,7 +64,7 @@ def _holds(kube: Kube, namespace: str, lease: dict[str, Any], holder: str) -> bo
 def _taken(cacheset: str, holder: str) -> LaunchRefused:
     return LaunchRefused(
         f'the cacheset "{cacheset}" is in use by {holder}, and two jobs at once would spoil it:'
-        " wait for it (invoke train.status), or give this one its own with --extra-vars"
+        f" wait for it ({program()} train.status), or give this one its own with --extra-vars"
         " train_cacheset=NAME"
     )
 

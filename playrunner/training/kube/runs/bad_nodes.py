@@ -13,6 +13,7 @@ from playrunner.kube.client.client import Kube
 from playrunner.kube.client.errors import KubeError
 from playrunner.kube.nodes import quarantine
 from playrunner.kube.watch.explain import PODS
+from playrunner.project import program
 from playrunner.ssh.quarantine import DEFAULT_TIME, seconds_of
 from playrunner.training.kube.job_spec.node_capacity import ENDED, look
 from playrunner.training.kube.job_spec.pod import CONTAINER
@@ -71,7 +72,7 @@ class BadNodes:
             return False
         self._say(
             f"{node} is in quarantine for {DEFAULT_TIME}: {reason}; {spare} can take its place"
-            f" (release it with: invoke nodes.release {node})"
+            f" (release it with: {program()} nodes.release {node})"
         )
         return True
 
@@ -103,7 +104,7 @@ class Suspect:
     def advice(self, run: ClusterRun) -> str:
         return (
             f"{self.node}: {run.name} failed on it {self.times} times, last: {self.why}; keep work"
-            f" away, and let the pod come back elsewhere: invoke nodes.quarantine {self.node};"
+            f" away, and let the pod come back elsewhere: {program()} nodes.quarantine {self.node};"
             f" kubectl delete pod -n {run.namespace} {self.pod}"
         )
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from playrunner.kube.client.client import Kube
+from playrunner.project import program
 from playrunner.training.kube.job_spec.node_capacity import ENDED
 from playrunner.training.kube.launchers.kind import Status
 from playrunner.training.kube.plan import CLAIMS
@@ -57,7 +58,7 @@ class GiveUpPolicy:
             "failed",
             CLAIM_GONE,
             f"its claim {name} is {phase}, and its checkpoints with it: kubectl get pvc -n"
-            f" {self._run.namespace}; invoke efs.create, fsx.create or nfs.create make one",
+            f" {self._run.namespace}; {program()} efs.create, fsx.create or nfs.create make one",
         )
 
 
