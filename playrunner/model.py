@@ -12,6 +12,8 @@ from playrunner.text.written import TemplateText, is_template
 
 # The position of a step in its play; steps of an include have positions below the include's
 Position = tuple[int, ...]
+# In the position of a handler: it comes after everything that the step before it included
+AFTER_ITS_INCLUDES = 1 << 20
 
 
 @dataclass(frozen=True)

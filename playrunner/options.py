@@ -38,5 +38,6 @@ class Options:
     force_handlers: bool = _flag(False, "run notified handlers even if a step failed")
     exit_code: bool = _flag(False, "with --check: exit with code 3 if something would change")
     no_wait: bool = _flag(False, "fail instead of waiting while another run holds the inventory")
+    lock: bool = True  # False: do not wait for other runs on the inventory, as with Ansible
     quiet: bool = False  # the verb prints its own output; only errors are reported
     become_password: str = field(default="", repr=False)  # --ask-become-pass

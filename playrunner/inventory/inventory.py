@@ -116,6 +116,13 @@ class Inventory:
             self.sources,
         )
 
+    def set_defaults(self, variables: Mapping[str, Any], place: Place) -> None:
+        """Give all hosts variables that any other variable of the inventory overrides."""
+        with self._lock:
+            values = values_of(authored(dict(variables)), "group all", place)
+            self._graph.groups["all"].blocks.insert(0, values)
+            self._graph.version += 1
+
     def add_host(self, name: str, groups: Sequence[str], variables: Mapping[str, Any]) -> None:
         """Add a host during a run, or more groups and variables to an existing one."""
         with self._lock:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from playrunner.errors import HostUnreachable, Interrupted, PlayrunnerError, of_a_full_machine
-from playrunner.model import Block, Keywords, Node, Position, Step, steps_of
+from playrunner.model import AFTER_ITS_INCLUDES, Block, Keywords, Node, Position, Step, steps_of
 from playrunner.results import Result
 from playrunner.run import step_traits
 from playrunner.run.batch import Batch, HostEnded, Outcome, PlayAborted, PlayEnded
@@ -22,9 +22,6 @@ from playrunner.run.start_step import StepStarter
 from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.variables.host_memory import PlayVariables
 from playrunner.variables.scope import Scope
-
-# Handlers that are flushed after a step come after everything that step included.
-AFTER_ITS_INCLUDES = 1 << 20
 
 
 class HostRun:

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from playrunner.variables.extra_vars import read_extra_vars
 from playrunner.variables.templating import default_templar
 
 if TYPE_CHECKING:
+    from playrunner.output.report import Report
     from playrunner.run.run_state import RunState
     from playrunner.run.survey import Survey
 
@@ -48,6 +50,7 @@ def run_plays(
     agents: Agents | None = None,
     survey: Survey | None = None,
     then: Callable[[RunState], int] | None = None,
+    reported_by: Callable[[Options], Report] | None = None,
 ) -> int:
     """Run loaded plays; returns the exit code. Bad input is raised before a host is touched.
 
@@ -77,7 +80,9 @@ def run_plays(
     agents = Agents(Pool())
     options = _paced(plays, inventory, agents, options)
     preconnect(agents, inventory, plays, extra, options)
-    return _run(plays, inventory, extra, plan, agents, options, command, survey, then)
+    return _run(
+        plays, inventory, extra, plan, agents, options, command, survey, then, reported_by
+    )
 
 
 def _run(
@@ -90,6 +95,7 @@ def _run(
     command: str,
     survey: Survey | None,
     then: Callable[[RunState], int] | None,
+    reported_by: Callable[[Options], Report] | None = None,
     lent: bool = False,
 ) -> int:
     # Imported only now: meanwhile the hosts answer.
@@ -102,8 +108,9 @@ def _run(
 
     gc.freeze()  # imported modules stay; only objects of the run itself are worth collecting
     gc.enable()
-    report = Report(options)
-    with inventory_lock(inventory.files, command, not options.no_wait, report.print_note):
+    report = reported_by(options) if reported_by else Report(options)
+    locked = inventory_lock(inventory.files, command, not options.no_wait, report.print_note)
+    with locked if options.lock else nullcontext():
         started = time.monotonic()
         ledger = Ledger(command)
         shared = RunState(
