@@ -118,6 +118,8 @@ class Step:
     outer: Keywords | None = None
     params: Mapping[str, Any] = field(default_factory=dict)  # and its own variables
     keep: Any = None  # teardown keeps it, unless --with-kept is given
+    # Why it fails when its turn comes, where it is written to fail (ignore_errors, rescue)
+    problem: str = ""
     implicit: bool = False  # the runner's own (gathering facts)
 
     @property

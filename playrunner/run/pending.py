@@ -13,7 +13,7 @@ from playrunner.playbook import module_index
 from playrunner.results import Result, status_of
 from playrunner.run.background import Background, BackgroundWaiter
 from playrunner.run.batch import Batch
-from playrunner.run.conditions import apply_result_conditions
+from playrunner.run.conditions import NO_TRACEBACK, apply_result_conditions
 from playrunner.run.handlers import Handlers
 from playrunner.run.inflight import InFlightStep, LoopItem
 from playrunner.run.rollback import Undo
@@ -138,7 +138,10 @@ class PendingSteps(Waiter):
         if step.register:
             for result in (values, *(values["results"] if inflight.looped else ())):
                 result.setdefault("failed", False)
-            self.memory.registered[step.register] = self._registered(inflight, values)
+            registered = self._registered(inflight, values)
+            if values["failed"]:
+                registered = {"exception": NO_TRACEBACK, **registered}
+            self.memory.registered[step.register] = registered
             if self._pending.get(step.register) is inflight:
                 del self._pending[step.register]
         self._store_facts(inflight)

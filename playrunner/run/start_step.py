@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from playrunner.errors import (
+    BadArgument,
     BadInput,
     HostUnreachable,
     NotYet,
@@ -196,6 +197,8 @@ class StepStarter:
                     "false_condition": self._false_condition(step, scope),
                     **item.local,
                 }
+            elif step.problem:
+                raise StepFailed(step.problem)
             elif self.shared.survey and self.shared.survey.skips(step):
                 item.values = {**NOT_SURVEYED, **item.local}
             elif module_index.runs_on_host(step.module):
@@ -242,7 +245,8 @@ class StepStarter:
         if isinstance(error, NotYet) and self.shared.options.check:
             return {"unknown": True, "changed": False, "msg": str(error)}
         if isinstance(error, (BadInput, UndefinedVariable, StepFailed, NotYet)):
-            return {"failed": True, "changed": False, "msg": str(error)}
+            message = error.result if isinstance(error, BadArgument) else str(error)
+            return {"failed": True, "changed": False, "msg": message}
         raise error
 
     def _fence(self, inflight: InFlightStep) -> None:

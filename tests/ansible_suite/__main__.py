@@ -26,6 +26,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=300, help="time limit of a target")
     parser.add_argument("--again", action="store_true", help="run ansible-core again, too")
     parser.add_argument("--only-ansible", action="store_true")
+    parser.add_argument("--only-ours", action="store_true", help="take for granted that it passes")
     parser.add_argument("--only-table", action="store_true", help="write the table of the results")
     parser.add_argument("--kind", choices=("role", "script"))
     options = parser.parse_args()
@@ -61,15 +62,21 @@ class Board:
         self._lock = threading.Lock()
 
     def run(self, target: Target, options: argparse.Namespace) -> None:
-        entry = self.results.get(target.name, {"kind": target.kind})
-        if "ansible" not in entry or options.again:
-            entry["ansible"] = run_target(target, False, [], options.seconds)
-        expected = entry["ansible"]
+        known = self.results.get(target.name, {})
+        entry = {"kind": target.kind, **{key: known[key] for key in ("ansible",) if key in known}}
+        if options.only_ours:
+            expected = entry.get("ansible", {"status": "pass", "calls": [], "seconds": 0, "reason": ""})
+        else:
+            if "ansible" not in entry or options.again:
+                entry["ansible"] = run_target(target, False, [], options.seconds)
+            expected = entry["ansible"]
         if expected["status"] == "pass" and not options.only_ansible:
             entry["playrunner"] = run_target(target, True, expected["calls"], options.seconds)
         with self._lock, FileLock(f"{self.file}.lock"):
             # Another process may have added results since.
-            self.results = {**self.results, **_read(self.file), target.name: entry}
+            self.results = {**self.results, **_read(self.file)}
+            known = self.results.get(target.name, {})
+            self.results[target.name] = {**known, **entry}
             self.file.write_text(json.dumps(self.results, indent=1))
             own = entry.get("playrunner", {})
             calls = own.get("calls") or []

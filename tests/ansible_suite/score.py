@@ -72,7 +72,7 @@ class _Run:
         }
         file = sources.integration() / f"{target.name}-suite.yml"
         text = json.dumps([play])
-        made = f"cd {sources.integration()} && echo '{text}' > {file}"
+        made = f"cd {sources.integration()} && ln -sfn targets roles && echo '{text}' > {file}"
         return f"{made} && {program} {file.name} -i {self.folder}/inventory"
 
     def _write_programs(self) -> None:
@@ -93,6 +93,8 @@ class _Run:
             python = " ".join(own)
         shim.write_text("\n".join(["#!/bin/sh", *lines, f'exec {python} "$@"', ""]))
         shim.chmod(0o755)
+        # Scripts source it to install packages; they go into ansible-core's own environment.
+        (folder / "virtualenv.sh").write_text("true\n")
 
     def _environment(self) -> dict[str, str]:
         own_bin = self.folder / "bin"
@@ -183,10 +185,9 @@ def reason_of(output: str) -> tuple[str, str]:
     error = re.search(r"^(?:\[ERROR\]: |ERROR! )(.*)$", output, re.M)
     if error and "TASK [" not in output:
         return "refused", error[1][:300]
-    fatal = [
-        line
-        for line in re.findall(r"^(?:fatal|failed): .*$(?!\n\.\.\.ignoring)", output, re.M)
-    ]
+    fatal = re.findall(
+        r"^(?:fatal|failed): .*?(?:[^{]$|^\}$)(?!\n\.\.\.ignoring)", output, re.M | re.S
+    )
     if fatal:
         return "fails", _short(fatal[-1])
     return "fails", error[1][:300] if error else _last_line(output)

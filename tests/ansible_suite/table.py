@@ -51,7 +51,7 @@ def _counted(results: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     return [
         entry
         for entry in results.values()
-        if entry["ansible"]["status"] == "pass" and "playrunner" in entry
+        if entry.get("ansible", {}).get("status") == "pass" and "playrunner" in entry
     ]
 
 
