@@ -26,6 +26,7 @@ class Role:
     vars: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)  # given where the role is called
     parents: tuple[str, ...] = ()
+    parent_paths: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)

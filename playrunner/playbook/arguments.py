@@ -72,13 +72,15 @@ def checked_names(
     missing = [name for name, field in by_name.items() if field.required and name not in result]
     if missing:
         raise BadArgument(
-            f'{label} needs the argument "{missing[0]}"', place, missing_text(missing)
+            f'{label} needs the argument "{missing[0]}"', place, missing_text(missing, module)
         )
     return result
 
 
-def missing_text(names: list[str]) -> str:
+def missing_text(names: list[str], module: type[Module]) -> str:
     """The message of a step that lacks required arguments."""
+    if names == [module.free_form]:
+        return f"one of the following is required: free-form, {names[0]}"
     return f"missing required arguments: {', '.join(sorted(names))}"
 
 
@@ -129,7 +131,7 @@ def _unusable(name: str, value: Any, kind: Any) -> str:
     kinds = get_args(kind) if get_origin(kind) in (typing.Union, UnionType) else (kind,)
     for choice in kinds:
         if get_origin(choice) is Literal:
-            allowed = ", ".join(map(str, get_args(choice)))
+            allowed = ", ".join(sorted(map(str, get_args(choice))))
             return f"value of {name} must be one of: {allowed}, got: {value}"
     wanted = next((each for each in kinds if each is not NoneType), str)
     called = getattr(get_origin(wanted) or wanted, "__name__", str(wanted))

@@ -70,6 +70,7 @@ def load_role(
                 Place(str(path / folder)),
             )
     chain = (*around.role.parents, around.role.name) if around.role else ()
+    paths = (*around.role.parent_paths, around.role.path) if around.role else ()
     return Role(
         path.name,
         path,
@@ -77,6 +78,7 @@ def load_role(
         variables_file(path, "vars", parts.get("vars_from", "main"), place),
         params,
         chain,
+        paths,
     )
 
 

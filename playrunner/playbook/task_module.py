@@ -105,5 +105,7 @@ def _one_line(text: str, cls: Any, module: str, place: Place) -> dict[str, Any]:
     known = frozenset(arguments.fields(cls)) | frozenset(cls.aliases)
     if cls.free_form_only:
         return {cls.free_form: text.strip()}
-    command, named = command_and_pairs(text, known - {cls.free_form})
+    # Only commands may hold a word such as cmd=x that is not meant for the module.
+    names = known if module.startswith("play.") else known - {cls.free_form}
+    command, named = command_and_pairs(text, names)
     return {**({cls.free_form: command} if command else {}), **named}

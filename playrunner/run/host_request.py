@@ -63,7 +63,7 @@ class HostRequests:
             if field.required and name not in values
         ]
         if missing:
-            raise StepFailed(arguments.missing_text(missing))
+            raise StepFailed(arguments.missing_text(missing, cls))
         converted = arguments.converted(cls, values, step.module, step.place, final=True)
         return self._with_files(cls, converted, step, scope)
 

@@ -44,6 +44,8 @@ def main() -> int:
             and (not options.kind or target.kind == options.kind)
             and (not target.left_out() or target.name in named)
         ]
+        order = {name: number for number, name in enumerate(options.targets)}
+        chosen.sort(key=lambda target: order.get(target.name, 0))
         with ThreadPoolExecutor(options.jobs) as pool:
             list(pool.map(lambda target: board.run(target, options), chosen))
     if not options.targets:

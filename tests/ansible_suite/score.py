@@ -58,7 +58,8 @@ class _Run:
             script, folder = [], integration
             last = self._role(self.target, "ansible-playbook")
         before = [self._role(by_name(name), str(_real())) for name in self.target.setup]
-        text = " && ".join([*script, *before, last])
+        # The shell stays: the first process of a machine is not the program under test.
+        text = " && ".join([*script, *before, last]) + "; exit $?"
         return run_isolated(
             ["/bin/bash", "-c", text], folder, self._environment(), self.folder, seconds
         )

@@ -60,13 +60,13 @@ class Edited(Placed):
     def observe(self, ctx: HostContext) -> Optional[State]:
         path = self._real_path()
         if os.path.isdir(path):
-            raise Failed(f"Path {path} is a directory !; name a file", rc=256)
+            raise Failed(f"Path {path} is a directory !", rc=256)
         if not os.path.exists(path):
             if self.message_when_missing():
                 return None
             if not self.may_create():
                 raise Failed(
-                    f"Destination {path} does not exist !; make it first, or say create: true",
+                    f"Destination {path} does not exist !",
                     rc=257,
                 )
             missing = first_missing(path)

@@ -21,6 +21,8 @@ def attribute(value: Any, name: str) -> Any:
     """An attribute, or `nothing` where there is none that a template may have."""
     if name[:1] == "_" or (type(value) not in _DATA and is_internal_attribute(value, name)):
         return nothing
+    if isinstance(value, dict) and not hasattr(dict, name):
+        return nothing  # what a loaded mapping knows of its file is not its data
     found = getattr(value, name, nothing)
     if isinstance(found, _METHODS) and name in ("format", "format_map") and isinstance(value, str):
         return _Format(value, name)

@@ -41,10 +41,13 @@ class Missing(Undefined):
         if owner is nothing:
             return f"{name!r} is undefined{did_you_mean(name, self._known_names())}"
         if isinstance(owner, dict):
-            return f"the mapping has no key {name!r}{did_you_mean(name, owner) or _keys_of(owner)}"
+            return (
+                f"object of type 'dict' has no attribute {name!r}"
+                f"{did_you_mean(name, owner) or _keys_of(owner)}"
+            )
         if isinstance(owner, list | tuple) and isinstance(name, int):
-            return f"the list has no item {name}; it has {len(owner)}"
-        return f"a value of type {type(owner).__name__} has no attribute {name!r}"
+            return f"object of type 'list' has no attribute {name}; it has {len(owner)} items"
+        return f"object of type {type(owner).__name__!r} has no attribute {name!r}"
 
     def __getattr__(self, name: str) -> Missing:
         if name.startswith("__"):
