@@ -7,6 +7,7 @@ import re
 
 from playrunner.hostside.module import Failed
 from playrunner.modules.host._modes import mode_bits, octal
+from playrunner.modules.host._paths import facts
 from playrunner.modules.host._text_files import TextFiles, text_at
 
 TYPE_CHECKING = False
@@ -62,7 +63,7 @@ class Deb822Repository(TextFiles):
         files: dict[str, Any] = {}
         key = self._key(files)
         ctx.memory["key_filename"] = key if key and os.path.isabs(key) else None
-        text = "".join(f"{name}: {value}\n" for name, value in self._fields(key))
+        text = "".join(f"{name}:{value}\n" for name, value in self._fields(key))
         files[self._path()] = ctx.memory["repo"] = text
         found = (current or {}).get("mode")
         mode = mode_bits(self.mode, int(found or "0644", 8), False)
@@ -82,6 +83,7 @@ class Deb822Repository(TextFiles):
     def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         absent = self.state == "absent"
         return {
+            **facts(self._path()),
             "repo": ctx.memory.get("repo"),
             "dest": self._path(),
             "key_filename": self._key_path("gpg") if absent else ctx.memory.get("key_filename"),
@@ -103,7 +105,8 @@ class Deb822Repository(TextFiles):
             value = key if name == "signed_by" else getattr(self, name)
             if value is not None and name not in left_out:
                 shown = _NAMES.get(name, name.replace("_", "-").title())
-                fields.append((shown, _formatted(value)))
+                text = _formatted(value)
+                fields.append((shown, text if text.startswith("\n") else f" {text}"))
         return fields
 
     def _key(self, files: dict[str, Any]) -> str | None:
