@@ -20,7 +20,7 @@ from playrunner.run.rollback import Undo
 from playrunner.run.run_state import RunState
 from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.variables.host_memory import UnknownValues
-from playrunner.variables.origins import without_settings
+from playrunner.variables.origins import named_facts, without_settings
 from playrunner.variables.scope import Waiter
 
 BEFORE_ALL: Position = (-1,)
@@ -206,10 +206,8 @@ class PendingSteps(Waiter):
         if not item.values or not isinstance(facts, dict) or inflight.step.module in _OWN_FACTS:
             return
         if module_index.runs_on_host(inflight.step.module):
-            facts = {
-                name if name.startswith("ansible_") else f"ansible_{name}": value
-                for name, value in facts.items()
-            }
+            plain = module_index.module_class(inflight.step.module).plain_facts
+            facts = named_facts(facts, plain)
         item.values["ansible_facts"], refused = without_settings(facts)
         if refused:
             warnings = item.values.get("warnings")

@@ -21,6 +21,8 @@ def is_awaited(step: Step) -> bool:
         or step.retries is not None
         or not (step.changed_when is None or isinstance(step.changed_when, bool))
     )
+    if cls.plain_facts:  # no name tells that it is a fact, so none can be waited for by its name
+        return True
     return bool(on_controller or paced or conditional or keywords.throttle or step.async_seconds)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 from playrunner.errors import BadInput
@@ -99,6 +100,17 @@ _PREFIXES = (
     "role_",
 )
 _FACTS_ALL_THE_SAME = ("ansible_ssh_host_key_",)  # public keys, which setup gathers
+
+
+def named_facts(facts: Mapping[str, Any], plain: tuple[str, ...]) -> dict[str, Any]:
+    """The facts of a host under the names they are read by: `ansible_` comes first, except for
+    those that their module gives under names of its own (patterns)."""
+    return {
+        name
+        if name.startswith("ansible_") or any(fnmatchcase(name, pattern) for pattern in plain)
+        else f"ansible_{name}": value
+        for name, value in facts.items()
+    }
 
 
 def is_setting(name: str) -> bool:
