@@ -7,7 +7,6 @@ has no value here: each reader has its own default.
 
 from __future__ import annotations
 
-import configparser
 import os
 import re
 import stat
@@ -135,6 +134,8 @@ Options = dict[tuple[str, str], str]  # by section and key
 
 def _read_file(file: Path) -> tuple[Options, dict[tuple[str, str], int]]:
     """The settings in the file, and the line of each."""
+    import configparser
+
     text = read_text(file)
     refuse_control_characters(text, str(file))
     parser = configparser.RawConfigParser(inline_comment_prefixes=(";",), strict=False)

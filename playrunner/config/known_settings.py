@@ -83,7 +83,6 @@ KNOWN_SETTINGS: dict[str, KnownSetting] = {
     "ssh_host_key_checking": KnownSetting(
         FLAG, "ANSIBLE_SSH_HOST_KEY_CHECKING", "ssh_connection", "host_key_checking"
     ),
-    "ssh_timeout": KnownSetting(NUMBER, "ANSIBLE_SSH_TIMEOUT", "ssh_connection", "timeout"),
     # Who runs steps
     "become": _in_become(FLAG, "ANSIBLE_BECOME"),
     "become_user": _in_become(TEXT, "ANSIBLE_BECOME_USER"),

@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, Place
 from playrunner.model import Block, Keywords, Node, Step
 from playrunner.playbook import arguments, module_index
@@ -116,7 +117,7 @@ def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Su
         changed_when=task.get("changed_when"),
         failed_when=task.get("failed_when"),
         async_seconds=task.get("async"),
-        poll=task.get("poll", 15),
+        poll=task.get("poll", ansible_config().get("poll_interval", 15)),
         keep=task.get("keep"),
         directory=around.directory,
     )
