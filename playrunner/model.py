@@ -169,7 +169,7 @@ class Play:
     mentions: tuple[tuple[Any, ...], ...] = ()
     vars_files: tuple[Any, ...] = ()
     vars_prompt: tuple[Mapping[str, Any], ...] = ()
-    gather_facts: Any = True
+    gather_facts: Any = None  # None: as the configuration says, which is yes by default
     gather_subset: Any = None
     serial: tuple[Any, ...] = ()
     max_fail_percentage: Any = None

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from invoke.exceptions import Exit
 from invoke.tasks import Task, task
 
+from playrunner.commands.configured import asks_become_password, configured
 from playrunner.errors import BadInput, PlayrunnerError, of_a_full_machine
 from playrunner.options import Options
 from playrunner.text.streams import OutputLost, code_after_output
@@ -85,11 +86,16 @@ def options_from(flags: Mapping[str, Any]) -> Options:
         name: tuple(value) if isinstance(value, list) else value for name, value in flags.items()
     }
     password = os.environ.get("PLAYRUNNER_BECOME_PASSWORD", "")
-    if values.pop("ask_become_pass", False):
+    if values.pop("ask_become_pass", False) or (not password and asks_become_password()):
         import getpass
 
         password = getpass.getpass("sudo password: ")
-    return Options(**values, become_password=password)
+    return configured(Options(**values, become_password=password), typed_flags(sys.argv))
+
+
+def typed_flags(words: Iterable[str]) -> set[str]:
+    """The flags that a command line names."""
+    return {word[2:].partition("=")[0].replace("-", "_") for word in words if word[:2] == "--"}
 
 
 def verb(

@@ -12,7 +12,7 @@ from playrunner.errors import Place
 from playrunner.inventory.graph import Graph, View
 from playrunner.inventory.group_vars import VarsDirectory
 from playrunner.inventory.sources import add_source, is_host_list
-from playrunner.inventory.value import Value, Values, values_of
+from playrunner.inventory.value import Value, Values, add_values, values_of
 from playrunner.text.written import authored
 
 __all__ = ["LOCALHOST_NAMES", "Host", "Inventory", "Value", "read_inventory"]
@@ -88,7 +88,7 @@ class Inventory:
                 _, merged = self._group_layers(self._groups_of(host))
                 variables = self._variables[host] = dict(merged)
                 for _, values in self._host_layers(host):
-                    variables.update(values)
+                    add_values(variables, values)
             return variables
 
     def layers(self, host: str) -> Layers:
@@ -177,7 +177,7 @@ class Inventory:
                     layers += [layer for name in names for layer in beside.group_vars.layers(name)]
             merged: Values = {}
             for _, values in layers:
-                merged.update(values)
+                add_values(merged, values)
             combined = self._by_groups[groups] = (layers, merged)
         return combined
 

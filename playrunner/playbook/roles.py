@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner import project
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, Place
 from playrunner.model import Keywords, Node, Role
 from playrunner.playbook import keywords as task_keywords
@@ -23,25 +24,35 @@ _PLUGIN_FOLDERS = ("library", "filter_plugins", "lookup_plugins", "module_utils"
 SUFFIXES = ("", ".yml", ".yaml", ".json")
 
 
-def find_role(name: str, place: Place, play_directory: Path) -> Path:
+_USUAL_FOLDERS = ("~/.ansible/roles", "/usr/share/ansible/roles", "/etc/ansible/roles")
+
+
+def find_role(name: str, place: Place, play_directory: Path, beside: Path | None = None) -> Path:
+    """The folder of a role, looked for as Ansible does: beside the playbook, in roles_path, beside
+    the role that names it; then in the project's roles and in those that come with the package."""
+    configured = ansible_config().paths("roles_path") or [
+        Path(os.path.expanduser(folder)) for folder in _USUAL_FOLDERS
+    ]
     folders = [
         play_directory / "roles",
-        Path.cwd() / "roles",
+        *configured,
+        *([beside.parent] if beside else []),
         play_directory,
+        Path.cwd() / "roles",
         play_directory.parent / "roles",
         project.bundled() / "roles",
     ]
     if "/" in name:
-        folders.insert(0, Path("/"))
+        folders.append(Path.cwd())
         name = os.path.expanduser(name)
-    for folder in folders:
-        for spelled in (name, name.replace("-", "_")):
+    for spelled in dict.fromkeys((name, name.replace("-", "_"))):
+        for folder in folders:
             if os.path.isdir(folder / spelled):
                 return folder / spelled
     names = sorted(
         {
             path.name
-            for folder in (*folders[:2], folders[-1])
+            for folder in (folders[0], *folders[-3:])
             if folder.is_dir()
             for path in folder.iterdir()
             if path.is_dir()
@@ -61,7 +72,7 @@ def load_role(
     """The role with its variables; `parts` names other files than main (tasks_from, vars_from,
     defaults_from)."""
     parts = parts or {}
-    path = find_role(name, place, around.play_directory)
+    path = find_role(name, place, around.play_directory, around.role.path if around.role else None)
     for folder in _PLUGIN_FOLDERS:
         if (path / folder).is_dir():
             raise BadInput(

@@ -9,8 +9,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadArgument, BadInput, Place
 from playrunner.hostside.module import Module
+||||||| aa61b64
+from playrunner.errors import BadInput, Place
 from playrunner.model import Block, Keywords, Node, Step
 from playrunner.playbook import arguments, module_index
 from playrunner.playbook import keywords as task_keywords
@@ -119,7 +122,7 @@ def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Su
         changed_when=task.get("changed_when"),
         failed_when=task.get("failed_when"),
         async_seconds=task.get("async"),
-        poll=task.get("poll", 15),
+        poll=task.get("poll", ansible_config().get("poll_interval", 15)),
         keep=task.get("keep"),
         problem=problem,
         directory=around.directory,

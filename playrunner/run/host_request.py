@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, StepFailed
 from playrunner.hostside.module import Module
 from playrunner.inventory.inventory import LOCALHOST_NAMES
@@ -42,6 +43,7 @@ class HostRequests:
     def __init__(self, shared: RunState) -> None:
         self._shared = shared
         self._targets: dict[str, Target] = {}  # how each host is reached, found once per play
+        self._task_timeout = ansible_config().get("task_timeout")
 
     def arguments_of(self, step: Step, scope: Scope) -> dict[str, Any]:
         """The arguments as the module takes them: rendered, converted to their types, without
@@ -97,10 +99,9 @@ class HostRequests:
             environment.update({} if folder is MISSING else {"PLAYRUNNER_ASYNC_DIR": str(folder)})
         if environment:
             request["env"] = environment
-        if keywords.timeout:
-            request["timeout"] = keyword_values.number(
-                "timeout", keywords.timeout, scope, step.place
-            )
+        limit = keywords.timeout if keywords.timeout is not None else self._task_timeout
+        if limit:
+            request["timeout"] = keyword_values.number("timeout", limit, scope, step.place)
         if step.async_seconds:
             request["async"] = keyword_values.whole("async", step.async_seconds, scope, step.place)
             if request["async"] <= 0 or request.get("check"):
@@ -175,30 +176,35 @@ class HostRequests:
         keywords = step.keywords
         subject = Scope(scope.run_vars, other) if other else scope
 
-        def value_of(name: str, written: Any, default: str = "") -> Any:
-            value = setting(subject, f"ansible_{name}")
-            if value is MISSING or value is None:
+        def value_of(name: str, written: Any, default: str = "", old: str = "") -> Any:
+            for spelled in filter(None, (old, f"ansible_{name}")):
+                value = setting(subject, spelled)
+                if value is not MISSING and value is not None:
+                    break
+            else:
                 value = None if written is None else keyword(scope, f"ansible_{name}", written)
+                value = ansible_config().get(name) if value is None else value
             return default if value is None or value is OMIT else value
 
         if not self.flag(value_of("become", keywords.become, ""), scope):
             return None
+        method = str(value_of("become_method", keywords.become_method, "sudo")).rpartition(".")[2]
         password = str(
-            value_of("become_password", None)
-            or value_of("become_pass", None)
+            value_of("become_pass", None, old=f"ansible_{method}_pass")
+            or value_of("become_password", None)
             or self._shared.options.become_password
         )
-        method = str(value_of("become_method", keywords.become_method, "sudo")).rpartition(".")[2]
         if method not in ("sudo", "su"):
             raise BadInput(
                 f'become_method cannot be "{method}"; it is sudo or su',
                 subject.origin("ansible_become_method") or step.place,
             )
         return Become(
-            str(value_of("become_user", keywords.become_user, "root")) or "root",
+            str(value_of("become_user", keywords.become_user, "root", f"ansible_{method}_user"))
+            or "root",
             method,
-            str(value_of("become_flags", keywords.become_flags)),
-            str(value_of("become_exe", keywords.become_exe)),
+            str(value_of("become_flags", keywords.become_flags, "", f"ansible_{method}_flags")),
+            str(value_of("become_exe", keywords.become_exe, "", f"ansible_{method}_exe")),
             password,
         )
 

@@ -11,6 +11,7 @@ from playrunner.model import AFTER_ITS_INCLUDES, Block, Keywords, Node, Position
 from playrunner.results import Result
 from playrunner.run import step_traits
 from playrunner.run.batch import Batch, HostEnded, Outcome, PlayAborted, PlayEnded
+from playrunner.run.gathering import gathers_facts
 from playrunner.run.handlers import Handlers
 from playrunner.run.host_scopes import HostScopes
 from playrunner.run.includes import IncludedSteps, included_nodes
@@ -128,7 +129,7 @@ class HostRun:
             pass
 
     def _gather(self) -> None:
-        if not self.flag(self.play.gather_facts, self.scopes.of_play()):
+        if not gathers_facts(self.play, self.memory, self.flag, self.scopes):
             return
         subset = {"gather_subset": self.play.gather_subset} if self.play.gather_subset else {}
         keywords = Keywords(tags=frozenset({"always"})).under(self.play.keywords)

@@ -10,9 +10,11 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from playrunner import project
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, Interrupted, NotWritten
 from playrunner.inventory import patterns
 from playrunner.inventory.inventory import Inventory, read_inventory
@@ -58,6 +60,7 @@ def run_plays(
     the plays change nothing. `then` runs after them if nothing failed, while the inventory is still
     locked.
     """
+    _note_configuration(bool(options.verbose))
     if inventory is None:
         inventory = open_inventory(options)
         steps = [step for play in plays for section in play.sections for step in steps_of(section)]
@@ -143,10 +146,28 @@ def _run(
 
 
 def open_inventory(options: Options) -> Inventory:
-    """The inventory asked for; without one, PLAYRUNNER_INVENTORY or the project's default."""
-    named = options.inventory or tuple(filter(None, [os.environ.get("PLAYRUNNER_INVENTORY")]))
+    """The inventory asked for; without one, PLAYRUNNER_INVENTORY, that of ansible.cfg or
+    ANSIBLE_INVENTORY, or the project's default."""
+    named = (
+        options.inventory
+        or tuple(filter(None, [os.environ.get("PLAYRUNNER_INVENTORY")]))
+        or tuple(ansible_config().words("inventory"))
+    )
     sources = [project.find_inventory(source) for source in named]
     return read_inventory(sources or [project.default_inventory()])
+
+
+@cache
+def _note_configuration(verbose: bool) -> None:
+    """Say once why a configuration file is not read, and which settings have no effect."""
+    config = ansible_config()
+    for warning in config.warnings:
+        sys.stderr.write(f"warning: {warning}\n")
+    if verbose and config.without_effect:
+        sys.stderr.write(
+            f"note: settings of {config.file or 'the environment'} that have no effect here:"
+            f" {', '.join(config.without_effect)}\n"
+        )
 
 
 def _check_limit(inventory: Inventory, options: Options) -> None:

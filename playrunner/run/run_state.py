@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput
 from playrunner.inventory.inventory import Inventory
 from playrunner.model import Step
@@ -95,7 +96,7 @@ def _settings(options: Options, inventory: Inventory) -> dict[str, Any]:
         "ansible_run_tags": [tag for tag in options.tags.split(",") if tag] or ["all"],
         "ansible_skip_tags": [tag for tag in options.skip_tags.split(",") if tag],
         "ansible_inventory_sources": [str(file) for file in inventory.files],
-        "ansible_config_file": None,
+        "ansible_config_file": str(config) if (config := ansible_config().file) else None,
         "ansible_playbook_python": sys.executable,
         "ansible_version": {
             "full": "2.19.0",

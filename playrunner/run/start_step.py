@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import (
     BadArgument,
     BadInput,
@@ -104,6 +105,8 @@ class StepStarter:
     def _is_hidden(self, step: Step, scope: Scope) -> bool:
         """Whether no_log is set; where it depends on the loop item, the whole step is hidden."""
         try:
+            if step.keywords.no_log is None:
+                return ansible_config().flag("no_log")
             return self.requests.flag(step.keywords.no_log, scope)
         except UndefinedVariable:
             if step.loop is None:

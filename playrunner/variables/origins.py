@@ -24,6 +24,7 @@ _PLAIN_WORD = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.:%@\[\]-]*")
 _PASSED_ON = frozenset(
     {
         "ansible_host",
+        "ansible_ssh_host",
         "ansible_port",
         "ansible_ssh_port",
         "ansible_user",
@@ -38,7 +39,15 @@ _PASSED_ON = frozenset(
 # Among the settings of clouds: a kubeconfig names programs to run, an endpoint gets credentials.
 _FILES_AND_SERVICES = ("kubeconfig", "_file", "_url", "_path", "_args")
 _SECRETS = frozenset(
-    {"ansible_password", "ansible_ssh_pass", "ansible_become_password", "ansible_become_pass"}
+    {
+        "ansible_password",
+        "ansible_ssh_pass",
+        "ansible_ssh_password",
+        "ansible_become_password",
+        "ansible_become_pass",
+        "ansible_sudo_pass",
+        "ansible_su_pass",
+    }
 )
 
 # Names of settings by their class, so that one which a later version reads is already among them.
@@ -115,7 +124,7 @@ def named_facts(facts: Mapping[str, Any], plain: tuple[str, ...]) -> dict[str, A
 
 def is_setting(name: str) -> bool:
     """Whether a name is a setting of connections or of the runner, so that no fact may have it."""
-    if name.startswith(_FACTS_ALL_THE_SAME):
+    if name.startswith(_FACTS_ALL_THE_SAME) and name != "ansible_ssh_host_key_checking":
         return False
     return (
         name in _EXACT

@@ -6,13 +6,14 @@ A `Templar` renders values for a `Scope`, which looks up the variables that a te
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
 from playrunner.errors import (
+    BadInput,
     PlayrunnerError,
     StepFailed,
     TemplateFailed,
@@ -60,6 +61,14 @@ class Templar:
         self._compiler = TemplateCompiler(self._strings, self._lookups)
         self.check_syntax = self._compiler.check_syntax
         self.check_expression = self._compiler.check_expression
+
+    def use_extensions(self, names: Iterable[str]) -> None:
+        """Add extensions of jinja2 to all templates, by their import paths."""
+        for name in names:
+            try:
+                self._strings.add_extension(name)
+            except (ImportError, AttributeError) as error:
+                raise BadInput(f"jinja2_extensions: {error}") from None
 
     def render(self, value: Any, scope: Scope, *, keys: bool = True) -> Any:
         """The value with every template in it rendered; a lone expression keeps its type."""
