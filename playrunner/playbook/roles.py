@@ -14,12 +14,12 @@ from playrunner.model import Keywords, Node, Role
 from playrunner.playbook import keywords as task_keywords
 from playrunner.playbook.steps import load_step_file
 from playrunner.playbook.surroundings import Surroundings
+from playrunner.plugins import folders as plugin_folders
 from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import Located, read_yaml
 from playrunner.text.written import is_template
 
 _ROLE_KEYWORDS = task_keywords.SHARED | {"role", "name"}
-_PLUGIN_FOLDERS = ("library", "filter_plugins", "lookup_plugins", "module_utils", "action_plugins")
 SUFFIXES = ("", ".yml", ".yaml", ".json")
 
 
@@ -62,13 +62,7 @@ def load_role(
     defaults_from)."""
     parts = parts or {}
     path = find_role(name, place, around.play_directory)
-    for folder in _PLUGIN_FOLDERS:
-        if (path / folder).is_dir():
-            raise BadInput(
-                f"roles with {folder}/ of their own are not supported;"
-                " write a module under playrunner/modules/ instead",
-                Place(str(path / folder)),
-            )
+    plugin_folders.add_role(path)
     chain = (*around.role.parents, around.role.name) if around.role else ()
     return Role(
         path.name,
@@ -159,7 +153,11 @@ class RoleList:
         role = load_role(name, params, place, around, parts)
         meta = read_meta(role)
         allowed = again or bool(meta.get("allow_duplicates", False))
-        inside = replace(around, keywords=keywords.under(around.keywords))
+        inside = replace(
+            around,
+            keywords=keywords.under(around.keywords),
+            collections=task_keywords.read_collections(meta),
+        )
         mention = (role.name, params, keywords)
         if mention in self.done and not allowed:
             return

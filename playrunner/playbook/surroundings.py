@@ -47,6 +47,7 @@ class Surroundings:
     # Includes that are being checked; one may include itself
     inside: frozenset[tuple[str, str]] = frozenset()
     importing: tuple[Path, ...] = ()  # files whose imports are being loaded
+    collections: tuple[str, ...] = ()  # searched for short names of modules
 
     def position(self) -> Position:
         return (*self.prefix, next(self.counter))
