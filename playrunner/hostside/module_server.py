@@ -47,11 +47,9 @@ class Packs:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name not in self.active:
             return None
+        loader: Any = self
         spec = importlib.machinery.ModuleSpec(
-            name,
-            self,
-            origin=_file(name),
-            is_package=self.active[name][0],  # type: ignore[arg-type]
+            name, loader, origin=_file(name), is_package=self.active[name][0]
         )
         spec.has_location = True
         return spec
@@ -82,7 +80,8 @@ class Server:
         nothing = os.open(os.devnull, os.O_RDWR)
         os.dup2(nothing, 1)
         self.packs = Packs()
-        sys.meta_path.insert(0, self.packs)  # type: ignore[arg-type]
+        finders: Any = sys.meta_path
+        finders.insert(0, self.packs)
         sys.path = [path for path in sys.path if path]
 
     def serve(self) -> None:

@@ -4,6 +4,7 @@ before they run."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from playrunner.errors import BadInput, Place
@@ -11,7 +12,7 @@ from playrunner.plugins import collections, module_files
 from playrunner.plugins.module_files import ModuleFile
 
 IMPORT_PATH = "playrunner.modules.host._external"  # the class that runs any of them
-CLASS = "External"
+ACTION_PATH = "playrunner.modules.play._action_plugin"  # for those with an action plugin
 _named: dict[str, ModuleFile] = {}
 
 
@@ -31,6 +32,31 @@ def elsewhere(name: str) -> str | None:
 
 def is_external(name: str) -> bool:
     return name in _named
+
+
+def has_action(name: str) -> bool:
+    """Whether a part of the module runs on the controller."""
+    return name in _named and _named[name].action is not None
+
+
+def import_path(name: str) -> str:
+    return ACTION_PATH if has_action(name) else IMPORT_PATH
+
+
+def without_action(name: str) -> str | None:
+    """The host's part of a module, under a name of its own, for an action plugin that runs it."""
+    found = _named.get(name) or (
+        module_files.core_module(name)
+        if name.startswith(("ansible.builtin.", "ansible.legacy."))
+        else module_files.in_library(name)
+        or module_files.find_module(name)
+        or module_files.core_module(name)
+    )
+    if found is None or found.path == found.action:
+        return None
+    plain = f"{found.name} (module)"
+    _named[plain] = replace(found, action=None)
+    return plain
 
 
 def module_file(name: str) -> ModuleFile:

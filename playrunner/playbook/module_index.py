@@ -74,7 +74,9 @@ def nearest_module(name: str) -> str:
 
 def import_path(name: str) -> str:
     """The dotted path of the file that runs a module."""
-    return external_modules.IMPORT_PATH if external_modules.is_external(name) else names()[name]
+    if external_modules.is_external(name):
+        return external_modules.import_path(name)
+    return names()[name]
 
 
 @cache
@@ -142,4 +144,6 @@ def source_file(name: str) -> Path:
 
 
 def runs_on_host(name: str) -> bool:
-    return name.partition(".")[0] in HOST_KINDS or external_modules.is_external(name)
+    if external_modules.is_external(name):
+        return not external_modules.has_action(name)
+    return name.partition(".")[0] in HOST_KINDS

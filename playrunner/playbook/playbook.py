@@ -13,7 +13,7 @@ from playrunner.errors import BadInput, Place
 from playrunner.model import Keywords, Play
 from playrunner.playbook import arguments
 from playrunner.playbook import keywords as task_keywords
-from playrunner.playbook.roles import RoleList, import_role
+from playrunner.playbook.roles import RoleList, add_plugins_of_role, import_role
 from playrunner.playbook.steps import load_nodes
 from playrunner.playbook.surroundings import Imported, Surroundings
 from playrunner.plugins import folders as plugin_folders
@@ -89,6 +89,8 @@ def _imported(
 
 def _load_play(entry: Located, directory: Path, outer: Keywords) -> Play:
     plugin_folders.add_playbook(directory)
+    for role in _list(entry, "roles"):
+        add_plugins_of_role(role, entry.place("roles"), directory)
     task_keywords.refuse_unknown(entry, task_keywords.PLAY, "a play")
     if "hosts" not in entry:
         raise BadInput('this play has no "hosts"', entry.place())

@@ -74,6 +74,17 @@ def load_role(
     )
 
 
+def add_plugins_of_role(entry: Any, place: Place, play_directory: Path) -> None:
+    """Make the plugins of a role known before its play is read: the play may use them anywhere.
+
+    What is wrong with the role is reported where it is loaded.
+    """
+    try:
+        plugin_folders.add_role(find_role(_role_entry(entry, place)[0], place, play_directory))
+    except BadInput:
+        pass
+
+
 def variables_file(role: Path, folder: str, name: str, place: Place) -> dict[str, Any]:
     """A role's defaults or vars: one file, or a folder of files that add up in order of their
     names."""

@@ -31,6 +31,7 @@ class ModuleFile:
 
     name: str  # community.general.ini_file; library.NAME for one beside a playbook
     path: Path
+    action: Path | None = None  # its half for the controller
 
     @property
     def dotted(self) -> str:
@@ -62,18 +63,23 @@ def in_collections(name: str, searched: tuple[str, ...]) -> ModuleFile | None:
 def in_library(name: str) -> ModuleFile | None:
     """A module of library/, which wins over ours of the same short name."""
     name = name.removeprefix("ansible.legacy.")
-    if not folders.has_any("module") or "." in name or "/" in name:
+    if "." in name or "/" in name:
         return None
-    return _in_library(name, folders.folders("module"))
+    places, actions = folders.folders("module"), folders.folders("action")
+    return _in_library(name, places, actions) if places or actions else None
 
 
 @cache
-def _in_library(name: str, places: tuple[Path, ...]) -> ModuleFile | None:
+def _in_library(
+    name: str, places: tuple[Path, ...], action_places: tuple[Path, ...]
+) -> ModuleFile | None:
+    actions = [folder / f"{name}.py" for folder in action_places]
+    action = next((path for path in actions if path.is_file()), None)
     for folder in places:
         for path in sorted(folder.rglob(f"{name}*")):
             if path.stem == name and path.is_file() and not path.name.endswith(_SKIPPED):
-                return ModuleFile(f"library.{name}", path)
-    return None
+                return ModuleFile(f"library.{name}", path, action)
+    return ModuleFile(f"library.{name}", action, action) if action else None
 
 
 @cache
@@ -87,13 +93,23 @@ def _qualified(name: str) -> ModuleFile | None:
     if folder is None:
         return None
     stem = folder / "plugins/modules" / leaf.replace(".", "/")
+    action: Path | None = folder / "plugins/action" / f"{leaf}.py"
+    action = action if action and action.is_file() else None
     for candidate in (stem.with_name(stem.name + ".py"), stem):
         if candidate.is_file():
-            return ModuleFile(target, candidate)
+            return ModuleFile(target, candidate, action)
     others = [
         path for path in stem.parent.glob(f"{stem.name}.*") if not path.name.endswith(_SKIPPED)
     ]
-    return ModuleFile(target, others[0]) if others else None
+    found = others[0] if others else action
+    return ModuleFile(target, found, action) if found else None
+
+
+def core_module(name: str) -> ModuleFile | None:
+    """A module of ansible-core as it is, for action plugins, which name it themselves."""
+    core, leaf = collections.ansible_folder(), name.rpartition(".")[2]
+    path = core / "modules" / f"{leaf}.py" if core else None
+    return ModuleFile(f"{BUILTIN}.{leaf}", path) if path and path.is_file() else None
 
 
 def _core(name: str) -> ModuleFile | None:
@@ -164,8 +180,9 @@ def source(path: Path) -> bytes:
 def check_runnable(module: ModuleFile) -> None:
     if module.path.suffix in (".ps1", ".psm1"):
         raise BadInput(f"{module.path}: modules in PowerShell run on Windows hosts only")
-    if style_of(source(module.path)) == "python" and not collections.ansible_folder():
+    needs_library = module.action or style_of(source(module.path)) == "python"
+    if needs_library and not collections.ansible_folder():
         raise BadInput(
-            f'the module "{module.name}" ({module.path}) imports ansible.module_utils, which comes'
-            f" with ansible-core: {project.install_extra('ansible')}"
+            f'the module "{module.name}" ({module.path}) uses the library of ansible-core:'
+            f" {project.install_extra('ansible')}"
         )

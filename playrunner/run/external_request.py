@@ -26,14 +26,22 @@ _SPECIAL_FILE_SYSTEMS = ("fuse", "nfs", "vboxsf", "ramfs", "9p", "vfat")
 def external_arguments(step: Step, scope: Scope, shared: RunState) -> dict[str, Any]:
     """The arguments of the class that runs such modules on hosts."""
     module = external_modules.module_file(step.module)
+    return described_module(module, rendered_arguments(step, scope), scope, shared)
+
+
+def rendered_arguments(step: Step, scope: Scope) -> dict[str, Any]:
     templar = scope.run_vars.templar
     values = {
         str(name): templar.render(value, scope, keys=False)
         for name, value in step.arguments.items()
     }
-    arguments = {
-        name: without_omitted(value) for name, value in values.items() if value is not OMIT
-    }
+    return {name: without_omitted(value) for name, value in values.items() if value is not OMIT}
+
+
+def described_module(
+    module: ModuleFile, arguments: dict[str, Any], scope: Scope, shared: RunState
+) -> dict[str, Any]:
+    """A module with its arguments, as hosts run it."""
     code = shared.cached(("external", module.name), lambda: _code(module, shared))
     settings = {**_settings(module, shared.options.verbose), **code["settings"]}
     described = {**code, "arguments": arguments, "settings": settings}

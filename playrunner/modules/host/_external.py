@@ -10,8 +10,8 @@ import json
 import os
 import sys
 
+from playrunner.hostside.external_result import result_of
 from playrunner.hostside.module import Action
-from playrunner.modules.host._external_result import result_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

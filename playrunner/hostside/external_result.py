@@ -1,4 +1,7 @@
-"""What a module of Ansible's kind printed, as the result of a step."""
+"""What a module of Ansible's kind printed, as the result of a step.
+
+Travels to hosts, so: the standard library only, Python 3.9, and nothing that is slow to import.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _KIND = "__ansible_type"  # names the class of a value that is not plain JSON
 
 
 def result_of(rc: int, out: str, err: str) -> dict[str, Any]:
-    """The result, with the fields that the controller reads in the types it expects."""
+    """The result in a module's output; output without one is a failure."""
     printed = _printed(out)
     if printed is None:
         return {
@@ -26,7 +29,13 @@ def result_of(rc: int, out: str, err: str) -> dict[str, Any]:
             "module_stderr": err[-_SHOWN_CHARACTERS:],
             "msg": f"the module printed no result (status {rc}): {_last_line(err or out)}",
         }
+    return normalized(printed)
+
+
+def normalized(printed: dict[str, Any]) -> dict[str, Any]:
+    """A result with flags, texts and notes in the types that the controller expects."""
     result: dict[str, Any] = _plain(printed)
+    result.pop("invocation", None)  # its arguments, which Ansible does not register either
     for name in _FLAGS:
         if name in result:
             result[name] = _as_bool(result[name])
