@@ -15,6 +15,7 @@ from playrunner.playbook import keywords as task_keywords
 from playrunner.playbook.steps import load_step_file
 from playrunner.playbook.surroundings import Surroundings
 from playrunner.plugins import folders as plugin_folders
+from playrunner.plugins.collections import own_collection, role_folder
 from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import Located, read_yaml
 from playrunner.text.written import is_template
@@ -23,7 +24,12 @@ _ROLE_KEYWORDS = task_keywords.SHARED | {"role", "name"}
 SUFFIXES = ("", ".yml", ".yaml", ".json")
 
 
-def find_role(name: str, place: Place, play_directory: Path) -> Path:
+def find_role(
+    name: str, place: Place, play_directory: Path, in_collections: tuple[str, ...] = ()
+) -> Path:
+    shared = role_folder(name, in_collections)
+    if shared:
+        return shared
     folders = [
         play_directory / "roles",
         Path.cwd() / "roles",
@@ -61,7 +67,7 @@ def load_role(
     """The role with its variables; `parts` names other files than main (tasks_from, vars_from,
     defaults_from)."""
     parts = parts or {}
-    path = find_role(name, place, around.play_directory)
+    path = find_role(name, place, around.play_directory, around.collections)
     plugin_folders.add_role(path)
     chain = (*around.role.parents, around.role.name) if around.role else ()
     return Role(
@@ -167,7 +173,7 @@ class RoleList:
         inside = replace(
             around,
             keywords=keywords.under(around.keywords),
-            collections=task_keywords.read_collections(meta),
+            collections=(*own_collection(role.path), *task_keywords.read_collections(meta)),
         )
         mention = (role.name, params, keywords)
         if mention in self.done and not allowed:

@@ -189,7 +189,7 @@ def _task(task: Task) -> Any:
 
 
 def _connection(host: Host) -> Any:
-    shell = ansible_library.loader("shell").get("sh")
+    shell = importlib.import_module("ansible.plugins.loader").shell_loader.get("sh")
     shell.tmpdir = None
     made: Any = SimpleNamespace(
         transport="ssh",

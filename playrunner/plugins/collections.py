@@ -47,6 +47,27 @@ def collection_folder(name: str) -> Path | None:
     return None
 
 
+def role_folder(name: str, searched: tuple[str, ...] = ()) -> Path | None:
+    """A role of a collection: by its full name, or by a short one in the collections searched."""
+    if is_qualified(name) and "/" not in name:
+        searched, name = (split_name(name)[0],), split_name(name)[1]
+    elif "." in name or "/" in name:
+        return None
+    for collection in searched:
+        folder = collection_folder(collection)
+        if folder and (folder / "roles" / name).is_dir():
+            return folder / "roles" / name
+    return None
+
+
+def own_collection(role: Path) -> tuple[str, ...]:
+    """The collection that a role belongs to; its short names are looked for there first."""
+    parts = role.absolute().parts
+    if len(parts) >= 5 and parts[-5] == "ansible_collections" and parts[-2] == "roles":
+        return (f"{parts[-4]}.{parts[-3]}",)
+    return ()
+
+
 def redirected(kind: str, name: str) -> str:
     """The full name that a full name stands for after every redirect; a tombstone is bad input."""
     for _ in range(MOST_REDIRECTS):

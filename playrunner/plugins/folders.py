@@ -37,7 +37,7 @@ _collection_roots: list[Path] = []
 def add_playbook(folder: Path) -> None:
     """Plugins beside a playbook, and its collections/."""
     add_role(folder)
-    collections = folder / "collections"
+    collections = folder.absolute() / "collections"
     if collections not in _collection_roots and collections.is_dir():
         _collection_roots.append(collections)
         collection_roots.cache_clear()
