@@ -14,9 +14,10 @@ from playrunner.errors import BadInput, Place
 from playrunner.model import Keywords, Play
 from playrunner.playbook import arguments
 from playrunner.playbook import keywords as task_keywords
-from playrunner.playbook.roles import RoleList, import_role
+from playrunner.playbook.roles import RoleList, add_plugins_of_role, import_role
 from playrunner.playbook.steps import load_nodes
 from playrunner.playbook.surroundings import Imported, Surroundings
+from playrunner.plugins import folders as plugin_folders
 from playrunner.text.documents import Located, parse_yaml, read_yaml
 from playrunner.text.written import is_template
 from playrunner.variables.templating import default_templar
@@ -90,6 +91,9 @@ def _imported(
 
 
 def _load_play(entry: Located, directory: Path, outer: Keywords) -> Play:
+    plugin_folders.add_playbook(directory)
+    for role in _list(entry, "roles"):
+        add_plugins_of_role(role, entry.place("roles"), directory)
     task_keywords.refuse_unknown(entry, task_keywords.PLAY, "a play")
     if "hosts" not in entry:
         raise BadInput('this play has no "hosts"', entry.place())
@@ -108,7 +112,12 @@ def _load_play(entry: Located, directory: Path, outer: Keywords) -> Play:
     keywords = replace(own.under(outer), vars=())
     imported = Imported([], [], [])
     around = Surroundings(
-        directory, directory, keywords, imported=imported, import_role=import_role
+        directory,
+        directory,
+        keywords,
+        imported=imported,
+        import_role=import_role,
+        collections=task_keywords.read_collections(entry),
     )
     roles = RoleList(around, imported.done)
     before = load_nodes(entry.get("pre_tasks"), entry.place("pre_tasks"), around)

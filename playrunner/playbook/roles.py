@@ -15,21 +15,32 @@ from playrunner.model import Keywords, Node, Role
 from playrunner.playbook import keywords as task_keywords
 from playrunner.playbook.steps import load_step_file
 from playrunner.playbook.surroundings import Surroundings
+from playrunner.plugins import folders as plugin_folders
+from playrunner.plugins.collections import own_collection, role_folder
 from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import Located, read_yaml
 from playrunner.text.written import is_template
 
 _ROLE_KEYWORDS = task_keywords.SHARED | {"role", "name"}
-_PLUGIN_FOLDERS = ("library", "filter_plugins", "lookup_plugins", "module_utils", "action_plugins")
 SUFFIXES = ("", ".yml", ".yaml", ".json")
 
 
 _USUAL_FOLDERS = ("~/.ansible/roles", "/usr/share/ansible/roles", "/etc/ansible/roles")
 
 
-def find_role(name: str, place: Place, play_directory: Path, beside: Path | None = None) -> Path:
-    """The folder of a role, looked for as Ansible does: beside the playbook, in roles_path, beside
-    the role that names it; then in the project's roles and in those that come with the package."""
+def find_role(
+    name: str,
+    place: Place,
+    play_directory: Path,
+    beside: Path | None = None,
+    in_collections: tuple[str, ...] = (),
+) -> Path:
+    """The folder of a role, looked for as Ansible does: in collections, beside the playbook, in
+    roles_path, beside the role that names it; then in the project's roles and in those that come
+    with the package."""
+    shared = role_folder(name, in_collections)
+    if shared:
+        return shared
     configured = ansible_config().paths("roles_path") or [
         Path(os.path.expanduser(folder)) for folder in _USUAL_FOLDERS
     ]
@@ -72,14 +83,9 @@ def load_role(
     """The role with its variables; `parts` names other files than main (tasks_from, vars_from,
     defaults_from)."""
     parts = parts or {}
-    path = find_role(name, place, around.play_directory, around.role.path if around.role else None)
-    for folder in _PLUGIN_FOLDERS:
-        if (path / folder).is_dir():
-            raise BadInput(
-                f"roles with {folder}/ of their own are not supported;"
-                " write a module under playrunner/modules/ instead",
-                Place(str(path / folder)),
-            )
+    beside = around.role.path if around.role else None
+    path = find_role(name, place, around.play_directory, beside, around.collections)
+    plugin_folders.add_role(path)
     chain = (*around.role.parents, around.role.name) if around.role else ()
     paths = (*around.role.parent_paths, around.role.path) if around.role else ()
     return Role(
@@ -91,6 +97,17 @@ def load_role(
         chain,
         paths,
     )
+
+
+def add_plugins_of_role(entry: Any, place: Place, play_directory: Path) -> None:
+    """Make the plugins of a role known before its play is read: the play may use them anywhere.
+
+    What is wrong with the role is reported where it is loaded.
+    """
+    try:
+        plugin_folders.add_role(find_role(_role_entry(entry, place)[0], place, play_directory))
+    except BadInput:
+        pass
 
 
 def variables_file(role: Path, folder: str, name: str, place: Place) -> dict[str, Any]:
@@ -172,7 +189,11 @@ class RoleList:
         role = load_role(name, params, place, around, parts)
         meta = read_meta(role)
         allowed = again or bool(meta.get("allow_duplicates", False))
-        inside = replace(around, keywords=keywords.under(around.keywords))
+        inside = replace(
+            around,
+            keywords=keywords.under(around.keywords),
+            collections=(*own_collection(role.path), *task_keywords.read_collections(meta)),
+        )
         mention = (role.name, params, keywords)
         if mention in self.done and not allowed:
             return

@@ -12,10 +12,8 @@ from typing import Any
 from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadArgument, BadInput, Place
 from playrunner.hostside.module import Module
-||||||| aa61b64
-from playrunner.errors import BadInput, Place
 from playrunner.model import Block, Keywords, Node, Step
-from playrunner.playbook import arguments, module_index
+from playrunner.playbook import arguments, external_modules, module_index
 from playrunner.playbook import keywords as task_keywords
 from playrunner.playbook.looping import read_loop
 from playrunner.playbook.surroundings import Surroundings
@@ -61,7 +59,7 @@ def load_node(task: Any, place: Place, around: Surroundings) -> tuple[Node, ...]
         return (_load_block(task, around),)
     if any(word in task for word in ("rescue", "always")):
         raise BadInput('"rescue" and "always" need a "block" beside them', task.place())
-    word, module = module_of_task(task)
+    word, module = module_of_task(task, around.collections)
     values = raw_arguments(task, word, module)
     if module.removeprefix("play.") in IMPORTS:
         return _import(task, module, values, around)
@@ -71,7 +69,11 @@ def load_node(task: Any, place: Place, around: Surroundings) -> tuple[Node, ...]
 def _load_block(task: Located, around: Surroundings) -> Block:
     task_keywords.refuse_unknown(task, task_keywords.BLOCK, "a block")
     keywords = task_keywords.read_keywords(task).under(around.keywords)
-    inside = replace(around, keywords=keywords)
+    inside = replace(
+        around,
+        keywords=keywords,
+        collections=task_keywords.read_collections(task) or around.collections,
+    )
     body = replace(inside, rescued=around.rescued or bool(task.get("rescue")))
     place = task.place()
     return Block(
@@ -98,6 +100,9 @@ def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Su
             if not _may_fail(task, keywords, around):
                 raise
             problem = error.result
+    elif external_modules.is_external(module):
+        external_modules.check_runnable(module, place)
+        values = _with_place(dict(_with_defaults(values, module, keywords, around)), values)
     if include and not problem:
         _look_inside(module, values, task.place(), around)
     if "local_action" in task:
@@ -179,9 +184,15 @@ def _with_defaults(
     result: dict[str, Any] = {}
     for layer in (*around.keywords.module_defaults, *keywords.module_defaults):
         for name, values in layer.items():
-            if module_index.canonical(str(name)) == module and isinstance(values, dict):
+            if isinstance(values, dict) and _names_module(str(name), module):
                 result.update(values)
     return {**result, **own} if result else own
+
+
+def _names_module(name: str, module: str) -> bool:
+    if name.startswith("group/"):
+        return external_modules.in_group(name, module)
+    return module_index.canonical(name) == module
 
 
 def _with_place(named: dict[str, Any], original: Mapping[str, Any]) -> Mapping[str, Any]:

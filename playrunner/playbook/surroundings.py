@@ -49,6 +49,7 @@ class Surroundings:
     # Whether a failure is caught around here: wrong arguments then fail at run time
     rescued: bool = False
     importing: tuple[Path, ...] = ()  # files whose imports are being loaded
+    collections: tuple[str, ...] = ()  # searched for short names of modules
 
     def position(self) -> Position:
         return (*self.prefix, next(self.counter))

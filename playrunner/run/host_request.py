@@ -13,7 +13,8 @@ from playrunner.errors import BadInput, StepFailed
 from playrunner.hostside.module import Module
 from playrunner.inventory.inventory import LOCALHOST_NAMES
 from playrunner.model import Step
-from playrunner.playbook import arguments, keyword_values, module_index
+from playrunner.playbook import arguments, external_modules, keyword_values, module_index
+from playrunner.run.external_request import external_arguments, without_omitted
 from playrunner.run.inflight import InFlightStep
 from playrunner.run.run_state import RunState
 from playrunner.ssh.agent_code import AgentKey
@@ -48,6 +49,8 @@ class HostRequests:
     def arguments_of(self, step: Step, scope: Scope) -> dict[str, Any]:
         """The arguments as the module takes them: rendered, converted to their types, without
         omitted ones, file names replaced by uploads."""
+        if external_modules.is_external(step.module):
+            return external_arguments(step, scope, self._shared)
         cls, templar = module_index.module_class(step.module), scope.run_vars.templar
         render = _kept if cls.takes_any else templar.render
         values = {
@@ -236,14 +239,6 @@ def delegate(step: Step, scope: Scope) -> str | None:
             step.place,
         )
     return "localhost"
-
-
-def without_omitted(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: without_omitted(inner) for key, inner in value.items() if inner is not OMIT}
-    if isinstance(value, list):
-        return [without_omitted(inner) for inner in value if inner is not OMIT]
-    return value
 
 
 @cache

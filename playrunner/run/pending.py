@@ -9,7 +9,7 @@ from typing import Any
 
 from playrunner.errors import HostUnreachable, StepFailed
 from playrunner.model import Position
-from playrunner.playbook import module_index
+from playrunner.playbook import external_modules, module_index
 from playrunner.results import Result, status_of
 from playrunner.run.background import Background, BackgroundWaiter
 from playrunner.run.batch import Batch
@@ -87,8 +87,13 @@ class PendingSteps(Waiter):
 
     def wait_for(self, name: str) -> None:
         inflight = self._pending.get(name)
-        if inflight is None and name.startswith("ansible_"):
-            inflight = self._pending.get("ansible_facts")
+        if inflight is None:
+            facts = self._pending.get("ansible_facts")
+            # Facts of modules written for Ansible may have any name
+            if facts and (
+                name.startswith("ansible_") or external_modules.is_external(facts.step.module)
+            ):
+                inflight = facts
         if inflight is not None and name not in self.tentative:
             self._collect(inflight)
 
@@ -205,7 +210,8 @@ class PendingSteps(Waiter):
         facts = (item.values or {}).get("ansible_facts")
         if not item.values or not isinstance(facts, dict) or inflight.step.module in _OWN_FACTS:
             return
-        if module_index.runs_on_host(inflight.step.module):
+        own = not external_modules.is_external(inflight.step.module)
+        if own and module_index.runs_on_host(inflight.step.module):
             plain = module_index.module_class(inflight.step.module).plain_facts
             facts = named_facts(facts, plain)
         item.values["ansible_facts"], refused = without_settings(facts)
@@ -237,7 +243,7 @@ class PendingSteps(Waiter):
                 item.agent_request
                 and item.agent_request.may_be_repeated
                 and item.values
-                and item.values.get("diff")
+                and isinstance(item.values.get("diff"), dict)
             ):
                 agent_request = item.agent_request
                 self.shared.changes.append(

@@ -105,6 +105,7 @@ def _run(
     from playrunner.output.report import Report
     from playrunner.record.inventory_lock import inventory_lock
     from playrunner.record.ledger import Ledger
+    from playrunner.run.callbacks import open_callbacks
     from playrunner.run.execute import Execution
     from playrunner.run.rollback import roll_back
     from playrunner.run.run_state import RunState
@@ -122,6 +123,7 @@ def _run(
         code = 1
         try:
             with _terminated_as_interrupt():
+                shared.callbacks = open_callbacks(plays, report)
                 Execution(shared).play_all(plays)
                 code = 1 if shared.defects else exit_code(shared.recap, options)
                 if then and not code:
@@ -137,6 +139,9 @@ def _run(
             if code and options.rollback and shared.changes:
                 report.flush()
                 roll_back(shared.changes, report.print_restored)
+            if shared.callbacks:
+                report.flush()
+                shared.callbacks.finish(shared.recap)
             ledger.close(shared.recap, code, time.monotonic() - started)
             if ledger.lost:
                 report.print_error(ledger.loss())

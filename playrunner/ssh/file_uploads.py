@@ -37,6 +37,14 @@ class FileUploads:
             }
         return {"name": path.name, **self._file(path, encrypted)}
 
+    def of_bytes(self, data: bytes, packed: bool = False) -> dict[str, Any]:
+        """Describe bytes that are in no file; `packed` says that compressing gains nothing."""
+        sha1 = hashlib.sha1(data).hexdigest()
+        with self._lock:
+            if sha1 not in self._packed:
+                self._packed[sha1] = (False, data) if packed else (True, zlib.compress(data, 1))
+        return {"sha1": sha1, "size": len(data)}
+
     def packed(self, sha1: str) -> tuple[bool, bytes]:
         """The bytes of a file, and whether they are compressed."""
         with self._lock:
