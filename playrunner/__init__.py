@@ -27,6 +27,7 @@ model       Play, Block, Step and Role: a playbook as values
 options     the flags that all commands share
 hostside    code that is sent to hosts and runs inside the agent (Python 3.9, standard library)
 text        guarded YAML and JSON readers, safe paths, suggestions for misspelled names
+vault       encrypted values and files: format, passwords, and the texts output has to hide
 errors      named errors, each with its exit code
 
 Outside the layers:

@@ -75,7 +75,8 @@ def pick(*names: str) -> FlagSet:
     return FlagSet({name: RUN_FLAGS[name] for name in names})
 
 
-INVENTORY_FLAGS = pick("inventory", "limit", "json")
+VAULT_FLAGS = pick("vault-password-file", "vault-id", "ask-vault-pass")
+INVENTORY_FLAGS = pick("inventory", "limit", "json") | VAULT_FLAGS
 JSON_FLAG = pick("json")
 
 
@@ -89,7 +90,18 @@ def options_from(flags: Mapping[str, Any]) -> Options:
         import getpass
 
         password = getpass.getpass("sudo password: ")
-    return Options(**values, become_password=password)
+    options = Options(**values, become_password=password)
+    use_vault(options)
+    return options
+
+
+def use_vault(options: Options) -> None:
+    """Read the vault passwords that flags or the environment name, before anything else."""
+    from playrunner.vault import vault
+
+    vault.use(
+        vault.VaultSettings(options.vault_password_file, options.vault_id, options.ask_vault_pass)
+    )
 
 
 def verb(

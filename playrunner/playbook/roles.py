@@ -15,7 +15,7 @@ from playrunner.playbook import keywords as task_keywords
 from playrunner.playbook.steps import load_step_file
 from playrunner.playbook.surroundings import Surroundings
 from playrunner.text.did_you_mean import did_you_mean
-from playrunner.text.documents import Located, read_yaml
+from playrunner.text.documents import Located, read_variables, read_yaml
 from playrunner.text.written import is_template
 
 _ROLE_KEYWORDS = task_keywords.SHARED | {"role", "name"}
@@ -90,7 +90,7 @@ def variables_file(role: Path, folder: str, name: str, place: Place) -> dict[str
         return {}
     merged: dict[str, Any] = {}
     for file in sorted(source.iterdir()) if source.is_dir() else [source]:
-        value = read_yaml(file) or {}
+        value = read_variables(file) or {}
         if not isinstance(value, Located | dict):
             raise BadInput(
                 "a file of variables holds a mapping of names to values", Place(str(file), 1)

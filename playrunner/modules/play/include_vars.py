@@ -9,7 +9,8 @@ from typing import Any, Literal
 from playrunner.errors import BadInput
 from playrunner.hostside.module import Failed, Probe
 from playrunner.run.context import Context
-from playrunner.text.documents import read_yaml
+from playrunner.text.documents import read_text, read_variables
+from playrunner.vault.envelope import is_encrypted
 
 SUFFIXES = ["yaml", "yml", "json"]
 
@@ -39,7 +40,13 @@ class IncludeVars(Probe):
         for file in files:
             merged.update(self._read(file))
         facts = {self.name: merged} if self.name else merged
-        return {"ansible_facts": facts, "ansible_included_var_files": [str(file) for file in files]}
+        result = {
+            "ansible_facts": facts,
+            "ansible_included_var_files": [str(file) for file in files],
+        }
+        if any(is_encrypted(read_text(file)) for file in files):
+            result["_ansible_no_log"] = True
+        return result
 
     def _found(self, ctx: Context, name: str) -> Path:
         try:
@@ -67,7 +74,7 @@ class IncludeVars(Probe):
         return files
 
     def _read(self, file: Path) -> dict[str, Any]:
-        value = read_yaml(file)
+        value = read_variables(file)
         if value is None:
             return {}
         if not isinstance(value, dict):
