@@ -147,7 +147,7 @@ class Templar:
         if isinstance(value, bool):
             return value
         raise StepFailed(
-            f"the condition `{condition}` gives a {type(value).__name__}, not true or false;"
+            f"the condition `{condition}` gives a {_kind(value)}, not true or false;"
             " write what is asked: `x | bool`, `x is defined`, `x | length > 0`, `x != ''`"
         )
 
@@ -252,6 +252,10 @@ class Templar:
                 )
             )
         return texts
+
+
+def _kind(value: object) -> str:
+    return "str" if isinstance(value, str) else type(value).__name__
 
 
 def _decrypted(text: EncryptedText) -> DecryptedText:

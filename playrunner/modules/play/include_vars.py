@@ -40,7 +40,7 @@ class IncludeVars(Probe):
         for file in files:
             merged.update(self._read(file))
         facts = {self.name: merged} if self.name else merged
-        result = {
+        result: dict[str, Any] = {
             "ansible_facts": facts,
             "ansible_included_var_files": [str(file) for file in files],
         }

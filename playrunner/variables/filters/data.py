@@ -13,8 +13,10 @@ from playrunner.text.documents import parse_json, parse_yaml, parse_yaml_all
 from playrunner.text.written import DecryptedText
 
 
-def to_json(value: Any, **options: Any) -> str:
-    """JSON on one line, keys in their own order."""
+def to_json(
+    value: Any, vault_to_text: bool = False, preprocess_unsafe: bool = False, **options: Any
+) -> str:
+    """JSON on one line, keys in their own order; text is written as it is, encrypted or not."""
     try:
         return json.dumps(value, default=_simpler, **options)
     except TypeError:

@@ -40,7 +40,7 @@ def unvault(value: Any, secret: Any, vault_id: str = _LABEL) -> str:
     _check_text(value, "decrypts")
     _check_text(secret, "takes a secret that is")
     if isinstance(value, DecryptedText) or not is_encrypted(value):
-        return value
+        return str(value)
     masking.add(str(secret))
     opening = Vault.with_passwords(
         [Password(vault_id, "the filter's secret", str(secret).encode())]

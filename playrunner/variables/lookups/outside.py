@@ -10,6 +10,7 @@ from typing import Any
 from playrunner.errors import BadInput
 from playrunner.text.documents import decrypted_text, read_text, refuse_control_characters
 from playrunner.variables.lookups.lookup_scope import LookupScope
+from playrunner.vault.masking import masking
 
 
 def file(
@@ -113,7 +114,11 @@ def ini(
 
 
 def _text(path: Path, encoding: str = "utf-8") -> str:
-    return decrypted_text(read_text(path, encoding), path)
+    text = read_text(path, encoding)
+    decrypted = decrypted_text(text, path)
+    if decrypted is not text:
+        masking.add(decrypted)
+    return decrypted
 
 
 def _stripped(text: str, left: bool, right: bool) -> str:
