@@ -29,6 +29,7 @@ plugins     modules and plugins written for Ansible: in library/, roles and coll
 hostside    code that is sent to hosts and runs inside the agent (Python 3.9, standard library)
 config      reads the user's ansible.cfg and ANSIBLE_* variables
 text        guarded YAML and JSON readers, safe paths, suggestions for misspelled names
+vault       encrypted values and files: format, passwords, and the texts output has to hide
 errors      named errors, each with its exit code
 
 Outside the layers:

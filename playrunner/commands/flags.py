@@ -76,7 +76,8 @@ def pick(*names: str) -> FlagSet:
     return FlagSet({name: RUN_FLAGS[name] for name in names})
 
 
-INVENTORY_FLAGS = pick("inventory", "limit", "json")
+VAULT_FLAGS = pick("vault-password-file", "vault-id", "ask-vault-pass")
+INVENTORY_FLAGS = pick("inventory", "limit", "json") | VAULT_FLAGS
 JSON_FLAG = pick("json")
 
 
@@ -90,12 +91,23 @@ def options_from(flags: Mapping[str, Any]) -> Options:
         import getpass
 
         password = getpass.getpass("sudo password: ")
-    return configured(Options(**values, become_password=password), typed_flags(sys.argv))
+    options = configured(Options(**values, become_password=password), typed_flags(sys.argv))
+    use_vault(options)
+    return options
 
 
 def typed_flags(words: Iterable[str]) -> set[str]:
     """The flags that a command line names."""
     return {word[2:].partition("=")[0].replace("-", "_") for word in words if word[:2] == "--"}
+
+
+def use_vault(options: Options) -> None:
+    """Read the vault passwords that flags or the environment name, before anything else."""
+    from playrunner.vault import vault
+
+    vault.use(
+        vault.VaultSettings(options.vault_password_file, options.vault_id, options.ask_vault_pass)
+    )
 
 
 def verb(

@@ -48,7 +48,6 @@ def _unified(old: str, new: str, part: Mapping[str, Any], path: str) -> Iterator
     before = f"before: {old_name}" if old_name else "before"
     after = f"after: {new_name}" if new_name else "after"
     lines = difflib.unified_diff(old.splitlines(), new.splitlines(), before, after, lineterm="")
-    for line in lines:
-        yield line
+    yield from lines
     if new and not new.endswith("\n"):
         yield "\\ No newline at end of file"

@@ -18,7 +18,7 @@ from playrunner.playbook.surroundings import Surroundings
 from playrunner.plugins import folders as plugin_folders
 from playrunner.plugins.collections import own_collection, role_folder
 from playrunner.text.did_you_mean import did_you_mean
-from playrunner.text.documents import Located, read_yaml
+from playrunner.text.documents import Located, read_variables, read_yaml
 from playrunner.text.written import is_template
 
 _ROLE_KEYWORDS = task_keywords.SHARED | {"role", "name"}
@@ -120,7 +120,7 @@ def variables_file(role: Path, folder: str, name: str, place: Place) -> dict[str
         return {}
     merged: dict[str, Any] = {}
     for file in sorted(source.iterdir()) if source.is_dir() else [source]:
-        value = read_yaml(file) or {}
+        value = read_variables(file) or {}
         if not isinstance(value, Located | dict):
             raise BadInput(
                 "a file of variables holds a mapping of names to values", Place(str(file), 1)

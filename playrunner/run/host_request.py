@@ -19,11 +19,12 @@ from playrunner.run.inflight import InFlightStep
 from playrunner.run.run_state import RunState
 from playrunner.ssh.agent_code import AgentKey
 from playrunner.ssh.targets import Become, Target, target_of
-from playrunner.text.written import authored
+from playrunner.text.written import DecryptedText, authored
 from playrunner.variables.host_memory import OMIT
 from playrunner.variables.origins import keyword, setting
 from playrunner.variables.scope import Scope, contains_template
 from playrunner.variables.templating import MISSING
+from playrunner.vault.envelope import is_encrypted
 
 TEMPLATE_SETTINGS = (
     "trim_blocks",
@@ -146,9 +147,8 @@ class HostRequests:
             }
             inner = scope.inner(_template_names(path))
             text = self._shared.text_of(path)
-            values["content"] = scope.run_vars.templar.render_file(
-                text, inner, name=str(path), **settings
-            )
+            content = scope.run_vars.templar.render_file(text, inner, name=str(path), **settings)
+            values["content"] = DecryptedText(content, "") if is_encrypted(text) else content
         elif cls.ships and values.get(cls.ships) is not None and not values.get("remote_src"):
             name = str(values[cls.ships])
             if step.module == "host.script":
@@ -157,7 +157,10 @@ class HostRequests:
                 first = words(name)[:1]
                 if not first:
                     raise StepFailed("script needs the name of a file on this machine")
-                values["script"] = uploads.of(scope.find(unquoted(first[0][0]), "files"))
+                values["script"] = uploads.of(
+                    scope.find(unquoted(first[0][0]), "files"),
+                    encrypted=values.get("decrypt") is False,
+                )
             elif "://" not in name:
                 values[cls.ships] = uploads.of(
                     scope.find(name, "files"), name.endswith("/"), values.get("decrypt") is False

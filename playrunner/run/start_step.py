@@ -29,6 +29,7 @@ from playrunner.run.run_state import RunState
 from playrunner.run.step_traits import condition_holds, in_background, is_awaited
 from playrunner.run.survey import NOT_SURVEYED
 from playrunner.ssh.dispatcher import AgentDispatcher
+from playrunner.ssh.file_uploads import is_secret_source
 from playrunner.ssh.targets import CONNECTION_NAMES
 from playrunner.text.written import is_template
 from playrunner.variables.scope import Scope, Waiter
@@ -234,6 +235,7 @@ class StepStarter:
     def _send(self, inflight: InFlightStep, item: LoopItem) -> None:
         step, scope = inflight.step, item.scope
         arguments = self.requests.arguments_of(step, scope)
+        item.hides_diff = is_secret_source(arguments)
         request = self.requests.request_of(inflight, scope, arguments)
         item.agent_request = self.dispatcher.send(
             self.requests.agent_key(step, scope), step.module, request

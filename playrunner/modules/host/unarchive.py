@@ -45,7 +45,7 @@ class Unarchive(Placed):
     keep_newer: bool = False  # leave files alone that are newer than those in the archive
     list_files: bool = False  # return the names of all members
     validate_certs: bool = True  # with a URL: check the server's certificate
-    # No sends a file that ansible-vault encrypts as it is; otherwise it is refused
+    # No sends a file that is encrypted with vault as it is; otherwise it is decrypted
     decrypt: bool = True
 
     _members = list["Member"]()

@@ -9,8 +9,9 @@ from typing import Any, Literal
 from playrunner.errors import BadInput
 from playrunner.hostside.module import Failed, Probe
 from playrunner.run.context import Context
-from playrunner.text.documents import read_yaml
+from playrunner.text.documents import read_text, read_variables
 from playrunner.text.merging import merged
+from playrunner.vault.envelope import is_encrypted
 
 SUFFIXES = ["yaml", "yml", "json"]
 
@@ -42,7 +43,13 @@ class IncludeVars(Probe):
         facts = {self.name: contents} if self.name else contents
         if self.hash_behaviour == "merge":
             facts = {name: self._merged(ctx, name, value) for name, value in facts.items()}
-        return {"ansible_facts": facts, "ansible_included_var_files": [str(file) for file in files]}
+        result: dict[str, Any] = {
+            "ansible_facts": facts,
+            "ansible_included_var_files": [str(file) for file in files],
+        }
+        if any(is_encrypted(read_text(file)) for file in files):
+            result["_ansible_no_log"] = True
+        return result
 
     def _merged(self, ctx: Context, name: str, value: Any) -> Any:
         known = ctx.known(name)
@@ -74,7 +81,7 @@ class IncludeVars(Probe):
         return files
 
     def _read(self, file: Path) -> dict[str, Any]:
-        value = read_yaml(file)
+        value = read_variables(file)
         if value is None:
             return {}
         if not isinstance(value, dict):

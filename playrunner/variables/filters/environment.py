@@ -20,7 +20,7 @@ from jinja2.utils import missing as nothing
 
 from playrunner.errors import BadInput, NotYet, StepFailed, UndefinedVariable
 from playrunner.plugins.functions import PluginFunctions
-from playrunner.text.vault import refuse_vault
+from playrunner.text.documents import decrypted_text
 from playrunner.variables.filters import FILTERS, TESTS
 from playrunner.variables.filters.dates import now
 from playrunner.variables.filters.embedded import FILTERS as EMBEDDED
@@ -243,8 +243,7 @@ class ScopeLoader(jinja2.BaseLoader):
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise StepFailed(f"{path}: {error}") from None
-        refuse_vault(text, path)
-        found: jinja2.Template = environment.from_text(text, name)
+        found: jinja2.Template = environment.from_text(decrypted_text(text, path), name)
         return found
 
     def _find(self, name: str) -> Path:

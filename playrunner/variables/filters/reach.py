@@ -9,11 +9,11 @@ from typing import Any
 from jinja2.sandbox import SandboxedFormatter, is_internal_attribute
 from jinja2.utils import missing as nothing
 
-from playrunner.text.written import Written
+from playrunner.text.written import DecryptedText, Written
 
 _METHODS = (MethodType, BuiltinMethodType)
 _DATA = frozenset(
-    {dict, list, tuple, str, Written, int, float, bool, type(None)}
+    {dict, list, tuple, str, Written, DecryptedText, int, float, bool, type(None)}
 )  # nothing internal but by _names
 
 

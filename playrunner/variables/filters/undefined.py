@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 from jinja2 import Undefined
 from jinja2.utils import missing as nothing
 
-from playrunner.errors import NotYet, UndefinedVariable
+from playrunner.errors import PlayrunnerError, UndefinedVariable
 from playrunner.text.did_you_mean import nearest
 
 # What a scope answers when it has no variable of a name.
@@ -70,12 +70,12 @@ class Missing(Undefined):
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __call__ = _stop
 
 
-class Pending(Missing):
-    """A value no step has produced yet. It has no default: it may still come."""
+class _Failing(Missing):
+    """A value that is there but cannot be had: it has no default, and every use of it fails."""
 
     __slots__ = ("_error",)
 
-    def __init__(self, error: NotYet) -> None:
+    def __init__(self, error: PlayrunnerError) -> None:
         super().__init__(hint=str(error))
         self._error = error
 
@@ -83,9 +83,21 @@ class Pending(Missing):
         raise self._error
 
 
+class Pending(_Failing):
+    """A value no step has produced yet. It has no default: it may still come."""
+
+    __slots__ = ()
+
+
+class Undecryptable(_Failing):
+    """A value encrypted with a vault password that is not given."""
+
+    __slots__ = ()
+
+
 def is_missing(value: object) -> bool:
     """Whether nothing is there; an error when that is not known yet."""
-    if isinstance(value, Pending):
+    if isinstance(value, _Failing):
         value._stop()
     return isinstance(value, Undefined)
 

@@ -35,6 +35,7 @@ from playrunner.variables.lookups.outside import (
     ini,
     lines,
     pipe,
+    unvault,
 )
 from playrunner.variables.lookups.sequence import sequence
 
@@ -170,6 +171,7 @@ LOOKUPS: dict[str, Lookup] = {
     "vars": variables,
     "varnames": variable_names,
     "file": file,
+    "unvault": unvault,
     "fileglob": fileglob,
     "pipe": pipe,
     "lines": lines,
@@ -188,11 +190,19 @@ LOOKUPS: dict[str, Lookup] = {
 }
 
 # These touch nothing but their terms and what the scope knows, so no earlier step needs to be done.
-_PURE = LOOKUPS.keys() - {"varnames", "file", "fileglob", "pipe", "lines", "first_found", "ini"}
+_PURE = LOOKUPS.keys() - {
+    "varnames",
+    "file",
+    "unvault",
+    "fileglob",
+    "pipe",
+    "lines",
+    "first_found",
+    "ini",
+}
 
 _INSTEAD = {
     "password": "keep the password in the environment and read it with lookup('env', 'NAME')",
-    "unvault": "keep the secret in the environment or a secret manager",
     "url": "use lookup('pipe', 'curl -fsS URL'), or a step with the module uri",
     "csvfile": "use lookup('file', ...) with split",
     "config": "write the value as a variable",
