@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import gc
 import os
 import sys
@@ -13,6 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from playrunner.commands.ansible_flags import parser
+from playrunner.commands.configured import configured
+from playrunner.commands.flags import use_vault
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, Interrupted, NotWritten, Place, PlayrunnerError
 from playrunner.model import Keywords, Play
 from playrunner.options import Options
@@ -81,9 +83,7 @@ def _play(plays: list[Play], options: Options, inventory: Inventory, name: str) 
         return reports[-1]
 
     _check_limit(inventory, options)
-    code = run_plays(
-        plays, options, f"play {name}", inventory=inventory, reported_by=report
-    )
+    code = run_plays(plays, options, f"play {name}", inventory=inventory, reported_by=report)
     return _exit_code(code, reports[-1].recap.total("unreachable") if reports else 0)
 
 
@@ -123,7 +123,7 @@ def _load(arguments: argparse.Namespace) -> tuple[list[Play], list[tuple[str, li
 
 def _options(arguments: argparse.Namespace) -> Options:
     values: dict[str, Any] = {
-        "inventory": tuple(arguments.inventory) or (_default_inventory(),),
+        "inventory": tuple(arguments.inventory) or _default_inventory(),
         "check": arguments.check,
         "diff": arguments.diff,
         "limit": arguments.limit or "",
@@ -134,25 +134,16 @@ def _options(arguments: argparse.Namespace) -> Options:
         "verbose": arguments.verbose,
         "force_handlers": arguments.force_handlers,
         "become_password": _become_password(arguments),
+        "vault_id": tuple(arguments.vault_id),
+        "vault_password_file": tuple(arguments.vault_password_file),
+        "ask_vault_pass": arguments.ask_vault_pass,
         "lock": False,
     }
     if arguments.forks:
         values["forks"] = arguments.forks
-    return Options(**values, **_vault_options(arguments))
-
-
-def _vault_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The flags of vaults as the options that the `play` command has for them."""
-    given = {
-        "vault_id": tuple(arguments.vault_id),
-        "vault_password_file": tuple(arguments.vault_password_file),
-        "ask_vault_pass": arguments.ask_vault_pass,
-    }
-    known = {option.name for option in dataclasses.fields(Options)}
-    for name, value in given.items():
-        if value and name not in known:
-            raise BadInput(f"--{name.replace('_', '-')}: vaults are not supported")
-    return {name: value for name, value in given.items() if value}
+    options = configured(Options(**values), {"forks"} if arguments.forks else ())
+    use_vault(options)
+    return options
 
 
 def _become_password(arguments: argparse.Namespace) -> str:
@@ -194,12 +185,10 @@ def _secret_of(file: str) -> str:
     return (path.read_text().splitlines() or [""])[0]
 
 
-def _default_inventory() -> str:
+def _default_inventory() -> tuple[str, ...]:
     """Where ansible-playbook looks without -i; nothing there leaves the implicit localhost."""
-    configured = os.environ.get("ANSIBLE_INVENTORY", "")
-    if configured:
-        return configured
-    return _SYSTEM_INVENTORY if os.path.exists(_SYSTEM_INVENTORY) else os.devnull
+    words = tuple(ansible_config().words("inventory"))
+    return words or (_SYSTEM_INVENTORY if os.path.exists(_SYSTEM_INVENTORY) else os.devnull,)
 
 
 def _apply_module_path(arguments: argparse.Namespace) -> None:

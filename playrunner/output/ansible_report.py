@@ -18,7 +18,9 @@ from playrunner.results import CENSORED, Item, Recap, Result
 from playrunner.text.streams import in_one_line
 
 COLUMNS = 79
-HIDDEN = "the output has been hidden due to the fact that 'no_log: true' was specified for this result"
+HIDDEN = (
+    "the output has been hidden due to the fact that 'no_log: true' was specified for this result"
+)
 COUNTS = ("ok", "changed", "unreachable", "failed", "skipped", "rescued", "ignored")
 _WORDS = {"ok": "ok", "changed": "changed", "skipped": "skipping", "unknown": "skipping"}
 _INCLUDES = ("play.include_tasks", "play.include_role")

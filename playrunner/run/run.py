@@ -83,9 +83,7 @@ def run_plays(
     agents = Agents(Pool())
     options = _paced(plays, inventory, agents, options)
     preconnect(agents, inventory, plays, extra, options)
-    return _run(
-        plays, inventory, extra, plan, agents, options, command, survey, then, reported_by
-    )
+    return _run(plays, inventory, extra, plan, agents, options, command, survey, then, reported_by)
 
 
 def _run(

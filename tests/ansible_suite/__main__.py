@@ -34,7 +34,9 @@ def main() -> int:
     board = Board(sources.cache() / RESULTS)
     if not options.only_table:
         if not isolation.possible():
-            sys.stderr.write("error: needs root, unshare and overlayfs: targets change the machine\n")
+            sys.stderr.write(
+                "error: needs root, unshare and overlayfs: targets change the machine\n"
+            )
             return 5
         named = set(options.targets)
         chosen = [
@@ -67,7 +69,9 @@ class Board:
         known = self.results.get(target.name, {})
         entry = {"kind": target.kind, **{key: known[key] for key in ("ansible",) if key in known}}
         if options.only_ours:
-            expected = entry.get("ansible", {"status": "pass", "calls": [], "seconds": 0, "reason": ""})
+            expected = entry.get(
+                "ansible", {"status": "pass", "calls": [], "seconds": 0, "reason": ""}
+            )
         else:
             if "ansible" not in entry or options.again:
                 entry["ansible"] = run_target(target, False, [], options.seconds)
@@ -83,7 +87,9 @@ class Board:
             own = entry.get("playrunner", {})
             calls = own.get("calls") or []
             passed = sum(call.get("status") == "pass" for call in calls)
-            of_calls = f" ({passed} of {len(expected['calls'])} calls)" if target.kind == "script" else ""
+            of_calls = (
+                f" ({passed} of {len(expected['calls'])} calls)" if target.kind == "script" else ""
+            )
             print(
                 f"{target.name}: ansible-core {expected['status']} {expected['seconds']}s,"
                 f" playrunner {own.get('status', '-')} {own.get('seconds', '')}{of_calls}"

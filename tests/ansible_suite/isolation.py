@@ -46,7 +46,7 @@ def run_isolated(
     script = _SETUP.format(base=base, kept=kept, command=shlex.quote(inside))
     words = ["unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child"]
     process = subprocess.Popen(
-        ["nice", *words, "/bin/bash", "-c", script],
+        [*words, "/bin/bash", "-c", script],
         env=dict(environment),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -73,7 +73,7 @@ class _Run:
         }
         file = sources.integration() / f"{target.name}-suite.yml"
         text = json.dumps([play])
-        made = f"cd {sources.integration()} && ln -sfn targets roles && echo '{text}' > {file}"
+        made = f"cd {sources.integration()} && echo '{text}' > {file}"
         return f"{made} && {program} {file.name} -i {self.folder}/inventory"
 
     def _write_programs(self) -> None:

@@ -79,7 +79,12 @@ def test_a_failed_task_ends_with_2_and_its_result_in_one_line(playbook: Path) ->
 
 @pytest.mark.parametrize(
     ("words", "code"),
-    [(["none.yml"], 1), (["bad.yml"], 4), (["site.yml", "--nosuch"], 2), (["site.yml", "--step"], 5)],
+    [
+        (["none.yml"], 1),
+        (["bad.yml"], 4),
+        (["site.yml", "--nosuch"], 2),
+        (["site.yml", "--step"], 5),
+    ],
 )
 def test_bad_input_ends_with_ansibles_exit_codes(
     playbook: Path, words: list[str], code: int

@@ -51,7 +51,10 @@ class Lineinfile(Edited):
         return "file not present" if self.state == "absent" else None
 
     def observe(self, ctx: HostContext) -> Optional[State]:
-        for argument, called in (("regexp", "regular expression"), ("search_string", "search string")):
+        for argument, called in (
+            ("regexp", "regular expression"),
+            ("search_string", "search string"),
+        ):
             if getattr(self, argument) == "":
                 ctx.warn(
                     f"The {called} is an empty string, which will match every line in the file."
