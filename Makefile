@@ -20,7 +20,7 @@ LAUNCH ?= tests/launch/end_to_end tests/roles/test_gcp_training.py
 # What holds for any API server, and is asked of a real one, too.
 KUBE := tests/sandbox/kube/test_conformance.py tests/modules/k8s tests/kube
 
-.PHONY: quickstart test test-differential test-trainer test-launch test-cloud test-images test-cluster test-kube fuzz drills lint bench bench-launch \
+.PHONY: quickstart test test-differential test-ansible test-trainer test-launch test-cloud test-images test-cluster test-kube fuzz drills lint bench bench-launch \
   bench-trainer bench-aws bench-kube kube-assets trainer-ready packages kube-packages image-packages clean
 
 quickstart: $(TRAINS) packages  ## set up, and train GPT-2 with DeepSpeed ZeRO-1 on two SSH nodes of this machine
@@ -55,6 +55,9 @@ test-launch: $(READY) $(TRAINS) packages  ## training across nodes: real sshd, r
 
 test-differential: $(READY) packages  ## the same playbooks by ansible-core, side by side instead of recorded
 	PLAYRUNNER_DIFFERENTIAL=live $(RUN) pytest tests/differential -n 2
+
+test-ansible: $(READY) packages  ## ansible-core's own integration targets, by both; needs root; TARGETS="copy file" takes some
+	$(RUN) tests.ansible_suite $(TARGETS)
 
 lint: $(READY)
 	$(RUN) ruff check .

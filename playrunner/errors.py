@@ -46,6 +46,15 @@ def _in_one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
+class BadArgument(BadInput):
+    """An argument that a module cannot take; `result` is the message of a step that fails by it at
+    run time, in the words that playbooks written for Ansible look for."""
+
+    def __init__(self, message: str, place: Place | None, result: str) -> None:
+        super().__init__(message, place)
+        self.result = result
+
+
 class BadSetting(BadInput):
     """A connection setting that no step could make valid: refused before the first step."""
 

@@ -12,6 +12,8 @@ from playrunner.text.written import TemplateText, is_template
 
 # The position of a step in its play; steps of an include have positions below the include's
 Position = tuple[int, ...]
+# In the position of a handler: it comes after everything that the step before it included
+AFTER_ITS_INCLUDES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Role:
     vars: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)  # given where the role is called
     parents: tuple[str, ...] = ()
+    parent_paths: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,8 @@ class Step:
     outer: Keywords | None = None
     params: Mapping[str, Any] = field(default_factory=dict)  # and its own variables
     keep: Any = None  # teardown keeps it, unless --with-kept is given
+    # Why it fails when its turn comes, where it is written to fail (ignore_errors, rescue)
+    problem: str = ""
     implicit: bool = False  # the runner's own (gathering facts)
 
     @property
@@ -164,7 +169,7 @@ class Play:
     mentions: tuple[tuple[Any, ...], ...] = ()
     vars_files: tuple[Any, ...] = ()
     vars_prompt: tuple[Mapping[str, Any], ...] = ()
-    gather_facts: Any = True
+    gather_facts: Any = None  # None: as the configuration says, which is yes by default
     gather_subset: Any = None
     serial: tuple[Any, ...] = ()
     max_fail_percentage: Any = None

@@ -38,5 +38,13 @@ class Options:
     force_handlers: bool = _flag(False, "run notified handlers even if a step failed")
     exit_code: bool = _flag(False, "with --check: exit with code 3 if something would change")
     no_wait: bool = _flag(False, "fail instead of waiting while another run holds the inventory")
+    vault_password_file: tuple[str, ...] = _flag(
+        (), "file with the vault password, or a program that prints it; may be repeated"
+    )
+    vault_id: tuple[str, ...] = _flag(
+        (), "vault id: LABEL@FILE, LABEL@prompt, or a file alone; may be repeated"
+    )
+    ask_vault_pass: bool = _flag(False, "ask for the vault password")
+    lock: bool = True  # False: do not wait for other runs on the inventory, as with Ansible
     quiet: bool = False  # the verb prints its own output; only errors are reported
     become_password: str = field(default="", repr=False)  # --ask-become-pass

@@ -15,6 +15,7 @@ from invoke.exceptions import Exit
 from invoke.parser import Argument
 from invoke.tasks import Task
 
+from playrunner.commands.configured import asks_become_password, configured
 from playrunner.errors import BadInput, PlayrunnerError, of_a_full_machine
 from playrunner.options import Options
 from playrunner.text.streams import OutputLost, code_after_output
@@ -75,7 +76,8 @@ def pick(*names: str) -> FlagSet:
     return FlagSet({name: RUN_FLAGS[name] for name in names})
 
 
-INVENTORY_FLAGS = pick("inventory", "limit", "json")
+VAULT_FLAGS = pick("vault-password-file", "vault-id", "ask-vault-pass")
+INVENTORY_FLAGS = pick("inventory", "limit", "json") | VAULT_FLAGS
 JSON_FLAG = pick("json")
 
 
@@ -85,11 +87,27 @@ def options_from(flags: Mapping[str, Any]) -> Options:
         name: tuple(value) if isinstance(value, list) else value for name, value in flags.items()
     }
     password = os.environ.get("PLAYRUNNER_BECOME_PASSWORD", "")
-    if values.pop("ask_become_pass", False):
+    if values.pop("ask_become_pass", False) or (not password and asks_become_password()):
         import getpass
 
         password = getpass.getpass("sudo password: ")
-    return Options(**values, become_password=password)
+    options = configured(Options(**values, become_password=password), typed_flags(sys.argv))
+    use_vault(options)
+    return options
+
+
+def typed_flags(words: Iterable[str]) -> set[str]:
+    """The flags that a command line names."""
+    return {word[2:].partition("=")[0].replace("-", "_") for word in words if word[:2] == "--"}
+
+
+def use_vault(options: Options) -> None:
+    """Read the vault passwords that flags or the environment name, before anything else."""
+    from playrunner.vault import vault
+
+    vault.use(
+        vault.VaultSettings(options.vault_password_file, options.vault_id, options.ask_vault_pass)
+    )
 
 
 def verb(

@@ -10,6 +10,8 @@ from playrunner.errors import BadInput
 from playrunner.inventory.inventory import LOCALHOST_NAMES, Inventory, Value
 from playrunner.project import program
 from playrunner.text.did_you_mean import did_you_mean
+from playrunner.text.written import VAULT_KEY, EncryptedText
+from playrunner.vault.masking import masking
 
 HIDDEN = "(hidden)"
 SECRET_MARKS = ("password", "secret", "token", "private_key")
@@ -156,8 +158,10 @@ def _shown(name: str, value: Any) -> Any:
         return {str(key): _shown(str(key), inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_shown("", inner) for inner in value]
+    if isinstance(value, EncryptedText):
+        return {VAULT_KEY: str(value)}
     if isinstance(value, str):
-        return str(value)
+        return masking.text(str(value))
     return value if value is None or isinstance(value, (bool, int, float)) else str(value)
 
 

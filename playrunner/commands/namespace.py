@@ -22,12 +22,19 @@ from playrunner.commands import (
     play,
     runs,
     stacks,
+    vault,
 )
 from playrunner.commands.role import role_verbs
 from playrunner.project import role_folders
 
 _ALL = {"--list", "-l", "--complete"}  # flags whose answer is about every verb
-_OWN = {"inventory": inventory, "hosts": hosts, "runs": runs, "modules": modules}
+_OWN = {
+    "inventory": inventory,
+    "hosts": hosts,
+    "runs": runs,
+    "modules": modules,
+    "vault": vault,
+}
 
 
 class Group(Collection):

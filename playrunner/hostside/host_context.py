@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 LIVE_AFTER_SECONDS = 1.0  # output of shorter steps is only shown with their result
 READ_BYTES = 65536
+LOOK_SECONDS = 0.2  # how often an end of the program is looked for while its pipes are quiet
+# How long a process that a program left behind, and that holds its pipes, is listened to
+LEFTOVER_SECONDS = 1.0
 
 
 class Ran:
@@ -108,6 +111,7 @@ class HostContext:
         texts = {process.stdout: bytearray(), process.stderr: bytearray()}
         shown = Shown(self.wire, self._step, live and self.live)
         room, left_out = self.wire.limits.output, 0
+        leftovers = Leftovers(process)
         with selectors.DefaultSelector() as selector:
             for stream in texts:
                 selector.register(stream, selectors.EVENT_READ)
@@ -119,7 +123,8 @@ class HostContext:
                     daemon=True,
                 ).start()
             while selector.get_map():
-                for key, _ in selector.select(0.2 if live or timeout else None):
+                events = selector.select(LOOK_SECONDS)
+                for key, _ in events:
                     data = os.read(key.fd, READ_BYTES)
                     if not data:
                         selector.unregister(key.fileobj)
@@ -132,7 +137,11 @@ class HostContext:
                     raise Failed(f"timed out after {timeout:g} seconds", rc=124)
                 if elapsed > LIVE_AFTER_SECONDS:
                     shown.up_to(texts[process.stdout])
+                if leftovers.are_quiet(bool(events)):
+                    break
         process.wait()
+        for stream in texts:
+            stream.close()
         if left_out:
             self._cut(left_out, live)
         return _decoded(texts[process.stdout]), _decoded(texts[process.stderr])
@@ -145,6 +154,22 @@ class HostContext:
         if not live:
             raise Failed(message)  # a module must not parse output that is cut off
         self.warn(message)
+
+
+class Leftovers:
+    """Processes that a program started and left behind, with its pipes still open in them: the
+    step ends once the program has, and nothing more is written for a while."""
+
+    def __init__(self, process: Any) -> None:
+        self.process = process
+        self.quiet_since: float | None = None
+
+    def are_quiet(self, wrote: bool) -> bool:
+        if wrote or self.process.poll() is None:
+            self.quiet_since = None
+            return False
+        self.quiet_since = self.quiet_since or time.monotonic()
+        return time.monotonic() - self.quiet_since >= LEFTOVER_SECONDS
 
 
 class Shown:

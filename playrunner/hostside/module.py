@@ -50,6 +50,9 @@ class Module:
     once_for_all: ClassVar[bool] = False
     # Values it returns go into the host's variables (facts).
     gives_facts: ClassVar[bool] = False
+    # Facts of a host module that are read under their own names, without `ansible_` before them
+    # (patterns such as getent_*).
+    plain_facts: ClassVar[tuple[str, ...]] = ()
     # Its result comes from the controller, such as the path of a file it keeps, and is trusted
     # like text of the playbook.
     of_the_controller: ClassVar[bool] = False

@@ -50,6 +50,11 @@ def _act(module: Action, ctx: Any) -> Result:
         return (
             {"changed": True}
             if module.foreseeable
-            else {"changed": False, "unknown": True, "skipped": True}
+            else {
+                "changed": False,
+                "unknown": True,
+                "skipped": True,
+                "msg": "Command would have run if not in check mode",
+            }
         )
     return {"changed": True, **module.act(ctx)}

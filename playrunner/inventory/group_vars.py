@@ -8,7 +8,7 @@ from typing import Any
 
 from playrunner.errors import BadInput, Place
 from playrunner.inventory.value import Values, values_of
-from playrunner.text.documents import parse_json, read_text, read_yaml
+from playrunner.text.documents import decrypted_text, parse_json, read_text, read_variables
 from playrunner.text.written import all_written
 
 # In this order; the first that exists is the one that counts.
@@ -86,9 +86,9 @@ def _read_values(path: Path, layer: str) -> Values:
 
 def _parse(path: Path) -> Any:
     try:
-        return read_yaml(path)
+        return read_variables(path)
     except BadInput:
         if path.suffix != ".json":
             raise
         # JSON allows escapes, such as \/, that YAML does not.
-        return all_written(parse_json(read_text(path), str(path)))
+        return all_written(parse_json(decrypted_text(read_text(path), path), str(path)))

@@ -12,7 +12,7 @@ from playrunner.errors import Place
 from playrunner.inventory.graph import Graph, View
 from playrunner.inventory.group_vars import VarsDirectory
 from playrunner.inventory.sources import add_source, is_host_list
-from playrunner.inventory.value import Value, Values, values_of
+from playrunner.inventory.value import Value, Values, add_values, values_of
 from playrunner.text.written import authored
 
 __all__ = ["LOCALHOST_NAMES", "Host", "Inventory", "Value", "read_inventory"]
@@ -88,7 +88,7 @@ class Inventory:
                 _, merged = self._group_layers(self._groups_of(host))
                 variables = self._variables[host] = dict(merged)
                 for _, values in self._host_layers(host):
-                    variables.update(values)
+                    add_values(variables, values)
             return variables
 
     def layers(self, host: str) -> Layers:
@@ -115,6 +115,13 @@ class Inventory:
             self._lock,
             self.sources,
         )
+
+    def set_defaults(self, variables: Mapping[str, Any], place: Place) -> None:
+        """Give all hosts variables that any other variable of the inventory overrides."""
+        with self._lock:
+            values = values_of(authored(dict(variables)), "group all", place)
+            self._graph.groups["all"].blocks.insert(0, values)
+            self._graph.version += 1
 
     def add_host(self, name: str, groups: Sequence[str], variables: Mapping[str, Any]) -> None:
         """Add a host during a run, or more groups and variables to an existing one."""
@@ -170,7 +177,7 @@ class Inventory:
                     layers += [layer for name in names for layer in beside.group_vars.layers(name)]
             merged: Values = {}
             for _, values in layers:
-                merged.update(values)
+                add_values(merged, values)
             combined = self._by_groups[groups] = (layers, merged)
         return combined
 

@@ -8,6 +8,7 @@ import sys
 import threading
 from typing import NamedTuple, TextIO
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.text.streams import in_one_line, visible
 
 COLOURS = {
@@ -89,6 +90,8 @@ class Terminal:
         self.stream.flush()
 
     def _wants_colour(self) -> bool:
-        if os.environ.get("NO_COLOR"):
+        config = ansible_config()
+        if os.environ.get("NO_COLOR") or config.flag("nocolor"):
             return False
-        return bool(os.environ.get("FORCE_COLOR")) or self.is_screen
+        forced = os.environ.get("FORCE_COLOR") or config.flag("force_color")
+        return bool(forced) or self.is_screen

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
-from playrunner.errors import BadInput, Place
+from playrunner.errors import BadArgument, BadInput, Place
 from playrunner.hostside.module import Module
 from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import parse_json
@@ -63,12 +63,42 @@ def checked_names(
             hint = did_you_mean(
                 name, [*by_name, *module.aliases], f"it takes {', '.join(sorted(by_name))}", 0.5
             )
-            raise BadInput(f'{label} has no argument "{name}"{hint}', _line_of(values, name, place))
+            raise BadArgument(
+                f'{label} has no argument "{name}"{hint}',
+                _line_of(values, name, place),
+                _unsupported(module, values),
+            )
         result[target] = value
     missing = [name for name, field in by_name.items() if field.required and name not in result]
     if missing:
-        raise BadInput(f'{label} needs the argument "{missing[0]}"', place)
+        raise BadArgument(
+            f'{label} needs the argument "{missing[0]}"', place, missing_text(missing, module)
+        )
     return result
+
+
+def missing_text(names: list[str], module: type[Module]) -> str:
+    """The message of a step that lacks required arguments."""
+    if names == [module.free_form]:
+        return f"one of the following is required: free-form, {names[0]}"
+    return f"missing required arguments: {', '.join(sorted(names))}"
+
+
+def _unsupported(module: type[Module], values: Mapping[str, Any]) -> str:
+    known = fields(module)
+    unknown = sorted(name for name in values if module.aliases.get(name, name) not in known)
+    by_name = {name: [name] for name in known}
+    for alias, name in module.aliases.items():
+        by_name.setdefault(name, [name]).append(alias)
+    supported = ", ".join(
+        name if len(names) == 1 else f"{name} ({', '.join(sorted(names[1:]))})"
+        for name, names in sorted(by_name.items())
+    )
+    called = f"ansible.legacy.{module.__module__.rpartition('.')[2]}"
+    return (
+        f"Unsupported parameters for ({called}) module: {', '.join(unknown)}."
+        f" Supported parameters include: {supported}."
+    )
 
 
 def converted(
@@ -84,15 +114,31 @@ def converted(
                 value if not final and is_template(value) else convert(value, known[name].kind)
             )
         except ValueError as error:
-            raise BadInput(
-                f'{label}: argument "{name}" {error}', _line_of(values, name, place)
+            raise BadArgument(
+                f'{label}: argument "{name}" {error}',
+                _line_of(values, name, place),
+                _unusable(name, value, known[name].kind),
             ) from None
     check = getattr(module, "check", None)
     if check and final:
         message = check(result)
         if message:
-            raise BadInput(f"{label}: {message}", place)
+            raise BadArgument(f"{label}: {message}", place, message)
     return result
+
+
+def _unusable(name: str, value: Any, kind: Any) -> str:
+    kinds = get_args(kind) if get_origin(kind) in (typing.Union, UnionType) else (kind,)
+    for choice in kinds:
+        if get_origin(choice) is Literal:
+            allowed = ", ".join(sorted(map(str, get_args(choice))))
+            return f"value of {name} must be one of: {allowed}, got: {value}"
+    wanted = next((each for each in kinds if each is not NoneType), str)
+    called = getattr(get_origin(wanted) or wanted, "__name__", str(wanted))
+    return (
+        f"argument '{name}' is of type {type(value).__mro__[-2].__name__} and we were unable to"
+        f" convert to {called}"
+    )
 
 
 def convert(value: Any, kind: Any) -> Any:

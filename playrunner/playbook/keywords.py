@@ -104,6 +104,18 @@ def read_keywords(entry: Located) -> Keywords:
     return Keywords(**values)
 
 
+def read_collections(entry: Located) -> tuple[str, ...]:
+    """The collections in which short names of modules are looked for."""
+    names = as_list(entry.get("collections"))
+    for name in names:
+        if not isinstance(name, str) or is_template(name):
+            raise BadInput(
+                "collections takes plain names such as community.general",
+                entry.place("collections"),
+            )
+    return tuple(map(str, names))
+
+
 def _environment(entry: Located) -> tuple[Any, ...]:
     layers = tuple(as_list(entry.get("environment")))
     for layer in layers:

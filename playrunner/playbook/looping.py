@@ -36,7 +36,7 @@ def read_loop(task: Located) -> Loop | None:
     check_loop_control(control)
     keywords.check_conditions(control, "break_when")
     lookup = None if sources[0] == "loop" else str(sources[0]).removeprefix("with_")
-    if lookup is not None and lookup not in _lookup_names():
+    if lookup is not None and not _is_lookup(lookup):
         close = nearest(lookup, _lookup_names())
         hint = f'; did you mean "with_{close}"?' if close else ""
         raise BadInput(f'there is no loop "with_{lookup}"{hint}', task.place(sources[0]))
@@ -54,6 +54,12 @@ def read_loop(task: Located) -> Loop | None:
         extended,
         tuple(keywords.as_list(control.get("break_when"))),
     )
+
+
+def _is_lookup(name: str) -> bool:
+    from playrunner.variables.lookups.lookups import LOOKUPS, find_lookup
+
+    return find_lookup(name, LOOKUPS) is not None
 
 
 def _lookup_names() -> frozenset[str]:

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from playrunner.hostside.module import Module
+from playrunner.playbook import external_modules
 from playrunner.project import CODE
 from playrunner.text.did_you_mean import nearest
 
@@ -43,9 +44,17 @@ def names() -> dict[str, str]:
     return paths
 
 
-def canonical(name: str) -> str | None:
+def canonical(name: str, in_collections: tuple[str, ...] = ()) -> str | None:
     """The full name of a module in a playbook (`copy`, `ansible.builtin.copy`, `host.copy`), or
     None."""
+    return (
+        external_modules.overriding(name, in_collections)
+        or _own(name)
+        or external_modules.elsewhere(name)
+    )
+
+
+def _own(name: str) -> str | None:
     for prefix in _PREFIXES:
         name = name.removeprefix(prefix)
     name = _OTHER_NAMES.get(name, name)
@@ -63,10 +72,17 @@ def nearest_module(name: str) -> str:
     return nearest(short, [*spelled, *names()])
 
 
+def import_path(name: str) -> str:
+    """The dotted path of the file that runs a module."""
+    if external_modules.is_external(name):
+        return external_modules.import_path(name)
+    return names()[name]
+
+
 @cache
 def module_class(name: str) -> type[Module]:
     """The class behind a full name; its file is imported only now."""
-    path = names()[name]
+    path = import_path(name)
     module = importlib.import_module(path)
     wanted = "".join(part.capitalize() for part in path.rpartition(".")[2].split("_") if part)
     found = getattr(module, wanted)
@@ -128,4 +144,6 @@ def source_file(name: str) -> Path:
 
 
 def runs_on_host(name: str) -> bool:
+    if external_modules.is_external(name):
+        return not external_modules.has_action(name)
     return name.partition(".")[0] in HOST_KINDS

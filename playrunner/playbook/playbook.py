@@ -9,15 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, Place
 from playrunner.model import Keywords, Play
 from playrunner.playbook import arguments
 from playrunner.playbook import keywords as task_keywords
-from playrunner.playbook.roles import RoleList, import_role
+from playrunner.playbook.roles import RoleList, add_plugins_of_role, import_role
 from playrunner.playbook.steps import load_nodes
 from playrunner.playbook.surroundings import Imported, Surroundings
+from playrunner.plugins import folders as plugin_folders
 from playrunner.text.documents import Located, parse_yaml, read_yaml
 from playrunner.text.written import is_template
+from playrunner.variables.templating import default_templar
 
 _IMPORT_KEYWORDS = frozenset(
     {"import_playbook", "ansible.builtin.import_playbook", "name", "vars", "tags", "when"}
@@ -29,6 +32,7 @@ def load_playbook(
     path: Path, outer: Keywords = Keywords(), chain: tuple[Path, ...] = ()
 ) -> list[Play]:
     """Every play of a playbook; nothing is run and no host is touched."""
+    default_templar.use_extensions(ansible_config().words("jinja2_extensions"))
     entries = read_yaml(path)
     if entries is None:
         return []
@@ -87,6 +91,9 @@ def _imported(
 
 
 def _load_play(entry: Located, directory: Path, outer: Keywords) -> Play:
+    plugin_folders.add_playbook(directory)
+    for role in _list(entry, "roles"):
+        add_plugins_of_role(role, entry.place("roles"), directory)
     task_keywords.refuse_unknown(entry, task_keywords.PLAY, "a play")
     if "hosts" not in entry:
         raise BadInput('this play has no "hosts"', entry.place())
@@ -98,14 +105,19 @@ def _load_play(entry: Located, directory: Path, outer: Keywords) -> Play:
     _check_choice(
         entry, "order", ("inventory", "sorted", "reverse_sorted", "reverse_inventory", "shuffle")
     )
-    own = task_keywords.read_keywords(entry)
+    own, config = task_keywords.read_keywords(entry), ansible_config()
     # A play's variables rank below its roles'; what an importing playbook passes down is the play's
     # too.
     variables = {name: value for layer in (*outer.vars, *own.vars) for name, value in layer.items()}
     keywords = replace(own.under(outer), vars=())
     imported = Imported([], [], [])
     around = Surroundings(
-        directory, directory, keywords, imported=imported, import_role=import_role
+        directory,
+        directory,
+        keywords,
+        imported=imported,
+        import_role=import_role,
+        collections=task_keywords.read_collections(entry),
     )
     roles = RoleList(around, imported.done)
     before = load_nodes(entry.get("pre_tasks"), entry.place("pre_tasks"), around)
@@ -130,13 +142,13 @@ def _load_play(entry: Located, directory: Path, outer: Keywords) -> Play:
         vars=variables,
         vars_files=tuple(task_keywords.as_list(entry.get("vars_files"))),
         vars_prompt=_prompts(entry),
-        gather_facts=entry.get("gather_facts", True),
+        gather_facts=entry.get("gather_facts"),
         gather_subset=entry.get("gather_subset"),
         serial=_serial(entry),
         max_fail_percentage=entry.get("max_fail_percentage"),
-        any_errors_fatal=entry.get("any_errors_fatal", False),
+        any_errors_fatal=entry.get("any_errors_fatal", config.flag("any_errors_fatal")),
         force_handlers=_flag(entry, "force_handlers"),
-        strategy=str(entry.get("strategy", "free")),
+        strategy=str(entry.get("strategy", config.text("strategy", "free"))),
         order=str(entry.get("order", "inventory")),
     )
 

@@ -9,39 +9,61 @@ from pathlib import Path
 from typing import Any
 
 from playrunner import project
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, Place
 from playrunner.model import Keywords, Node, Role
 from playrunner.playbook import keywords as task_keywords
 from playrunner.playbook.steps import load_step_file
 from playrunner.playbook.surroundings import Surroundings
+from playrunner.plugins import folders as plugin_folders
+from playrunner.plugins.collections import own_collection, role_folder
 from playrunner.text.did_you_mean import did_you_mean
-from playrunner.text.documents import Located, read_yaml
+from playrunner.text.documents import Located, read_variables, read_yaml
 from playrunner.text.written import is_template
 
 _ROLE_KEYWORDS = task_keywords.SHARED | {"role", "name"}
-_PLUGIN_FOLDERS = ("library", "filter_plugins", "lookup_plugins", "module_utils", "action_plugins")
 SUFFIXES = ("", ".yml", ".yaml", ".json")
 
 
-def find_role(name: str, place: Place, play_directory: Path) -> Path:
+_USUAL_FOLDERS = ("~/.ansible/roles", "/usr/share/ansible/roles", "/etc/ansible/roles")
+
+
+def find_role(
+    name: str,
+    place: Place,
+    play_directory: Path,
+    beside: Path | None = None,
+    in_collections: tuple[str, ...] = (),
+) -> Path:
+    """The folder of a role, looked for as Ansible does: in collections, beside the playbook, in
+    roles_path, beside the role that names it; then in the project's roles and in those that come
+    with the package."""
+    shared = role_folder(name, in_collections)
+    if shared:
+        return shared
+    configured = ansible_config().paths("roles_path") or [
+        Path(os.path.expanduser(folder)) for folder in _USUAL_FOLDERS
+    ]
     folders = [
         play_directory / "roles",
-        Path.cwd() / "roles",
+        *configured,
+        *([beside.parent] if beside else []),
         play_directory,
+        Path.cwd() / "roles",
         play_directory.parent / "roles",
         project.bundled() / "roles",
     ]
     if "/" in name:
-        folders.insert(0, Path("/"))
+        folders.append(Path.cwd())
         name = os.path.expanduser(name)
-    for folder in folders:
-        for spelled in (name, name.replace("-", "_")):
+    for spelled in dict.fromkeys((name, name.replace("-", "_"))):
+        for folder in folders:
             if os.path.isdir(folder / spelled):
                 return folder / spelled
     names = sorted(
         {
             path.name
-            for folder in (*folders[:2], folders[-1])
+            for folder in (folders[0], *folders[-3:])
             if folder.is_dir()
             for path in folder.iterdir()
             if path.is_dir()
@@ -61,15 +83,11 @@ def load_role(
     """The role with its variables; `parts` names other files than main (tasks_from, vars_from,
     defaults_from)."""
     parts = parts or {}
-    path = find_role(name, place, around.play_directory)
-    for folder in _PLUGIN_FOLDERS:
-        if (path / folder).is_dir():
-            raise BadInput(
-                f"roles with {folder}/ of their own are not supported;"
-                " write a module under playrunner/modules/ instead",
-                Place(str(path / folder)),
-            )
+    beside = around.role.path if around.role else None
+    path = find_role(name, place, around.play_directory, beside, around.collections)
+    plugin_folders.add_role(path)
     chain = (*around.role.parents, around.role.name) if around.role else ()
+    paths = (*around.role.parent_paths, around.role.path) if around.role else ()
     return Role(
         path.name,
         path,
@@ -77,7 +95,19 @@ def load_role(
         variables_file(path, "vars", parts.get("vars_from", "main"), place),
         params,
         chain,
+        paths,
     )
+
+
+def add_plugins_of_role(entry: Any, place: Place, play_directory: Path) -> None:
+    """Make the plugins of a role known before its play is read: the play may use them anywhere.
+
+    What is wrong with the role is reported where it is loaded.
+    """
+    try:
+        plugin_folders.add_role(find_role(_role_entry(entry, place)[0], place, play_directory))
+    except BadInput:
+        pass
 
 
 def variables_file(role: Path, folder: str, name: str, place: Place) -> dict[str, Any]:
@@ -90,7 +120,7 @@ def variables_file(role: Path, folder: str, name: str, place: Place) -> dict[str
         return {}
     merged: dict[str, Any] = {}
     for file in sorted(source.iterdir()) if source.is_dir() else [source]:
-        value = read_yaml(file) or {}
+        value = read_variables(file) or {}
         if not isinstance(value, Located | dict):
             raise BadInput(
                 "a file of variables holds a mapping of names to values", Place(str(file), 1)
@@ -159,7 +189,11 @@ class RoleList:
         role = load_role(name, params, place, around, parts)
         meta = read_meta(role)
         allowed = again or bool(meta.get("allow_duplicates", False))
-        inside = replace(around, keywords=keywords.under(around.keywords))
+        inside = replace(
+            around,
+            keywords=keywords.under(around.keywords),
+            collections=(*own_collection(role.path), *task_keywords.read_collections(meta)),
+        )
         mention = (role.name, params, keywords)
         if mention in self.done and not allowed:
             return

@@ -9,9 +9,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from playrunner.errors import BadInput, Place
+from playrunner.config.ansible_config import ansible_config
+from playrunner.errors import BadArgument, BadInput, Place
+from playrunner.hostside.module import Module
 from playrunner.model import Block, Keywords, Node, Step
-from playrunner.playbook import arguments, module_index
+from playrunner.playbook import arguments, external_modules, module_index
 from playrunner.playbook import keywords as task_keywords
 from playrunner.playbook.looping import read_loop
 from playrunner.playbook.surroundings import Surroundings
@@ -57,7 +59,7 @@ def load_node(task: Any, place: Place, around: Surroundings) -> tuple[Node, ...]
         return (_load_block(task, around),)
     if any(word in task for word in ("rescue", "always")):
         raise BadInput('"rescue" and "always" need a "block" beside them', task.place())
-    word, module = module_of_task(task)
+    word, module = module_of_task(task, around.collections)
     values = raw_arguments(task, word, module)
     if module.removeprefix("play.") in IMPORTS:
         return _import(task, module, values, around)
@@ -67,11 +69,16 @@ def load_node(task: Any, place: Place, around: Surroundings) -> tuple[Node, ...]
 def _load_block(task: Located, around: Surroundings) -> Block:
     task_keywords.refuse_unknown(task, task_keywords.BLOCK, "a block")
     keywords = task_keywords.read_keywords(task).under(around.keywords)
-    inside = replace(around, keywords=keywords)
+    inside = replace(
+        around,
+        keywords=keywords,
+        collections=task_keywords.read_collections(task) or around.collections,
+    )
+    body = replace(inside, rescued=around.rescued or bool(task.get("rescue")))
     place = task.place()
     return Block(
         str(task.get("name") or ""),
-        load_nodes(task["block"], task.place("block"), inside),
+        load_nodes(task["block"], task.place("block"), body),
         load_nodes(task.get("rescue"), task.place("rescue"), inside),
         load_nodes(task.get("always"), task.place("always"), inside),
         keywords,
@@ -84,15 +91,19 @@ def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Su
     include = module.removeprefix("play.") in INCLUDES
     label = f'step "{task["name"]}": {module}' if task.get("name") else module
     keywords = task_keywords.read_keywords(task)
+    problem = ""
     if not cls.takes_any:
-        named = arguments.checked_names(
-            cls, _with_defaults(values, module, keywords, around), label, place
-        )
-        values = _with_place(named, values)
-        arguments.converted(
-            cls, {name: value for name, value in values.items() if _literal(value)}, label, place
-        )
-    if include:
+        given = _with_defaults(values, module, keywords, around)
+        try:
+            values = _checked(cls, given, values, label, place)
+        except BadArgument as error:
+            if not _may_fail(task, keywords, around):
+                raise
+            problem = error.result
+    elif external_modules.is_external(module):
+        external_modules.check_runnable(module, place)
+        values = _with_place(dict(_with_defaults(values, module, keywords, around)), values)
+    if include and not problem:
         _look_inside(module, values, task.place(), around)
     if "local_action" in task:
         keywords = replace(keywords, delegate_to="localhost")
@@ -116,10 +127,30 @@ def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Su
         changed_when=task.get("changed_when"),
         failed_when=task.get("failed_when"),
         async_seconds=task.get("async"),
-        poll=task.get("poll", 15),
+        poll=task.get("poll", ansible_config().get("poll_interval", 15)),
         keep=task.get("keep"),
+        problem=problem,
         directory=around.directory,
     )
+
+
+def _checked(
+    cls: type[Module],
+    given: Mapping[str, Any],
+    original: Mapping[str, Any],
+    label: str,
+    place: Place,
+) -> Mapping[str, Any]:
+    values = _with_place(arguments.checked_names(cls, given, label, place), original)
+    literal = {name: value for name, value in values.items() if _literal(value)}
+    arguments.converted(cls, literal, label, place)
+    return values
+
+
+def _may_fail(task: Located, keywords: Keywords, around: Surroundings) -> bool:
+    """Whether the playbook goes on after a failure of this step, so that the failure is its own."""
+    ignored = keywords.ignore_errors if "ignore_errors" in task else around.keywords.ignore_errors
+    return bool(ignored) or "failed_when" in task or around.rescued
 
 
 def _look_inside(
@@ -153,9 +184,15 @@ def _with_defaults(
     result: dict[str, Any] = {}
     for layer in (*around.keywords.module_defaults, *keywords.module_defaults):
         for name, values in layer.items():
-            if module_index.canonical(str(name)) == module and isinstance(values, dict):
+            if isinstance(values, dict) and _names_module(str(name), module):
                 result.update(values)
     return {**result, **own} if result else own
+
+
+def _names_module(name: str, module: str) -> bool:
+    if name.startswith("group/"):
+        return external_modules.in_group(name, module)
+    return module_index.canonical(name) == module
 
 
 def _with_place(named: dict[str, Any], original: Mapping[str, Any]) -> Mapping[str, Any]:

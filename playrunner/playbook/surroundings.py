@@ -46,7 +46,10 @@ class Surroundings:
     import_role: ImportRole | None = None
     # Includes that are being checked; one may include itself
     inside: frozenset[tuple[str, str]] = frozenset()
+    # Whether a failure is caught around here: wrong arguments then fail at run time
+    rescued: bool = False
     importing: tuple[Path, ...] = ()  # files whose imports are being loaded
+    collections: tuple[str, ...] = ()  # searched for short names of modules
 
     def position(self) -> Position:
         return (*self.prefix, next(self.counter))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from playrunner.errors import BadInput, Place
-from playrunner.playbook import arguments, module_index
+from playrunner.playbook import arguments, external_modules, module_index
 from playrunner.playbook import keywords as task_keywords
 from playrunner.playbook.freeform import command_and_pairs, pairs
 from playrunner.project import program
@@ -14,8 +14,9 @@ from playrunner.text.documents import Located
 from playrunner.text.written import all_written, is_template
 
 
-def module_of_task(task: Located) -> tuple[str, str]:
+def module_of_task(task: Located, in_collections: tuple[str, ...] = ()) -> tuple[str, str]:
     """The word of a task that names its module, and the module's full name."""
+    in_collections = task_keywords.read_collections(task) or in_collections
     candidates = [
         word
         for word in task
@@ -32,7 +33,7 @@ def module_of_task(task: Located) -> tuple[str, str]:
     named = [
         word
         for word in candidates
-        if word in ("action", "local_action") or module_index.canonical(str(word))
+        if word in ("action", "local_action") or module_index.canonical(str(word), in_collections)
     ]
     if len(named) > 1:
         raise BadInput(
@@ -50,11 +51,11 @@ def module_of_task(task: Located) -> tuple[str, str]:
             if isinstance(task[word], dict)
             else str(task[word] or "").partition(" ")[0]
         )
-        name = module_index.canonical(text)
+        name = module_index.canonical(text, in_collections)
         if not name:
             raise BadInput(_unknown_word(text, False), task.place(word))
         return word, name
-    return word, module_index.canonical(word) or ""
+    return word, module_index.canonical(word, in_collections) or ""
 
 
 def raw_arguments(task: Located, word: str, module: str) -> dict[str, Any]:
@@ -88,6 +89,9 @@ def raw_arguments(task: Located, word: str, module: str) -> dict[str, Any]:
 
 
 def _unknown_word(word: str, has_module: bool) -> str:
+    refusal = None if has_module else external_modules.refusal(word)
+    if refusal:
+        return refusal
     keyword = nearest(word, task_keywords.STEP, 0.7)
     module = module_index.nearest_module(word)
     if keyword and (has_module or not module):
@@ -108,5 +112,7 @@ def _one_line(text: str, cls: Any, module: str, place: Place) -> dict[str, Any]:
     known = frozenset(arguments.fields(cls)) | frozenset(cls.aliases)
     if cls.free_form_only:
         return {cls.free_form: text.strip()}
-    command, named = command_and_pairs(text, known - {cls.free_form})
+    # Only commands may hold a word such as cmd=x that is not meant for the module.
+    names = known if module.startswith("play.") else known - {cls.free_form}
+    command, named = command_and_pairs(text, names)
     return {**({cls.free_form: command} if command else {}), **named}

@@ -19,6 +19,7 @@ from playrunner.results import Recap, Result
 from playrunner.text import atomic_write
 from playrunner.text.safe_path import file_name
 from playrunner.text.streams import as_json
+from playrunner.vault.masking import masking
 
 KEPT_RUNS = 200  # older run folders are removed
 OPEN_SHARE = 16  # one in so many of the files that may be open is a host's log
@@ -77,21 +78,25 @@ class Ledger:
         self._write(None, line.encode())
 
     def intend(self, host: str, step: str, module: str, place: str) -> None:
-        self.event("intent", host=host, step=step, module=module, place=place)
+        self.event("intent", host=host, step=masking.text(step), module=module, place=place)
 
     def add_result(self, result: Result) -> None:
         self.event(
             "outcome",
             host=result.host,
-            step=result.step,
+            step=masking.text(result.step),
             module=result.module,
             status=result.status,
             changed=result.changed,
             seconds=result.seconds,
             place=str(result.place),
-            **({"msg": result.message} if result.status in ("failed", "unreachable") else {}),
+            **(
+                {"msg": masking.text(result.message)}
+                if result.status in ("failed", "unreachable")
+                else {}
+            ),
         )
-        self.output(result.host, _log_text(result))
+        self.output(result.host, masking.text(_log_text(result)))
 
     def output(self, host: str, text: str) -> None:
         """A host's full output, in its own file."""
@@ -128,7 +133,7 @@ class Ledger:
             "seconds": round(seconds, 3),
             "recap": recap.hosts,
             "slowest": [
-                {"seconds": taken, "host": host, "step": step}
+                {"seconds": taken, "host": host, "step": masking.text(step)}
                 for taken, host, step in recap.slowest
             ],
         }

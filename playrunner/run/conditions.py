@@ -6,6 +6,7 @@ from playrunner.errors import PlayrunnerError
 from playrunner.run.inflight import InFlightStep, LoopItem
 from playrunner.variables.scope import Scope
 
+NO_TRACEBACK = "(traceback unavailable)"  # what a failed result has as its `exception`
 _WITHOUT_CONDITIONS = ("skipped", "unreachable", "unknown", "passed")
 
 
@@ -22,15 +23,21 @@ def apply_result_conditions(inflight: InFlightStep, item: LoopItem) -> None:
     if step.changed_when is None and step.failed_when is None:
         return
     scope = _with_result(inflight, item)
+    keyword = "changed_when"
     try:
         if step.changed_when is not None:
             values["changed"] = scope.run_vars.templar.truth(step.changed_when, scope)
+        keyword = "failed_when"
         if step.failed_when is not None:
+            failed_before = values.get("failed")
             values["failed"] = values["failed_when_result"] = scope.run_vars.templar.truth(
                 step.failed_when, scope
             )
+            if failed_before and not values["failed"]:
+                values["failed_when_suppressed_exception"] = NO_TRACEBACK
     except PlayrunnerError as error:
-        values.update(failed=True, msg=str(error))
+        # Ansible keeps the message where the condition's value would be.
+        values.update({"failed": True, "msg": str(error), f"{keyword}_result": str(error)})
 
 
 def satisfied(inflight: InFlightStep, item: LoopItem) -> bool:

@@ -10,7 +10,7 @@ from playrunner.cloud.reconcile import reconcile
 from playrunner.cloud.resource import CloudModule
 from playrunner.hostside.module import Failed, Module, Probe
 from playrunner.hostside.perform import perform
-from playrunner.playbook import module_index
+from playrunner.playbook import external_modules, module_index
 from playrunner.run.context import Context
 from playrunner.run.host_request import HostRequests
 from playrunner.run.inflight import InFlightStep, LoopItem
@@ -47,6 +47,10 @@ class ControllerSteps:
     def do(self, inflight: InFlightStep, item: LoopItem) -> dict[str, Any]:
         """Run a module on the controller; returns its values."""
         step, scope = inflight.step, item.scope
+        if external_modules.has_action(step.module):
+            from playrunner.run.action_step import run_action_step
+
+            return run_action_step(inflight, item, self.shared, self.requests, self.dispatcher)
         cls = module_index.module_class(step.module)
         survey = self.shared.survey
         given = (survey if survey and cls.in_background else self.requests).arguments_of(

@@ -57,6 +57,8 @@ class Execution:
         names = ordered([host for host in hosts if host not in shared.failed_hosts], play.order)
         variables = self._variables(play, hosts)
         shared.report.play_starts(play, names)
+        if shared.callbacks:
+            shared.callbacks.play_starts(play)
         for host in names:
             shared.recap.touch(host)
             run_vars.inventory.variables(

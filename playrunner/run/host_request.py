@@ -8,20 +8,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, StepFailed
 from playrunner.hostside.module import Module
 from playrunner.inventory.inventory import LOCALHOST_NAMES
 from playrunner.model import Step
-from playrunner.playbook import arguments, keyword_values, module_index
+from playrunner.playbook import arguments, external_modules, keyword_values, module_index
+from playrunner.run.external_request import external_arguments, without_omitted
 from playrunner.run.inflight import InFlightStep
 from playrunner.run.run_state import RunState
 from playrunner.ssh.agent_code import AgentKey
 from playrunner.ssh.targets import Become, Target, target_of
-from playrunner.text.written import authored
+from playrunner.text.written import DecryptedText, authored
 from playrunner.variables.host_memory import OMIT
 from playrunner.variables.origins import keyword, setting
 from playrunner.variables.scope import Scope, contains_template
 from playrunner.variables.templating import MISSING
+from playrunner.vault.envelope import is_encrypted
 
 TEMPLATE_SETTINGS = (
     "trim_blocks",
@@ -42,10 +45,13 @@ class HostRequests:
     def __init__(self, shared: RunState) -> None:
         self._shared = shared
         self._targets: dict[str, Target] = {}  # how each host is reached, found once per play
+        self._task_timeout = ansible_config().get("task_timeout")
 
     def arguments_of(self, step: Step, scope: Scope) -> dict[str, Any]:
         """The arguments as the module takes them: rendered, converted to their types, without
         omitted ones, file names replaced by uploads."""
+        if external_modules.is_external(step.module):
+            return external_arguments(step, scope, self._shared)
         cls, templar = module_index.module_class(step.module), scope.run_vars.templar
         render = _kept if cls.takes_any else templar.render
         values = {
@@ -63,7 +69,7 @@ class HostRequests:
             if field.required and name not in values
         ]
         if missing:
-            raise StepFailed(f'{step.module} needs the argument "{missing[0]}"')
+            raise StepFailed(arguments.missing_text(missing, cls))
         converted = arguments.converted(cls, values, step.module, step.place, final=True)
         return self._with_files(cls, converted, step, scope)
 
@@ -97,10 +103,9 @@ class HostRequests:
             environment.update({} if folder is MISSING else {"PLAYRUNNER_ASYNC_DIR": str(folder)})
         if environment:
             request["env"] = environment
-        if keywords.timeout:
-            request["timeout"] = keyword_values.number(
-                "timeout", keywords.timeout, scope, step.place
-            )
+        limit = keywords.timeout if keywords.timeout is not None else self._task_timeout
+        if limit:
+            request["timeout"] = keyword_values.number("timeout", limit, scope, step.place)
         if step.async_seconds:
             request["async"] = keyword_values.whole("async", step.async_seconds, scope, step.place)
             if request["async"] <= 0 or request.get("check"):
@@ -142,9 +147,8 @@ class HostRequests:
             }
             inner = scope.inner(_template_names(path))
             text = self._shared.text_of(path)
-            values["content"] = scope.run_vars.templar.render_file(
-                text, inner, name=str(path), **settings
-            )
+            content = scope.run_vars.templar.render_file(text, inner, name=str(path), **settings)
+            values["content"] = DecryptedText(content, "") if is_encrypted(text) else content
         elif cls.ships and values.get(cls.ships) is not None and not values.get("remote_src"):
             name = str(values[cls.ships])
             if step.module == "host.script":
@@ -153,7 +157,10 @@ class HostRequests:
                 first = words(name)[:1]
                 if not first:
                     raise StepFailed("script needs the name of a file on this machine")
-                values["script"] = uploads.of(scope.find(unquoted(first[0][0]), "files"))
+                values["script"] = uploads.of(
+                    scope.find(unquoted(first[0][0]), "files"),
+                    encrypted=values.get("decrypt") is False,
+                )
             elif "://" not in name:
                 values[cls.ships] = uploads.of(
                     scope.find(name, "files"), name.endswith("/"), values.get("decrypt") is False
@@ -175,30 +182,35 @@ class HostRequests:
         keywords = step.keywords
         subject = Scope(scope.run_vars, other) if other else scope
 
-        def value_of(name: str, written: Any, default: str = "") -> Any:
-            value = setting(subject, f"ansible_{name}")
-            if value is MISSING or value is None:
+        def value_of(name: str, written: Any, default: str = "", old: str = "") -> Any:
+            for spelled in filter(None, (old, f"ansible_{name}")):
+                value = setting(subject, spelled)
+                if value is not MISSING and value is not None:
+                    break
+            else:
                 value = None if written is None else keyword(scope, f"ansible_{name}", written)
+                value = ansible_config().get(name) if value is None else value
             return default if value is None or value is OMIT else value
 
         if not self.flag(value_of("become", keywords.become, ""), scope):
             return None
+        method = str(value_of("become_method", keywords.become_method, "sudo")).rpartition(".")[2]
         password = str(
-            value_of("become_password", None)
-            or value_of("become_pass", None)
+            value_of("become_pass", None, old=f"ansible_{method}_pass")
+            or value_of("become_password", None)
             or self._shared.options.become_password
         )
-        method = str(value_of("become_method", keywords.become_method, "sudo")).rpartition(".")[2]
         if method not in ("sudo", "su"):
             raise BadInput(
                 f'become_method cannot be "{method}"; it is sudo or su',
                 subject.origin("ansible_become_method") or step.place,
             )
         return Become(
-            str(value_of("become_user", keywords.become_user, "root")) or "root",
+            str(value_of("become_user", keywords.become_user, "root", f"ansible_{method}_user"))
+            or "root",
             method,
-            str(value_of("become_flags", keywords.become_flags)),
-            str(value_of("become_exe", keywords.become_exe)),
+            str(value_of("become_flags", keywords.become_flags, "", f"ansible_{method}_flags")),
+            str(value_of("become_exe", keywords.become_exe, "", f"ansible_{method}_exe")),
             password,
         )
 
@@ -230,14 +242,6 @@ def delegate(step: Step, scope: Scope) -> str | None:
             step.place,
         )
     return "localhost"
-
-
-def without_omitted(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: without_omitted(inner) for key, inner in value.items() if inner is not OMIT}
-    if isinstance(value, list):
-        return [without_omitted(inner) for inner in value if inner is not OMIT]
-    return value
 
 
 @cache

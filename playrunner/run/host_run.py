@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from playrunner.errors import HostUnreachable, Interrupted, PlayrunnerError, of_a_full_machine
-from playrunner.model import Block, Keywords, Node, Position, Step, steps_of
+from playrunner.model import AFTER_ITS_INCLUDES, Block, Keywords, Node, Position, Step, steps_of
 from playrunner.results import Result
 from playrunner.run import step_traits
 from playrunner.run.batch import Batch, HostEnded, Outcome, PlayAborted, PlayEnded
+from playrunner.run.gathering import gathers_facts
 from playrunner.run.handlers import Handlers
 from playrunner.run.host_scopes import HostScopes
 from playrunner.run.includes import IncludedSteps, included_nodes
@@ -22,9 +23,6 @@ from playrunner.run.start_step import StepStarter
 from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.variables.host_memory import PlayVariables
 from playrunner.variables.scope import Scope
-
-# Handlers that are flushed after a step come after everything that step included.
-AFTER_ITS_INCLUDES = 1 << 20
 
 
 class HostRun:
@@ -131,7 +129,7 @@ class HostRun:
             pass
 
     def _gather(self) -> None:
-        if not self.flag(self.play.gather_facts, self.scopes.of_play()):
+        if not gathers_facts(self.play, self.memory, self.flag, self.scopes):
             return
         subset = {"gather_subset": self.play.gather_subset} if self.play.gather_subset else {}
         keywords = Keywords(tags=frozenset({"always"})).under(self.play.keywords)

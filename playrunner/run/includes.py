@@ -51,6 +51,7 @@ def included_nodes(
         step.role,
         (*step.position, number),
         import_role=import_role,
+        rescued=True,  # the hosts are at work: what is wrong fails in its turn
     )
     params = step.params
     if step.module == "play.include_tasks":

@@ -15,6 +15,7 @@ from playrunner.model import Step
 from playrunner.results import CENSORED, HIDDEN, Item, status_of
 from playrunner.ssh.dispatcher import AgentDispatcher, AgentRequest
 from playrunner.variables.scope import Scope
+from playrunner.vault.masking import masking
 
 # What a defect or an unexpected value raises; how a host's play ends has its own exceptions.
 _DEFECTS = (
@@ -29,6 +30,18 @@ _DEFECTS = (
 )
 
 
+_PRINTING = ("play.debug", "play.fail", "play.assert", "play.pause")
+_OUTPUT = ("stdout", "stdout_lines", "stderr", "stderr_lines")
+_HIDDEN_DIFF = {"before": None, "after": "hidden because the source is encrypted with vault"}
+
+
+def _without_diff(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    values = {**values, "diff": _HIDDEN_DIFF} if values.get("diff") else values
+    if isinstance(values.get("results"), list):
+        return {**values, "results": [_without_diff(result) for result in values["results"]]}
+    return values
+
+
 @dataclass
 class LoopItem:
     """One item of a step's loop; a step without a loop has exactly one."""
@@ -40,6 +53,7 @@ class LoopItem:
     values: dict[str, Any] | None = None  # known, or fetched from the agent
     attempts: int = 1
     conditions_applied: bool = False
+    hides_diff: bool = False  # what is sent was encrypted with vault
     seconds: float = 0.0  # spent on the controller
 
     def wait(self, dispatcher: AgentDispatcher) -> dict[str, Any]:
@@ -95,14 +109,28 @@ class InFlightStep:
     def shown(self, values: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Item, ...]]:
         """What the report and the ledger get: the values and those of each item, or HIDDEN."""
         items = self.items if self.looped else ()
-        if self.hidden:
+        if self.hidden or any((item.values or {}).get("_ansible_no_log") for item in self.items):
             return (
                 {**CENSORED, "changed": values.get("changed", False)},
                 tuple(Item(item.label, status_of(item.values or {}), CENSORED) for item in items),
             )
+        if any(item.hides_diff for item in self.items):
+            values = _without_diff(values)
+            shown_items = [_without_diff(item.values or {}) for item in items]
+        else:
+            shown_items = [item.values or {} for item in items]
+        if masking:
+            values, *shown_items = map(self._masked, [values, *shown_items])
         return values, tuple(
-            Item(item.label, status_of(item.values or {}), item.values or {}) for item in items
+            Item(masking.text(item.label), status_of(item.values or {}), shown)
+            for item, shown in zip(items, shown_items, strict=True)
         )
+
+    def _masked(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The values without decrypted texts, except where the step prints them on purpose."""
+        if self.step.module in _PRINTING:
+            return values
+        return masking.value(values, _OUTPUT)  # type: ignore[no-any-return]
 
     def shown_delegate(self) -> str:
         """The host it is delegated to; for a no_log step, as the playbook writes it."""

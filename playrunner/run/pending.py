@@ -9,18 +9,18 @@ from typing import Any
 
 from playrunner.errors import HostUnreachable, StepFailed
 from playrunner.model import Position
-from playrunner.playbook import module_index
+from playrunner.playbook import external_modules, module_index
 from playrunner.results import Result, status_of
 from playrunner.run.background import Background, BackgroundWaiter
 from playrunner.run.batch import Batch
-from playrunner.run.conditions import apply_result_conditions
+from playrunner.run.conditions import NO_TRACEBACK, apply_result_conditions
 from playrunner.run.handlers import Handlers
 from playrunner.run.inflight import InFlightStep, LoopItem
 from playrunner.run.rollback import Undo
 from playrunner.run.run_state import RunState
 from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.variables.host_memory import UnknownValues
-from playrunner.variables.origins import without_settings
+from playrunner.variables.origins import named_facts, without_settings
 from playrunner.variables.scope import Waiter
 
 BEFORE_ALL: Position = (-1,)
@@ -87,8 +87,13 @@ class PendingSteps(Waiter):
 
     def wait_for(self, name: str) -> None:
         inflight = self._pending.get(name)
-        if inflight is None and name.startswith("ansible_"):
-            inflight = self._pending.get("ansible_facts")
+        if inflight is None:
+            facts = self._pending.get("ansible_facts")
+            # Facts of modules written for Ansible may have any name
+            if facts and (
+                name.startswith("ansible_") or external_modules.is_external(facts.step.module)
+            ):
+                inflight = facts
         if inflight is not None and name not in self.tentative:
             self._collect(inflight)
 
@@ -138,7 +143,10 @@ class PendingSteps(Waiter):
         if step.register:
             for result in (values, *(values["results"] if inflight.looped else ())):
                 result.setdefault("failed", False)
-            self.memory.registered[step.register] = self._registered(inflight, values)
+            registered = self._registered(inflight, values)
+            if values["failed"]:
+                registered = {"exception": NO_TRACEBACK, **registered}
+            self.memory.registered[step.register] = registered
             if self._pending.get(step.register) is inflight:
                 del self._pending[step.register]
         self._store_facts(inflight)
@@ -202,11 +210,10 @@ class PendingSteps(Waiter):
         facts = (item.values or {}).get("ansible_facts")
         if not item.values or not isinstance(facts, dict) or inflight.step.module in _OWN_FACTS:
             return
-        if module_index.runs_on_host(inflight.step.module):
-            facts = {
-                name if name.startswith("ansible_") else f"ansible_{name}": value
-                for name, value in facts.items()
-            }
+        own = not external_modules.is_external(inflight.step.module)
+        if own and module_index.runs_on_host(inflight.step.module):
+            plain = module_index.module_class(inflight.step.module).plain_facts
+            facts = named_facts(facts, plain)
         item.values["ansible_facts"], refused = without_settings(facts)
         if refused:
             warnings = item.values.get("warnings")
@@ -236,7 +243,7 @@ class PendingSteps(Waiter):
                 item.agent_request
                 and item.agent_request.may_be_repeated
                 and item.values
-                and item.values.get("diff")
+                and isinstance(item.values.get("diff"), dict)
             ):
                 agent_request = item.agent_request
                 self.shared.changes.append(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadSetting, PlayrunnerError
 from playrunner.inventory import patterns
 from playrunner.inventory.inventory import Inventory
@@ -78,5 +79,6 @@ def _needs_login_agent(scope: Scope, target: Target, play: Play) -> bool:
     return (
         target.kind == "ssh"
         and not play.keywords.become
+        and not ansible_config().flag("become")
         and scope.lookup("ansible_become") is MISSING
     )

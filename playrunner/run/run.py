@@ -8,10 +8,13 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from playrunner import project
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, Interrupted, NotWritten
 from playrunner.inventory import patterns
 from playrunner.inventory.inventory import Inventory, read_inventory
@@ -30,6 +33,7 @@ from playrunner.variables.extra_vars import read_extra_vars
 from playrunner.variables.templating import default_templar
 
 if TYPE_CHECKING:
+    from playrunner.output.report import Report
     from playrunner.run.run_state import RunState
     from playrunner.run.survey import Survey
 
@@ -48,6 +52,7 @@ def run_plays(
     agents: Agents | None = None,
     survey: Survey | None = None,
     then: Callable[[RunState], int] | None = None,
+    reported_by: Callable[[Options], Report] | None = None,
 ) -> int:
     """Run loaded plays; returns the exit code. Bad input is raised before a host is touched.
 
@@ -55,6 +60,7 @@ def run_plays(
     the plays change nothing. `then` runs after them if nothing failed, while the inventory is still
     locked.
     """
+    _note_configuration(bool(options.verbose))
     if inventory is None:
         inventory = open_inventory(options)
         steps = [step for play in plays for section in play.sections for step in steps_of(section)]
@@ -77,7 +83,7 @@ def run_plays(
     agents = Agents(Pool())
     options = _paced(plays, inventory, agents, options)
     preconnect(agents, inventory, plays, extra, options)
-    return _run(plays, inventory, extra, plan, agents, options, command, survey, then)
+    return _run(plays, inventory, extra, plan, agents, options, command, survey, then, reported_by)
 
 
 def _run(
@@ -90,20 +96,23 @@ def _run(
     command: str,
     survey: Survey | None,
     then: Callable[[RunState], int] | None,
+    reported_by: Callable[[Options], Report] | None = None,
     lent: bool = False,
 ) -> int:
     # Imported only now: meanwhile the hosts answer.
     from playrunner.output.report import Report
     from playrunner.record.inventory_lock import inventory_lock
     from playrunner.record.ledger import Ledger
+    from playrunner.run.callbacks import open_callbacks
     from playrunner.run.execute import Execution
     from playrunner.run.rollback import roll_back
     from playrunner.run.run_state import RunState
 
     gc.freeze()  # imported modules stay; only objects of the run itself are worth collecting
     gc.enable()
-    report = Report(options)
-    with inventory_lock(inventory.files, command, not options.no_wait, report.print_note):
+    report = reported_by(options) if reported_by else Report(options)
+    locked = inventory_lock(inventory.files, command, not options.no_wait, report.print_note)
+    with locked if options.lock else nullcontext():
         started = time.monotonic()
         ledger = Ledger(command)
         shared = RunState(
@@ -112,6 +121,7 @@ def _run(
         code = 1
         try:
             with _terminated_as_interrupt():
+                shared.callbacks = open_callbacks(plays, report)
                 Execution(shared).play_all(plays)
                 code = 1 if shared.defects else exit_code(shared.recap, options)
                 if then and not code:
@@ -127,6 +137,9 @@ def _run(
             if code and options.rollback and shared.changes:
                 report.flush()
                 roll_back(shared.changes, report.print_restored)
+            if shared.callbacks:
+                report.flush()
+                shared.callbacks.finish(shared.recap)
             ledger.close(shared.recap, code, time.monotonic() - started)
             if ledger.lost:
                 report.print_error(ledger.loss())
@@ -136,10 +149,28 @@ def _run(
 
 
 def open_inventory(options: Options) -> Inventory:
-    """The inventory asked for; without one, PLAYRUNNER_INVENTORY or the project's default."""
-    named = options.inventory or tuple(filter(None, [os.environ.get("PLAYRUNNER_INVENTORY")]))
+    """The inventory asked for; without one, PLAYRUNNER_INVENTORY, that of ansible.cfg or
+    ANSIBLE_INVENTORY, or the project's default."""
+    named = (
+        options.inventory
+        or tuple(filter(None, [os.environ.get("PLAYRUNNER_INVENTORY")]))
+        or tuple(ansible_config().words("inventory"))
+    )
     sources = [project.find_inventory(source) for source in named]
     return read_inventory(sources or [project.default_inventory()])
+
+
+@cache
+def _note_configuration(verbose: bool) -> None:
+    """Say once why a configuration file is not read, and which settings have no effect."""
+    config = ansible_config()
+    for warning in config.warnings:
+        sys.stderr.write(f"warning: {warning}\n")
+    if verbose and config.without_effect:
+        sys.stderr.write(
+            f"note: settings of {config.file or 'the environment'} that have no effect here:"
+            f" {', '.join(config.without_effect)}\n"
+        )
 
 
 def _check_limit(inventory: Inventory, options: Options) -> None:

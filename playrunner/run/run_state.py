@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable, Hashable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput
 from playrunner.inventory.inventory import Inventory
 from playrunner.model import Step
@@ -24,6 +25,9 @@ from playrunner.ssh.agents import Agents
 from playrunner.ssh.file_uploads import FileUploads
 from playrunner.variables.host_memory import RunVariables
 from playrunner.variables.templating import Templar
+
+if TYPE_CHECKING:
+    from playrunner.run.callbacks import Callbacks
 
 
 class RunState:
@@ -45,6 +49,7 @@ class RunState:
         self.options, self.plan, self.report, self.ledger = options, plan, report, ledger
         self.run_vars = RunVariables(inventory, templar, extra, _settings(options, inventory))
         self.agents, self.pool, self.uploads = agents, agents.pool, FileUploads()
+        self.callbacks: Callbacks | None = None  # plugins that listen
         self.clouds = CloudAccounts(ledger)
         self.recap = Recap()
         self.changes: list[Undo] = []  # under --rollback: how to undo what was changed
@@ -65,6 +70,8 @@ class RunState:
             self.recap.add(result)
         self.ledger.add_result(result)
         self.report.add_result(result)
+        if self.callbacks:
+            self.callbacks.add_result(result)
 
     def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """A value that all hosts read from the same file, loaded once."""
@@ -95,7 +102,7 @@ def _settings(options: Options, inventory: Inventory) -> dict[str, Any]:
         "ansible_run_tags": [tag for tag in options.tags.split(",") if tag] or ["all"],
         "ansible_skip_tags": [tag for tag in options.skip_tags.split(",") if tag],
         "ansible_inventory_sources": [str(file) for file in inventory.files],
-        "ansible_config_file": None,
+        "ansible_config_file": str(config) if (config := ansible_config().file) else None,
         "ansible_playbook_python": sys.executable,
         "ansible_version": {
             "full": "2.19.0",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import (
+    BadArgument,
     BadInput,
     HostUnreachable,
     NotYet,
@@ -27,6 +29,7 @@ from playrunner.run.run_state import RunState
 from playrunner.run.step_traits import condition_holds, in_background, is_awaited
 from playrunner.run.survey import NOT_SURVEYED
 from playrunner.ssh.dispatcher import AgentDispatcher
+from playrunner.ssh.file_uploads import is_secret_source
 from playrunner.ssh.targets import CONNECTION_NAMES
 from playrunner.text.written import is_template
 from playrunner.variables.scope import Scope, Waiter
@@ -103,6 +106,8 @@ class StepStarter:
     def _is_hidden(self, step: Step, scope: Scope) -> bool:
         """Whether no_log is set; where it depends on the loop item, the whole step is hidden."""
         try:
+            if step.keywords.no_log is None:
+                return ansible_config().flag("no_log")
             return self.requests.flag(step.keywords.no_log, scope)
         except UndefinedVariable:
             if step.loop is None:
@@ -196,6 +201,8 @@ class StepStarter:
                     "false_condition": self._false_condition(step, scope),
                     **item.local,
                 }
+            elif step.problem:
+                raise StepFailed(step.problem)
             elif self.shared.survey and self.shared.survey.skips(step):
                 item.values = {**NOT_SURVEYED, **item.local}
             elif module_index.runs_on_host(step.module):
@@ -228,6 +235,7 @@ class StepStarter:
     def _send(self, inflight: InFlightStep, item: LoopItem) -> None:
         step, scope = inflight.step, item.scope
         arguments = self.requests.arguments_of(step, scope)
+        item.hides_diff = is_secret_source(arguments)
         request = self.requests.request_of(inflight, scope, arguments)
         item.agent_request = self.dispatcher.send(
             self.requests.agent_key(step, scope), step.module, request
@@ -242,7 +250,8 @@ class StepStarter:
         if isinstance(error, NotYet) and self.shared.options.check:
             return {"unknown": True, "changed": False, "msg": str(error)}
         if isinstance(error, (BadInput, UndefinedVariable, StepFailed, NotYet)):
-            return {"failed": True, "changed": False, "msg": str(error)}
+            message = error.result if isinstance(error, BadArgument) else str(error)
+            return {"failed": True, "changed": False, "msg": message}
         raise error
 
     def _fence(self, inflight: InFlightStep) -> None:

@@ -4,7 +4,7 @@ it run in the background, on one host for all?"""
 from __future__ import annotations
 
 from playrunner.model import Step
-from playrunner.playbook import module_index
+from playrunner.playbook import external_modules, module_index
 from playrunner.variables.scope import Scope
 
 
@@ -21,6 +21,8 @@ def is_awaited(step: Step) -> bool:
         or step.retries is not None
         or not (step.changed_when is None or isinstance(step.changed_when, bool))
     )
+    if cls.plain_facts:  # no name tells that it is a fact, so none can be waited for by its name
+        return True
     return bool(on_controller or paced or conditional or keywords.throttle or step.async_seconds)
 
 
@@ -38,6 +40,8 @@ def once_for_all(step: Step) -> bool:
 
 
 def gives_facts(step: Step) -> bool:
+    if external_modules.is_external(step.module):
+        return external_modules.gives_facts(step.module)
     return module_index.module_class(step.module).gives_facts and step.module != "play.set_fact"
 
 

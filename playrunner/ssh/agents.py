@@ -41,7 +41,7 @@ class Agent:
 
     def request(self, module: str, request: dict[str, Any]) -> int:
         """Send a step, with the code it needs if the agent does not have it; returns its number."""
-        path = module_index.names()[module]
+        path = module_index.import_path(module)
         if path not in self._loaded:
             self._outgoing += code_frame(path, frozenset(self._loaded))
             self._loaded.update(name for name, _ in module_index.sources(path))

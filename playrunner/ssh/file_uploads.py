@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput, StepFailed
-from playrunner.text.vault import is_vault, refuse_vault
+from playrunner.text.written import DecryptedText
+from playrunner.vault.envelope import is_encrypted
 
 INLINE_BYTES = 4096  # a file this small travels with its step; asking for it would cost more
 
@@ -19,23 +20,34 @@ class FileUploads:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._made: dict[tuple[str, int, int], dict[str, Any]] = {}
-        self._paths: dict[str, Path] = {}
+        self._made: dict[tuple[str, int, int, bool], dict[str, Any]] = {}
+        # And whether the file is decrypted with vault
+        self._paths: dict[str, tuple[Path, bool]] = {}
         self._packed: dict[str, tuple[bool, bytes]] = {}
-        self._vaults: set[str] = set()  # those encrypted with ansible-vault
 
     def of(
         self, path: Path, trailing_slash: bool = False, encrypted: bool = False
     ) -> dict[str, Any]:
-        """Describe the file or folder for the host; a vault file is refused unless `encrypted`."""
+        """Describe the file or folder for the host; an encrypted file is decrypted, or with
+        `encrypted` sent as it is."""
         if path.is_dir():
+            files = [self._entry(path, child, encrypted) for child in sorted(path.rglob("*"))]
             return {
                 "name": path.name,
                 "folder": True,
                 "trailing_slash": trailing_slash,
-                "files": [self._entry(path, child, encrypted) for child in sorted(path.rglob("*"))],
+                "files": files,
+                **({"secret": True} if any("secret" in file for file in files) else {}),
             }
         return {"name": path.name, **self._file(path, encrypted)}
+
+    def of_bytes(self, data: bytes, packed: bool = False) -> dict[str, Any]:
+        """Describe bytes that are in no file; `packed` says that compressing gains nothing."""
+        sha1 = hashlib.sha1(data).hexdigest()
+        with self._lock:
+            if sha1 not in self._packed:
+                self._packed[sha1] = (False, data) if packed else (True, zlib.compress(data, 1))
+        return {"sha1": sha1, "size": len(data)}
 
     def packed(self, sha1: str) -> tuple[bool, bytes]:
         """The bytes of a file, and whether they are compressed."""
@@ -49,11 +61,12 @@ class FileUploads:
             return self._packed[sha1]
 
     def _content(self, sha1: str) -> bytes:
-        path = self._paths.get(sha1)
-        if path is None:
+        if sha1 not in self._paths:
             raise StepFailed("the host asks for a file that no step of this run sends")
+        path, is_secret = self._paths[sha1]
         try:
-            return path.read_bytes()
+            data = path.read_bytes()
+            return _decrypted(data, path) if is_secret else data
         except OSError as error:
             raise StepFailed(f"{path} cannot be read any more: {error.strerror}") from None
 
@@ -61,23 +74,23 @@ class FileUploads:
         try:
             status = path.stat()
             with self._lock:
-                key = (str(path), status.st_mtime_ns, status.st_size)
+                key = (str(path), status.st_mtime_ns, status.st_size, encrypted)
                 if key not in self._made:
-                    self._made[key] = self._describe(path, status.st_mode)
-                description = self._made[key]
-            if description["sha1"] in self._vaults and not encrypted:
-                refuse_vault(path.read_bytes(), path)
-            return description
+                    self._made[key] = self._describe(path, status.st_mode, encrypted)
+                return self._made[key]
         except OSError as error:
             raise BadInput(f"{path} cannot be read: {error.strerror}") from None
 
-    def _describe(self, path: Path, mode: int) -> dict[str, Any]:
+    def _describe(self, path: Path, mode: int, encrypted: bool) -> dict[str, Any]:
         data = path.read_bytes()
+        is_secret = not encrypted and is_encrypted(data)
+        if is_secret:
+            data = _decrypted(data, path)
         sha1 = hashlib.sha1(data).hexdigest()
-        if is_vault(data):
-            self._vaults.add(sha1)
-        self._paths[sha1] = path
+        self._paths[sha1] = path, is_secret
         description = {"sha1": sha1, "size": len(data), "mode": f"{mode & 0o7777:04o}"}
+        if is_secret:
+            description["secret"] = True
         if len(data) <= INLINE_BYTES:
             description["text"] = data.decode("latin-1")
         return description
@@ -93,3 +106,18 @@ class FileUploads:
                 "mode": f"{path.stat().st_mode & 0o7777:04o}",
             }
         return {"path": relative, "kind": "file", **self._file(path, encrypted)}
+
+
+def is_secret_source(arguments: dict[str, Any]) -> bool:
+    """Whether a step sends what was encrypted, so that no diff of it may be shown."""
+    return any(
+        isinstance(value, DecryptedText)
+        or (isinstance(value, dict) and value.get("secret") is True)
+        for value in arguments.values()
+    )
+
+
+def _decrypted(data: bytes, path: Path) -> bytes:
+    from playrunner.vault.vault import decrypted_bytes
+
+    return decrypted_bytes(data, path)

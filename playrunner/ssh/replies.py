@@ -197,11 +197,18 @@ def _checked_values(values: dict[str, Any]) -> dict[str, Any]:
     if "ansible_facts" in values:
         _expect(values, "ansible_facts", dict, "a mapping")
     if "diff" in values:
-        diff = _expect(values, "diff", dict, "a mapping")
-        for side in ("before", "after"):
-            if diff.get(side) is not None:
-                _expect(diff, side, dict, "a mapping")
+        _check_diff(values["diff"])
     return values
+
+
+def _check_diff(diff: Any) -> None:
+    """Our modules give two states; those written for Ansible also give texts, or a list."""
+    for part in diff if type(diff) is list else [diff]:
+        if type(part) is not dict:
+            raise InvalidReply('"diff" is not a mapping')
+        for side in ("before", "after"):
+            if part.get(side) is not None and type(part[side]) not in (dict, str):
+                raise InvalidReply(f'"{side}" is not a mapping')
 
 
 def _with_long_texts(values: dict[str, Any], parts: Any, body: bytes | bytearray) -> bytes:

@@ -12,10 +12,11 @@ from typing import Any
 from playrunner.errors import BadSetting, Place
 from playrunner.project import program
 from playrunner.ssh.config import config_path, configured
+from playrunner.ssh.host_settings import HostSettings
 from playrunner.ssh.hostkeys import SYSTEM_FILES, USER_FILES, label
 from playrunner.ssh.options import Options
 from playrunner.ssh.setting_value import SettingValue, filled
-from playrunner.variables.origins import keyword, setting
+from playrunner.variables.origins import setting
 from playrunner.variables.scope import Scope
 from playrunner.variables.templating import MISSING
 
@@ -95,55 +96,35 @@ def target_of(scope: Scope, chain: tuple[str, ...] = (), words: Any = None) -> T
     host = scope.host
     if host in chain or len(chain) > MOST_HOPS:
         raise BadSetting(f"jump hosts form a loop: {' -> '.join([*chain, host])}")
-
-    def value(name: str, word: str = "", default: Any = "") -> Any:
-        result = setting(scope, f"ansible_{name}")
-        if result is MISSING and words is not None and word:
-            result = getattr(words, word, None)
-            result = MISSING if result is None else keyword(scope, f"ansible_{name}", result)
-        return default if result is MISSING or result is None else result
-
-    def variable(name: str, word: str = "", default: Any = "") -> SettingValue:
-        return SettingValue(
-            value(name, word, default),
-            f"host {host}: ansible_{name}",
-            lambda: scope.origin(f"ansible_{name}"),
-        )
-
-    def first(*names: str, word: str = "") -> SettingValue:
-        """The first of several names for one setting that has a value."""
-        for name in names:
-            candidate = variable(name, word if name == names[0] else "")
-            if candidate.value != "":
-                return candidate
-        return candidate
-
-    # localhost is this machine only if the inventory does not define it.
-    own = "local" if host == "localhost" and host not in scope.run_vars.inventory.hosts else "ssh"
-    connection = variable("connection", "connection", own)
+    settings = HostSettings(scope, words)
+    first, python = settings.first, settings.python()
+    connection = settings.connection()
     kind = connection.text().rpartition(".")[2]
-    python = str(value("python_interpreter"))
     if kind == "local":
-        return Target(
-            host, "localhost", "local", python="" if python.startswith("auto") else python
-        )
+        return Target(host, "localhost", "local", python=python)
     if kind not in ("ssh", "paramiko", "paramiko_ssh", "smart"):
         connection.refuse("must be ssh or local")
-    key_file = first("ssh_private_key_file", "private_key_file").text()
+    key_file = first(
+        "ssh_private_key_file", "private_key_file", configured="private_key_file"
+    ).text()
     base = Target(
         host,
-        _address(variable("host"), scope),
-        port=first("port", "ssh_port", word="port").port(),
-        user=first("user", "ssh_user", word="remote_user").user(),
+        _address(first("ssh_host", "host"), scope),
+        port=first("ssh_port", "port", word="port", configured="remote_port").port(),
+        user=first("ssh_user", "user", word="remote_user", configured="remote_user").user(),
         keys=(os.path.expanduser(key_file),) if key_file else (),
-        password=first("password", "ssh_pass").text(),
-        connect_seconds=_seconds(first("ssh_timeout", "timeout"), CONNECT_SECONDS),
-        python="" if python.startswith("auto") else python,
+        password=first("ssh_password", "ssh_pass", "password").text(),
+        connect_seconds=_seconds(
+            first("ssh_timeout", "timeout", configured="timeout"), CONNECT_SECONDS
+        ),
+        python=python,
         sources=scope.run_vars.inventory.sources,
     )
     options = Options.read(
-        variable(name) for name in ("ssh_common_args", "ssh_extra_args", "ssh_args")
+        first(name, configured=name) for name in ("ssh_common_args", "ssh_extra_args", "ssh_args")
     )
+    if unchecked := settings.unchecked_host_key():
+        options.settings.setdefault("stricthostkeychecking", unchecked)
     via = setting(scope, "via")
     through = SettingValue(
         "" if via is MISSING or via is None else via,

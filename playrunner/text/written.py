@@ -11,6 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from playrunner.errors import Place
+
+VAULT_KEY = "__ansible_vault"  # {"__ansible_vault": ciphertext} in JSON is !vault in YAML
+
 
 class Written(str):
     """Text that the author of a playbook, an inventory or a command line wrote."""
@@ -22,6 +26,32 @@ class TemplateText(Written):
     """Written text with a template in it."""
 
     __slots__ = ()
+
+
+class EncryptedText(TemplateText):
+    """Authored text that is encrypted with vault; rendering it decrypts it, when it is used."""
+
+    place: Place | None
+
+    def __new__(cls, ciphertext: str, place: Place | None = None) -> EncryptedText:
+        text = super().__new__(cls, ciphertext)
+        text.place = place
+        return text
+
+
+class DecryptedText(str):
+    """What an encrypted text holds: an author's data, neither a template nor an expression."""
+
+    _ciphertext: str  # no template can read a name with an underscore
+
+    def __new__(cls, text: str, ciphertext: str) -> DecryptedText:
+        decrypted = super().__new__(cls, text)
+        decrypted._ciphertext = ciphertext
+        return decrypted
+
+    @staticmethod
+    def ciphertext_of(text: DecryptedText) -> str:
+        return text._ciphertext
 
 
 class Plain(dict[str, Any]):
@@ -44,6 +74,8 @@ def all_written(value: Any) -> Any:
     if isinstance(value, str):
         return written(value)
     if isinstance(value, dict) and not isinstance(value, Plain):
+        if value.keys() == {VAULT_KEY} and isinstance(value[VAULT_KEY], str):
+            return EncryptedText(value[VAULT_KEY])
         return {_key(key): all_written(inner) for key, inner in value.items()}
     return [all_written(inner) for inner in value] if isinstance(value, list) else value
 
@@ -51,7 +83,7 @@ def all_written(value: Any) -> Any:
 def authored(value: Any) -> Any:
     """Mark a rendered value as authored, without templates."""
     if isinstance(value, str):
-        return value if type(value) is Written else Written(value)
+        return value if type(value) in (Written, DecryptedText) else Written(value)
     if type(value) is dict:
         return {key: authored(inner) for key, inner in value.items()}
     return [authored(inner) for inner in value] if isinstance(value, list) else value
@@ -60,7 +92,7 @@ def authored(value: Any) -> Any:
 def is_authored(value: Any) -> bool:
     """Whether all text in a value is authored; numbers cannot hold commands."""
     if isinstance(value, str):
-        return isinstance(value, Written)
+        return isinstance(value, (Written, DecryptedText))
     if isinstance(value, dict):
         return all(_plain_name(key) and is_authored(inner) for key, inner in value.items())
     return all(is_authored(inner) for inner in value) if isinstance(value, (list, tuple)) else True

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput
-from playrunner.text.documents import parse_yaml, read_yaml
+from playrunner.text.documents import parse_yaml, read_variables
 from playrunner.text.written import written
 
 
@@ -23,7 +23,7 @@ def _read(text: str) -> dict[str, Any]:
     if not text:
         return {}
     if text.startswith("@"):
-        value = read_yaml(Path(os.path.expanduser(text[1:])))
+        value = read_variables(Path(os.path.expanduser(text[1:])))
     elif text[0] in "{[":
         value = parse_yaml(text, "--extra-vars")
     else:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import NotYet
 from playrunner.inventory.inventory import Inventory
 from playrunner.model import Play, Role
@@ -44,6 +45,11 @@ class RunVariables:
     memories: dict[str, HostMemory] = field(default_factory=dict)
     # Files of the controller that scopes have searched for, by what they searched
     files: dict[Any, Path] = field(default_factory=dict)
+    # Whether mappings of one name are merged (hash_behaviour), and facts are variables too
+    merges: bool = field(default_factory=lambda: ansible_config().text("hash_behaviour") == "merge")
+    injects_facts: bool = field(
+        default_factory=lambda: ansible_config().flag("inject_facts_as_vars", True)
+    )
 
     def memory(self, host: str) -> HostMemory:
         return self.memories.setdefault(host, HostMemory())
@@ -60,6 +66,8 @@ class PlayVariables:
     role_defaults: dict[str, Any] = field(default_factory=dict)
 
     def add_role(self, role: Role) -> None:
+        if ansible_config().flag("private_role_vars"):
+            return
         self.role_vars.update(role.vars)
         self.role_defaults.update(role.defaults)
 

@@ -49,7 +49,12 @@ MAGIC_VARIABLES: dict[str, Callable[[Scope], Any]] = {
     "role_path": _role_value(lambda role: str(role.path)),
     "role_name": _role_value(lambda role: role.name),
     "ansible_role_name": _role_value(lambda role: role.name),
-    "ansible_parent_role_names": _role_value(lambda role: list(reversed(role.parents))),
+    "ansible_parent_role_names": _role_value(
+        lambda role: list(reversed(role.parents)) if role.parents else MISSING
+    ),
+    "ansible_parent_role_paths": _role_value(
+        lambda role: [str(path) for path in reversed(role.parent_paths)] or MISSING
+    ),
     "playbook_dir": lambda scope: (
         str(scope.play.play.directory.absolute()) if scope.play else os.getcwd()
     ),

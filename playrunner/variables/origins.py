@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 from playrunner.errors import BadInput
@@ -23,6 +24,7 @@ _PLAIN_WORD = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.:%@\[\]-]*")
 _PASSED_ON = frozenset(
     {
         "ansible_host",
+        "ansible_ssh_host",
         "ansible_port",
         "ansible_ssh_port",
         "ansible_user",
@@ -37,7 +39,15 @@ _PASSED_ON = frozenset(
 # Among the settings of clouds: a kubeconfig names programs to run, an endpoint gets credentials.
 _FILES_AND_SERVICES = ("kubeconfig", "_file", "_url", "_path", "_args")
 _SECRETS = frozenset(
-    {"ansible_password", "ansible_ssh_pass", "ansible_become_password", "ansible_become_pass"}
+    {
+        "ansible_password",
+        "ansible_ssh_pass",
+        "ansible_ssh_password",
+        "ansible_become_password",
+        "ansible_become_pass",
+        "ansible_sudo_pass",
+        "ansible_su_pass",
+    }
 )
 
 # Names of settings by their class, so that one which a later version reads is already among them.
@@ -101,9 +111,20 @@ _PREFIXES = (
 _FACTS_ALL_THE_SAME = ("ansible_ssh_host_key_",)  # public keys, which setup gathers
 
 
+def named_facts(facts: Mapping[str, Any], plain: tuple[str, ...]) -> dict[str, Any]:
+    """The facts of a host under the names they are read by: `ansible_` comes first, except for
+    those that their module gives under names of its own (patterns)."""
+    return {
+        name
+        if name.startswith("ansible_") or any(fnmatchcase(name, pattern) for pattern in plain)
+        else f"ansible_{name}": value
+        for name, value in facts.items()
+    }
+
+
 def is_setting(name: str) -> bool:
     """Whether a name is a setting of connections or of the runner, so that no fact may have it."""
-    if name.startswith(_FACTS_ALL_THE_SAME):
+    if name.startswith(_FACTS_ALL_THE_SAME) and name != "ansible_ssh_host_key_checking":
         return False
     return (
         name in _EXACT

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from playrunner.errors import BadInput
-from playrunner.text.documents import read_yaml
+from playrunner.text.documents import read_variables
 from playrunner.variables.scope import Scope
 
 
@@ -27,7 +27,7 @@ def read_vars_files(
                 if last:
                     raise
                 continue
-            values = read_yaml(path) or {}
+            values = read_variables(path) or {}
             if not isinstance(values, dict):
                 raise BadInput(f"{path}: a file of variables holds a mapping of names to values")
             variables.update(values)

@@ -16,6 +16,7 @@ from typing import Any
 from playrunner.errors import BadInput, Place, StepFailed
 from playrunner.inventory.inventory import Inventory
 from playrunner.model import Step
+from playrunner.text.merging import merged_all
 from playrunner.text.written import Plain, TemplateText, is_authored
 from playrunner.variables.host_memory import PlayVariables, RunVariables
 from playrunner.variables.magic import MAGIC_VARIABLES
@@ -178,8 +179,13 @@ class Scope:
             self.waiter.wait_for(name)
         for layer, is_data in self._layers():
             if name in layer:
+                if self.run_vars.merges and isinstance(layer[name], dict):
+                    return self._merged(name), False
                 return layer[name], is_data
         return MISSING, True
+
+    def _merged(self, name: str) -> Any:
+        return merged_all(layer[name] for layer, _ in self._layers() if name in layer)
 
     def _layers(self) -> Iterator[tuple[Mapping[str, Any], bool]]:
         """The layers, strongest first."""
@@ -201,7 +207,8 @@ class Scope:
             yield self.files, False
             yield self.play.prompted, False
             yield self.play.play.vars, False
-        yield memory.facts, True
+        if self.run_vars.injects_facts:
+            yield memory.facts, True
         yield _Values(self.run_vars.inventory, self.host), False
         if step and step.role:
             yield step.role.defaults, False

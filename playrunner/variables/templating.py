@@ -6,20 +6,21 @@ A `Templar` renders values for a `Scope`, which looks up the variables that a te
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
 from playrunner.errors import (
+    BadInput,
     PlayrunnerError,
     StepFailed,
     TemplateFailed,
     UndefinedVariable,
 )
-from playrunner.text.vault import refuse_vault
-from playrunner.text.written import TemplateText, Written, is_template
+from playrunner.text.documents import decrypted_text
+from playrunner.text.written import DecryptedText, EncryptedText, TemplateText, Written, is_template
 from playrunner.variables.filters.embedded import literal
 from playrunner.variables.filters.environment import (
     PlayEnvironment,
@@ -30,7 +31,7 @@ from playrunner.variables.filters.environment import (
 from playrunner.variables.filters.overlay import Overlay
 from playrunner.variables.filters.plain import plain
 from playrunner.variables.filters.substitution import Substitution
-from playrunner.variables.filters.undefined import MISSING, Missing
+from playrunner.variables.filters.undefined import MISSING, Missing, Undecryptable
 from playrunner.variables.lookups.lookups import LOOKUPS, LookupFunctions
 from playrunner.variables.template_compiler import TemplateCompiler, short
 from playrunner.variables.template_scope import Scope
@@ -61,6 +62,14 @@ class Templar:
         self.check_syntax = self._compiler.check_syntax
         self.check_expression = self._compiler.check_expression
 
+    def use_extensions(self, names: Iterable[str]) -> None:
+        """Add extensions of jinja2 to all templates, by their import paths."""
+        for name in names:
+            try:
+                self._strings.add_extension(name)
+            except (ImportError, AttributeError) as error:
+                raise BadInput(f"jinja2_extensions: {error}") from None
+
     def render(self, value: Any, scope: Scope, *, keys: bool = True) -> Any:
         """The value with every template in it rendered; a lone expression keeps its type."""
         if isinstance(value, str):
@@ -84,6 +93,10 @@ class Templar:
                 return self._text(value, scope) if is_template(value) else value
             except UndefinedVariable as error:
                 return Missing(hint=str(error), name=error.name)
+            except BadInput as error:
+                if isinstance(value, EncryptedText):
+                    return Undecryptable(error)
+                raise
         if isinstance(value, dict):
             return {key: self.render_variable(each, scope) for key, each in value.items()}
         if isinstance(value, list):
@@ -111,7 +124,11 @@ class Templar:
         """`"{{ condition }}"`: a text result is evaluated as an expression if it is authored."""
         if not isinstance(value, Written):
             traced = scope.traced()
-            if self._run(template, source, traced) != value or traced.foreign:
+            if (
+                isinstance(value, DecryptedText)
+                or self._run(template, source, traced) != value
+                or traced.foreign
+            ):
                 spelled = literal(value)
                 if isinstance(spelled, str):
                     raise StepFailed(
@@ -138,7 +155,7 @@ class Templar:
         if isinstance(value, bool):
             return value
         raise StepFailed(
-            f"the condition `{condition}` gives a {type(value).__name__}, not true or false;"
+            f"the condition `{condition}` gives a {_kind(value)}, not true or false;"
             " write what is asked: `x | bool`, `x is defined`, `x | length > 0`, `x != ''`"
         )
 
@@ -167,6 +184,8 @@ class Templar:
         return "" if value is None else str(value)
 
     def _text(self, text: str, scope: Scope) -> Any:
+        if isinstance(text, EncryptedText):
+            return _decrypted(text)
         return _with_newlines(text, self._run(self._compiler.template(text), text, scope))
 
     def _run(self, template: ScopeTemplate | Substitution, text: str, scope: Scope) -> Any:
@@ -194,7 +213,7 @@ class Templar:
         self, text: str, scope: Scope, name: str, options: dict[str, Any], folders: Sequence[Path]
     ) -> Any:
         """What a template file gives, in its own type."""
-        refuse_vault(text, name)
+        text = decrypted_text(text, name)
         if text.startswith(_HEADER):
             header, _, text = text.partition("\n")
             options = {**options, **_read_header(header, name)}
@@ -241,6 +260,19 @@ class Templar:
                 )
             )
         return texts
+
+
+def _kind(value: object) -> str:
+    return "str" if isinstance(value, str) else type(value).__name__
+
+
+def _decrypted(text: EncryptedText) -> DecryptedText:
+    from playrunner.vault.masking import masking
+    from playrunner.vault.vault import as_text, current
+
+    plaintext = as_text(current().decrypt(str(text), text.place), text.place)
+    masking.add(plaintext)
+    return DecryptedText(plaintext, str(text))
 
 
 def _with_newlines(source: str, value: Any) -> Any:

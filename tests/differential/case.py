@@ -37,6 +37,9 @@ class Case:
     uncompared: tuple[
         str, ...
     ] = ()  # names of folders that differ between machines, such as virtual environments
+    # Variables of both programs; {inventory} stands for this run's. With
+    # ANSIBLE_INVENTORY among them, no inventory is named on the command line
+    environment: dict[str, str] = field(default_factory=dict)
     differs: dict[str, str] = field(
         default_factory=dict
     )  # run -> the line of docs/ansible-differences.md that says why
@@ -48,6 +51,11 @@ class Case:
     @property
     def playbook(self) -> Path:
         return self.folder / "play.yaml"
+
+    @property
+    def has_config(self) -> bool:
+        """Whether an ansible.cfg lies beside the playbook; both programs then start there."""
+        return (self.folder / "ansible.cfg").exists()
 
     @property
     def recording(self) -> Path:
@@ -69,7 +77,8 @@ class Case:
     def digest(self) -> str:
         """Changes when the playbook, a file beside it or the command line changes: a recording
         carries it."""
-        found = hashlib.sha256("\0".join(self.options()).encode())
+        words = [*self.options(), *(f"{name}={value}" for name, value in self.environment.items())]
+        found = hashlib.sha256("\0".join(words).encode())
         for path in sorted(self.folder.rglob("*")):
             if path.name != "options.yaml" and (path.is_file() or path.is_symlink()):
                 content = str(path.readlink()).encode() if path.is_symlink() else path.read_bytes()

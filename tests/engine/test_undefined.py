@@ -81,9 +81,9 @@ def test_using_what_is_missing_names_it(templar: Templar, world: World, text: st
     ("text", "message"),
     [
         ("{{ wrod }}", "'wrod' is undefined; did you mean 'word'?"),
-        ("{{ mapping.key }}", "the mapping has no key 'key'; did you mean 'keys'?"),
-        ("{{ mapping.zzz }}", "the mapping has no key 'zzz'; it has a, b, keys"),
-        ("{{ numbers[9] }}", "the list has no item 9; it has 3"),
+        ("{{ mapping.key }}", "object of type 'dict' has no attribute 'key'; did you mean 'keys'?"),
+        ("{{ mapping.zzz }}", "object of type 'dict' has no attribute 'zzz'; it has a, b, keys"),
+        ("{{ numbers[9] }}", "object of type 'list' has no attribute 9; it has 3 items"),
         ("{{ one.x }}", "a value of type int has no attribute 'x'"),
         ("{{ broken }}", "'not_there' is undefined"),
         ("{{ half_broken }}", "'not_there' is undefined"),

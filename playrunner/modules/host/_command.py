@@ -77,9 +77,9 @@ def run_and_tell(
     result = {
         "cmd": shown,
         "rc": ran.rc,
-        "start": _clock(began),
-        "end": _clock(began + ran.seconds),
-        "delta": _duration(ran.seconds),
+        "start": clock(began),
+        "end": clock(began + ran.seconds),
+        "delta": duration(ran.seconds),
         "msg": "",
         **outputs(ran, strip),
     }
@@ -133,12 +133,26 @@ def expanded_argument(argument: str) -> str:
     return os.path.expanduser(argument) if argument.startswith("~") else argument
 
 
-def _clock(moment: float) -> str:
+def split_words(text: str) -> list[str]:
+    """The words of a command line; quotes group them."""
+    if not text.strip():
+        raise Failed("no command given", rc=256)
+    if not any(sign in text for sign in "'\"\\"):
+        return text.split()
+    import shlex
+
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise Failed(f"{error} in: {text}; close the quotation or use argv") from None
+
+
+def clock(moment: float) -> str:
     seconds = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
     return f"{seconds}.{int(moment % 1 * 1000000):06d}"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     minutes, rest = divmod(seconds, 60)
     hours, minutes = divmod(int(minutes), 60)
     return f"{hours}:{minutes:02d}:{rest:09.6f}"

@@ -11,7 +11,6 @@ import os
 from playrunner.hostside.module import Failed
 from playrunner.modules.host._content import TEXT_LIMIT, backup_of, chunks_of, sha1_of
 from playrunner.modules.host._paths import (
-    Placed,
     apply_change,
     expanded,
     facts,
@@ -21,6 +20,7 @@ from playrunner.modules.host._paths import (
     make_folders,
     mode_state,
 )
+from playrunner.modules.host._placed import Placed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

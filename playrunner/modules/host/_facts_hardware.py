@@ -134,7 +134,7 @@ def mounts() -> list[dict[str, Any]]:
             "uuid": ids.get(os.path.realpath(device), "N/A"),
         }
         # A server that is gone would hold us up for minutes, so remote sizes are not asked for.
-        entries.append(entry if ":/" in device else {**entry, **_size(mount_point)})
+        entries.append(entry if ":/" in device else {**entry, **size_of(mount_point)})
     return entries
 
 
@@ -202,7 +202,7 @@ def _partition(base: str, name: str, width: str, links: dict[str, Any]) -> dict[
     }
 
 
-def _size(place: str) -> dict[str, Any]:
+def size_of(place: str) -> dict[str, Any]:
     try:
         info = os.statvfs(place)
     except OSError:

@@ -17,7 +17,8 @@ class Answer:
 
     def __init__(self, response: Any, asked: str) -> None:
         self._response = response
-        self.status: int = response.status if hasattr(response, "status") else response.code
+        # A file:// address has no status: what can be read is there.
+        self.status: int = getattr(response, "status", None) or response.code or 200
         self.url: str = response.geturl()
         self.redirected = self.url != asked
         self.reason: str = getattr(response, "reason", "") or ""

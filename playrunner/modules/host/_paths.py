@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 
-from playrunner.hostside.module import Failed, Module
+from playrunner.hostside.module import Failed
 from playrunner.modules.host._content import (
     CHUNK,
     TEXT_LIMIT,
@@ -23,8 +23,9 @@ from playrunner.modules.host._content import (
     text_of,
     write,
 )
+from playrunner.modules.host._labels import set_labels
 from playrunner.modules.host._modes import default_bits, mode_bits, octal
-from playrunner.modules.host._owners import group_id, group_name, set_attributes, user_id, user_name
+from playrunner.modules.host._owners import group_name, set_attributes, user_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,29 +36,13 @@ if TYPE_CHECKING:
     from playrunner.hostside.state import Change, State
 
 
-class Placed(Module):
-    """The arguments shared by all modules that write something at a path."""
+class Looked(dict):  # type: ignore[type-arg]
+    """The state of a path that still knows the path, since flags and contexts are only read when
+    a step asks for them."""
 
-    mode: Any = None  # as 0644, "0644" or "u=rw,go=r"; left alone when not given
-    owner: Any = None  # a user's name or number
-    group: Any = None  # a group's name or number
-    # Write in place where the path cannot be replaced, as with a bind-mounted file
-    unsafe_writes: bool = False
-
-    def attributes(self, ctx: HostContext, current: Optional[State], kind: str = "file") -> State:
-        """The part of the desired state that mode, owner and group speak of."""
-        return {**mode_state(self.mode, current, kind), **self.owner_state(ctx, current)}
-
-    def owner_state(self, ctx: HostContext, current: Optional[State]) -> State:
-        target: State = {}
-        # Under --check an earlier step may be the one that makes the user; what is not there yet
-        # cannot tell.
-        later = ctx.check and current is None
-        if self.owner is not None:
-            target["owner"] = str(self.owner) if later else user_name(user_id(self.owner))
-        if self.group is not None:
-            target["group"] = str(self.group) if later else group_name(group_id(self.group))
-        return target
+    def __init__(self, path: str, **state: Any) -> None:
+        super().__init__(state)
+        self.path = path
 
 
 def mode_state(mode: Any, found: Optional[State], kind: str) -> State:
@@ -81,12 +66,13 @@ def look(
     if info is None:
         return None
     kind = kind_of(info)
-    state: State = {
-        "kind": kind,
-        "mode": octal(info.st_mode),
-        "owner": user_name(info.st_uid),
-        "group": group_name(info.st_gid),
-    }
+    state = Looked(
+        path,
+        kind=kind,
+        mode=octal(info.st_mode),
+        owner=user_name(info.st_uid),
+        group=group_name(info.st_gid),
+    )
     if kind == "link":
         state["target"] = os.readlink(path)
     elif kind == "directory" and ctx.diff:
@@ -161,6 +147,8 @@ def apply_change(
             elif after["kind"] == "hard" and not _is_kind(before, "hard"):
                 _swap_in(ctx, path, lambda scrap: os.link(after["source"], scrap))
             set_attributes(path, after)
+        if "attributes" in after or "secontext" in after:
+            set_labels(ctx, path, after)
     except OSError as error:
         refuse(error, path)
 

@@ -7,13 +7,13 @@ import os
 from playrunner.hostside.module import Failed
 from playrunner.modules.host._content import backup_of, read_bytes, sha1_of
 from playrunner.modules.host._paths import (
-    Placed,
     apply_change,
     expanded,
     file_state,
     first_missing,
     look,
 )
+from playrunner.modules.host._placed import Placed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,13 +60,13 @@ class Edited(Placed):
     def observe(self, ctx: HostContext) -> Optional[State]:
         path = self._real_path()
         if os.path.isdir(path):
-            raise Failed(f"Path {path} is a directory !; name a file", rc=256)
+            raise Failed(f"Path {path} is a directory !", rc=256)
         if not os.path.exists(path):
             if self.message_when_missing():
                 return None
             if not self.may_create():
                 raise Failed(
-                    f"Destination {path} does not exist !; make it first, or say create: true",
+                    f"Destination {path} does not exist !",
                     rc=257,
                 )
             missing = first_missing(path)
@@ -89,11 +89,11 @@ class Edited(Placed):
             target = file_state(ctx, sha1_of((new,)), existing, new)
         if current and not existing:
             target["above"] = None
-        attributes = self.attributes(ctx, existing)
-        if existing and any(existing[key] != value for key, value in attributes.items()):
+        access = self.access_state(ctx, existing)
+        if existing and any(existing.get(key) != value for key, value in access.items()):
             edit.message += " and " if edit.message else ""
             edit.message += "ownership, perms or SE linux context changed"
-        return {**target, **attributes}
+        return {**target, **access}
 
     def apply(self, ctx: HostContext, change: Change) -> None:
         path, after, edit = self._real_path(), change.after, ctx.memory.get("edit")

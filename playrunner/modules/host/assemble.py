@@ -30,7 +30,8 @@ class Assemble(Delivered):
     ignore_hidden: bool = False  # leave out files whose name begins with a dot
     header: str | None = None  # goes before the pieces
     footer: str | None = None  # goes after the pieces
-    decrypt: bool = True  # accepted; nothing here is encrypted
+    # No takes files of the controller that are encrypted with vault as they are
+    decrypt: bool = True
 
     def entry(self, ctx: HostContext) -> Entry:
         pieces = self._pieces(ctx)

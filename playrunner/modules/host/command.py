@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from playrunner.hostside.module import Failed
-from playrunner.modules.host._command import Guarded, expanded_argument, fed, run_and_tell, skipped
+from playrunner.modules.host._command import (
+    Guarded,
+    expanded_argument,
+    fed,
+    run_and_tell,
+    skipped,
+    split_words,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,14 +63,4 @@ class Command(Guarded):
     def words(self) -> list[str]:
         if self.argv:
             return [str(word) for word in self.argv]
-        text = self.cmd or ""
-        if not text.strip():
-            raise Failed("no command given", rc=256)
-        if not any(sign in text for sign in "'\"\\"):
-            return text.split()
-        import shlex
-
-        try:
-            return shlex.split(text)
-        except ValueError as error:
-            raise Failed(f"{error} in: {text}; close the quotation or use argv") from None
+        return split_words(self.cmd or "")

@@ -41,7 +41,7 @@ class Copy(Delivered):
     directory_mode: Any = None  # the mode of folders that are made
     local_follow: bool = True  # links in a folder are copied as what they point to
     checksum: str | None = None  # the SHA-1 that src must have
-    # No sends a file that ansible-vault encrypts as it is; otherwise it is refused
+    # No sends a file that is encrypted with vault as it is; otherwise it is decrypted
     decrypt: bool = True
 
     @classmethod

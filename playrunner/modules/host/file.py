@@ -7,9 +7,10 @@ import time
 
 from playrunner.hostside.module import Failed
 from playrunner.modules.host._content import refuse, stat_of
+from playrunner.modules.host._labels import set_labels
 from playrunner.modules.host._owners import set_attributes
 from playrunner.modules.host._paths import (
-    Placed,
+    Looked,
     apply_change,
     expanded,
     facts,
@@ -18,6 +19,7 @@ from playrunner.modules.host._paths import (
     look,
     replacing,
 )
+from playrunner.modules.host._placed import Placed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ class File(Placed):
         if pointed and os.path.exists(pointed):
             state = {
                 **(state or {"kind": "absent"}),
-                "pointed": {"kind": "file", **_attributes(pointed)},
+                "pointed": Looked(os.path.realpath(pointed), kind="file", **_attributes(pointed)),
             }
         if state is None or state["kind"] == "absent":
             return state
@@ -98,12 +100,12 @@ class File(Placed):
             target["above"] = None
         target.update(self._times(state))
         if current and "pointed" in current:
-            target["pointed"] = self.attributes(ctx, current["pointed"])
+            target["pointed"] = self.access_state(ctx, current["pointed"])
         else:
-            target.update(self.attributes(ctx, existing, target["kind"]))
+            target.update(self.access_state(ctx, existing, target["kind"]))
         below = (existing or {}).get("below", {})
         changes = {
-            name: self.attributes(ctx, entry, entry["kind"]) for name, entry in below.items()
+            name: self.access_state(ctx, entry, entry["kind"]) for name, entry in below.items()
         }
         changes = {
             name: want
@@ -121,9 +123,9 @@ class File(Placed):
         pointed = self._pointed(path, state)
         try:
             if pointed and after.get("pointed") and os.path.exists(pointed):
-                set_attributes(os.path.realpath(pointed), after["pointed"])
+                _set_access(ctx, os.path.realpath(pointed), after["pointed"])
             for name, wanted in (after.get("below") or {}).items():
-                set_attributes(name, wanted)
+                _set_access(ctx, name, wanted)
             _set_times(path, after)
         except OSError as error:
             refuse(error, path)
@@ -158,7 +160,7 @@ class File(Placed):
 
     def _pointed(self, path: str, state: str) -> Optional[str]:
         """Where mode and owner go when they are meant for the other end of a link."""
-        if self.mode is None and self.owner is None and self.group is None:
+        if (self.mode, self.owner, self.group) == (None, None, None) and not self.labels():
             return None
         if state == "hard" or (state == "link" and self.follow):
             return os.path.join(os.path.dirname(path), expanded(self.src)) if self.src else path
@@ -262,10 +264,15 @@ class File(Placed):
             info = stat_of(name)
             if info is None:
                 continue
-            states[name] = {"kind": kind_of(info), **_attributes(name)}
+            states[name] = Looked(name, kind=kind_of(info), **_attributes(name))
             if states[name]["kind"] == "directory" and name not in seen:
                 states.update(self._below(name, seen))
         return states
+
+
+def _set_access(ctx: HostContext, path: str, wanted: State) -> None:
+    set_attributes(path, wanted)
+    set_labels(ctx, path, wanted)
 
 
 def _attributes(path: str) -> State:

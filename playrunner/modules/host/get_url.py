@@ -15,7 +15,8 @@ from playrunner.modules.host._content import (
     sha1_of,
 )
 from playrunner.modules.host._http import Answer, fetch, without_login
-from playrunner.modules.host._paths import Placed, apply_change, expanded, facts, file_state, look
+from playrunner.modules.host._paths import apply_change, expanded, facts, file_state, look
+from playrunner.modules.host._placed import Placed
 from playrunner.modules.host.stat import digest_of
 
 TYPE_CHECKING = False
@@ -89,13 +90,13 @@ class GetUrl(Placed):
             and digest == digest_of(chunks_of(self._path), algorithm)
         ):
             self._shown["msg"] = "file already exists"
-            return {"kind": "file", **self.attributes(ctx, current)}
+            return {"kind": "file", **self.access_state(ctx, current)}
         if ctx.check:
             return self._foreseen(ctx, current)
         answer = self._ask(current)
         if answer.status == 304:
             answer.close()
-            return {"kind": "file", **self.attributes(ctx, current)}
+            return {"kind": "file", **self.access_state(ctx, current)}
         self._download(ctx, answer)
         if digest and digest_of(chunks_of(self._scrap), algorithm) != digest:
             got = digest_of(chunks_of(self._scrap), algorithm)
@@ -106,7 +107,7 @@ class GetUrl(Placed):
             )
         small = os.path.getsize(self._scrap) <= _SHOWN_LIMIT
         data = read_bytes(self._scrap) if ctx.diff and small else None
-        wanted = {**file_state(ctx, self._sha1, current, data), **self.attributes(ctx, current)}
+        wanted = {**file_state(ctx, self._sha1, current, data), **self.access_state(ctx, current)}
         if current and all(current.get(key) == value for key, value in wanted.items()):
             self._drop(ctx)
         return wanted
@@ -136,8 +137,12 @@ class GetUrl(Placed):
         answer = self._ask(current, "HEAD")
         answer.close()
         if answer.status == 304:
-            return {"kind": "file", **self.attributes(ctx, current)}
-        return {"kind": "file", "sha1": "known after the download", **self.attributes(ctx, current)}
+            return {"kind": "file", **self.access_state(ctx, current)}
+        return {
+            "kind": "file",
+            "sha1": "known after the download",
+            **self.access_state(ctx, current),
+        }
 
     def _ask(self, current: Optional[State], method: str = "GET") -> Answer:
         headers = {"User-Agent": self.http_agent, **self.headers}

@@ -29,16 +29,18 @@ class KnownHosts(LinesOfFile):
     def observe(self, ctx: HostContext) -> State | None:
         if self.state == "present" and not self.key:
             raise Failed("No key specified when adding a host")
+        if "," in self.name:
+            raise Failed(
+                "Comma separated list of names is not supported. Please pass a single name to"
+                " lookup in the known_hosts file."
+            )
         lines = [text.strip() for text in (self.key or "").splitlines()]
         self._wanted = [Entry(text) for text in lines if text and text[0] != "#"]
         for entry in self._wanted:
             if not entry.kind:
                 raise Failed(f"not a line of known_hosts (host, key type, key): {entry.text}")
             if not entry.names(self.name):
-                raise Failed(
-                    f"Host parameter does not match hashed host field in supplied key: {self.name}"
-                    f" is not in {entry.hosts}"
-                )
+                raise Failed("Host parameter does not match hashed host field in supplied key")
         return super().observe(ctx)
 
     def file(self) -> str:
@@ -57,8 +59,13 @@ class KnownHosts(LinesOfFile):
         fresh = [
             entry for entry in self._wanted if not any(self._same(entry, there) for there in ours)
         ]
-        replaced = {entry.kind for entry in fresh}
-        kept = [entry.text for entry in entries if entry not in ours or entry.kind not in replaced]
+        # A line with another marker (@cert-authority, @revoked) is about another key.
+        replaced = {(entry.marker, entry.kind) for entry in fresh}
+        kept = [
+            entry.text
+            for entry in entries
+            if entry not in ours or (entry.marker, entry.kind) not in replaced
+        ]
         return kept + [entry.hashed(self.name) if self.hash_host else entry.text for entry in fresh]
 
     def _same(self, wanted: Entry, there: Entry) -> bool:

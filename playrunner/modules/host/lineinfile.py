@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, Optional
 
     from playrunner.hostside.host_context import HostContext
-    from playrunner.hostside.state import Change
+    from playrunner.hostside.state import Change, State
 
 
 class Lineinfile(Edited):
@@ -49,6 +49,25 @@ class Lineinfile(Edited):
 
     def message_when_missing(self) -> Optional[str]:
         return "file not present" if self.state == "absent" else None
+
+    def observe(self, ctx: HostContext) -> Optional[State]:
+        for argument, called in (
+            ("regexp", "regular expression"),
+            ("search_string", "search string"),
+        ):
+            if getattr(self, argument) == "":
+                ctx.warn(
+                    f"The {called} is an empty string, which will match every line in the file."
+                    " This may have unintended consequences, such as replacing the last line in"
+                    " the file rather than appending."
+                    + (
+                        " If this is desired, use '^' to match every line in the file and avoid"
+                        " this warning."
+                        if argument == "regexp"
+                        else ""
+                    )
+                )
+        return super().observe(ctx)
 
     def edited(self, text: str, exists: bool) -> tuple[str, str]:
         problem = self.check(self.__dict__)

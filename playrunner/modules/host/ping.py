@@ -18,5 +18,5 @@ class Ping(Probe):
 
     def look(self, ctx: HostContext) -> dict[str, Any]:
         if self.data == "crash":
-            raise Failed("boom")
+            raise Failed("Task failed: Module failed: boom")
         return {"ping": self.data}

@@ -31,7 +31,9 @@ class Replace(Edited):
         try:
             new, count = pattern.subn(self.replace, text[start:end])
         except re.error as error:
-            raise Failed(f"replace does not fit regexp: {self.replace}: {error}") from None
+            raise Failed(
+                f"Unable to process replace due to error: {error}: {self.replace}"
+            ) from None
         if not count or new == text[start:end]:
             return text, ""
         return text[:start] + new + text[end:], f"{count} replacements made"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from playrunner.hostside.module import Action
+from playrunner.hostside.module import Action, Failed
 from playrunner.modules.host._content import refuse
 from playrunner.modules.host._paths import expanded, facts
 
@@ -27,6 +27,9 @@ class Tempfile(Action):
     def act(self, ctx: HostContext) -> dict[str, Any]:
         import tempfile
 
+        for name in ("prefix", "suffix"):
+            if os.path.basename(getattr(self, name)) != getattr(self, name):
+                raise Failed(f"{name} must be a valid file name component: {getattr(self, name)}")
         folder = expanded(self.path) if self.path else None
         try:
             if self.state == "directory":

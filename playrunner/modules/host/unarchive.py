@@ -7,10 +7,10 @@ import os
 from playrunner.hostside.module import Failed
 from playrunner.modules.host._archive import Member, members_of
 from playrunner.modules.host._content import chunks_of, refuse, sha1_of, stat_of, write
+from playrunner.modules.host._labels import set_labels
 from playrunner.modules.host._modes import default_bits, octal
 from playrunner.modules.host._owners import set_attributes
 from playrunner.modules.host._paths import (
-    Placed,
     expanded,
     facts,
     first_missing,
@@ -18,6 +18,7 @@ from playrunner.modules.host._paths import (
     mode_state,
     remove,
 )
+from playrunner.modules.host._placed import Placed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Unarchive(Placed):
     keep_newer: bool = False  # leave files alone that are newer than those in the archive
     list_files: bool = False  # return the names of all members
     validate_certs: bool = True  # with a URL: check the server's certificate
-    # No sends a file that ansible-vault encrypts as it is; otherwise it is refused
+    # No sends a file that is encrypted with vault as it is; otherwise it is decrypted
     decrypt: bool = True
 
     _members = list["Member"]()
@@ -183,10 +184,12 @@ class Unarchive(Placed):
         if os.geteuid() != 0 and kind == "file":
             umask |= 0o7000  # as tar does: only root's programs may come with another user's rights
         as_packed = {"kind": kind, "mode": octal(member.mode & ~umask)}
+        path, labels = self._at(member), self.labels()
         return {
             "mode": as_packed["mode"],
             **mode_state(self.mode, as_packed, kind),
             **self.owner_state(ctx, None),
+            **labels.wanted(ctx, path, labels.observed(ctx, path)),
         }
 
     def _differs(self, ctx: HostContext, member: Member) -> bool:
@@ -208,8 +211,8 @@ class Unarchive(Placed):
         if member.kind == "hard":
             source = os.path.join(self._folder(), member.target)
             return not os.path.lexists(source) or not os.path.samestat(info, os.lstat(source))
-        shown = facts(path, follow=True)
-        return any(shown[key] != value for key, value in self._wanted(ctx, member).items())
+        shown = {**facts(path, follow=True), **self.labels().observed(ctx, path)}
+        return any(shown.get(key) != value for key, value in self._wanted(ctx, member).items())
 
     def _unpack(self, ctx: HostContext, member: Member) -> None:
         path = self._at(member)
@@ -243,8 +246,10 @@ class Unarchive(Placed):
         path = self._at(member)
         if os.geteuid() == 0 and self.owner is None and self.group is None and member.owner[1] >= 0:
             os.chown(path, *_packed_owner(member))
-        set_attributes(path, self._wanted(ctx, member))
+        wanted = self._wanted(ctx, member)
+        set_attributes(path, wanted)
         os.utime(path, (member.mtime, member.mtime))
+        set_labels(ctx, path, wanted)
 
 
 def _packed_owner(member: Member) -> tuple[int, int]:

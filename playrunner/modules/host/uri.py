@@ -10,7 +10,8 @@ from playrunner.hostside.module import Action, Failed
 from playrunner.hostside.state import Change
 from playrunner.modules.host._content import read_bytes, sha1_of
 from playrunner.modules.host._http import Answer, fetch, without
-from playrunner.modules.host._paths import Placed, apply_change, expanded, facts, file_state, look
+from playrunner.modules.host._paths import apply_change, expanded, facts, file_state, look
+from playrunner.modules.host._placed import Placed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ class Uri(Placed, Action):
         if os.path.isdir(path):
             path = os.path.join(path, os.path.basename(self.url.partition("?")[0]) or "index.html")
         found = look(ctx, path)
-        wanted = {**file_state(ctx, sha1_of((data,)), found, data), **self.attributes(ctx, found)}
+        wanted = {**file_state(ctx, sha1_of((data,)), found, data), **self.access_state(ctx, found)}
         change = Change.between(found, wanted)
         if change:
             apply_change(ctx, path, change, (data,), unsafe=self.unsafe_writes)

@@ -21,9 +21,23 @@ from playrunner.variables.filters import (
     sequences,
     sets,
     text,
+    vault,
 )
 
-_NOUNS = (booleans, data, dates, hashing, mappings, numbers, paths, regex, sequences, sets, text)
+_NOUNS = (
+    booleans,
+    data,
+    dates,
+    hashing,
+    mappings,
+    numbers,
+    paths,
+    regex,
+    sequences,
+    sets,
+    text,
+    vault,
+)
 
 FILTERS: dict[str, Callable[..., Any]] = {
     name: each for noun in _NOUNS for name, each in noun.FILTERS.items()
@@ -32,6 +46,7 @@ TESTS: dict[str, Callable[..., Any]] = {
     **jinja_tests.RESULT_TESTS,
     **jinja_tests.VALUE_TESTS,
     **jinja_tests.FILE_TESTS,
+    **vault.TESTS,
 }
 
 # Filters and tests that look at files, which an earlier step may still be making.
@@ -39,12 +54,19 @@ READ_FILES: frozenset[str] = paths.READ_FILES | jinja_tests.FILE_TESTS.keys()
 
 # Filters and tests that may be given an undefined value.
 ACCEPT_MISSING = frozenset(
-    {"default", "d", "mandatory", "ternary", "defined", "undefined", "type_debug"}
+    {
+        "default",
+        "d",
+        "mandatory",
+        "ternary",
+        "defined",
+        "undefined",
+        "type_debug",
+        "vault_encrypted",
+    }
 )
 
 INSTEAD_OF_FILTER = {
     "json_query": "use selectattr, map(attribute='name') and dict access",
     "ipaddr": "use regex_search, or compute the address where the variable is defined",
-    "vault": "keep the secret in the environment or a secret manager",
-    "unvault": "keep the secret in the environment or a secret manager",
 }

@@ -19,11 +19,12 @@ from jinja2.tests import TESTS as JINJA_TESTS
 from jinja2.utils import missing as nothing
 
 from playrunner.errors import BadInput, NotYet, StepFailed, UndefinedVariable
-from playrunner.text.vault import refuse_vault
+from playrunner.plugins.functions import PluginFunctions
+from playrunner.text.documents import decrypted_text
 from playrunner.variables.filters import FILTERS, TESTS
 from playrunner.variables.filters.dates import now
 from playrunner.variables.filters.embedded import FILTERS as EMBEDDED
-from playrunner.variables.filters.guard import guarded
+from playrunner.variables.filters.guard import guard, guarded
 from playrunner.variables.filters.plain import plain
 from playrunner.variables.filters.reach import attribute as reach
 from playrunner.variables.filters.reach import item
@@ -160,10 +161,10 @@ class PlayEnvironment(jinja2.Environment):
         # is compiled.
         super().__init__(undefined=Missing, optimized=False, trim_blocks=True)
         self.functions: dict[str, Callable[..., Any]] = {**functions, "now": now, "undef": _undef}
-        self.filters: dict[str, Any] = (
-            guarded("filter", {**JINJA_FILTERS, "attr": _attribute, **FILTERS}) | EMBEDDED
-        )
-        self.tests: dict[str, Any] = guarded("test", {**JINJA_TESTS, **TESTS})
+        filters = guarded("filter", {**JINJA_FILTERS, "attr": _attribute, **FILTERS}) | EMBEDDED
+        tests = guarded("test", {**JINJA_TESTS, **TESTS})
+        self.filters: dict[str, Any] = PluginFunctions("filter", filters, guard)
+        self.tests: dict[str, Any] = PluginFunctions("test", tests, guard)
         self._lexer: Lexer = _LiteralBackslashes(self)
         self._codes: dict[tuple[str, str | None], CodeType] = {}
 
@@ -242,8 +243,7 @@ class ScopeLoader(jinja2.BaseLoader):
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise StepFailed(f"{path}: {error}") from None
-        refuse_vault(text, path)
-        found: jinja2.Template = environment.from_text(text, name)
+        found: jinja2.Template = environment.from_text(decrypted_text(text, path), name)
         return found
 
     def _find(self, name: str) -> Path:

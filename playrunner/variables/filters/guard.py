@@ -28,11 +28,11 @@ _PREFIXES = ("", "ansible.builtin.", "ansible.legacy.")
 
 def guarded(kind: str, functions: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
     """The functions by their short and their full names."""
-    safe = {name: _guarded(kind, name, function) for name, function in functions.items()}
+    safe = {name: guard(kind, name, function) for name, function in functions.items()}
     return {prefix + name: function for prefix in _PREFIXES for name, function in safe.items()}
 
 
-def _guarded(kind: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def guard(kind: str, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, with undefined values refused, generators listed, and failures that name it."""
     passed = 1 if hasattr(function, "jinja_pass_arg") else 0
     tolerant = name in ACCEPT_MISSING

@@ -112,21 +112,20 @@ def falsy(value: Any, convert_bool: bool = False) -> bool:
 
 
 def nan(value: Any) -> bool:
-    import math
-
-    return math.isnan(value)
+    """Whether a value is the number that is none; other values are not."""
+    return isinstance(value, float) and value != value
 
 
 def is_uri(value: Any, schemes: Any = None) -> bool:
-    """A scheme and something after it, as in mailto:someone."""
+    """A text that can be read as a URI, whose scheme is among the given ones; Ansible also takes
+    one without a scheme for a URI."""
     from urllib.parse import urlsplit
 
-    found = urlsplit(str(value))
-    return (
-        bool(found.scheme)
-        and bool(found.netloc or found.path)
-        and (not schemes or found.scheme in schemes)
-    )
+    try:
+        found = urlsplit(str(value))
+    except ValueError:
+        return False
+    return not schemes or found.scheme in schemes
 
 
 def is_url(value: Any, schemes: Any = None) -> bool:

@@ -20,7 +20,7 @@ def dict_items(terms: list[Any], _scope: object) -> list[Any]:
     """A key and value for each entry of the mappings."""
     for term in terms:
         if not isinstance(term, Mapping):
-            raise TypeError(f"needs a mapping, not {term!r}")
+            raise TypeError(f"the 'dict' lookup plugin expects a dictionary, not {term!r}")
     return [{"key": key, "value": value} for term in terms for key, value in term.items()]
 
 

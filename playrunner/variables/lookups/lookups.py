@@ -12,7 +12,11 @@ from typing import Any
 from jinja2 import nodes, pass_context
 
 from playrunner.errors import BadInput, StepFailed, UndefinedVariable
+from playrunner.plugins import ansible_library
+from playrunner.plugins.collections import is_qualified
+from playrunner.project import install_extra
 from playrunner.variables.filters.undefined import MISSING, did_you_mean, require
+from playrunner.variables.lookups.external import external_lookup, overriding_lookup
 from playrunner.variables.lookups.lists import (
     as_given,
     dict_items,
@@ -31,6 +35,7 @@ from playrunner.variables.lookups.outside import (
     ini,
     lines,
     pipe,
+    unvault,
 )
 from playrunner.variables.lookups.sequence import sequence
 
@@ -43,9 +48,15 @@ Lookup = Callable[..., list[Any]]
 def run_lookup(name: str, terms: Any, scope: LookupScope, **options: Any) -> list[Any]:
     """The list a lookup gives; failures name the lookup."""
     short = short_name(name)
-    if short not in LOOKUPS:
+    function = find_lookup(name, LOOKUPS)
+    if function is None:
         raise BadInput(unknown_lookup(name))
-    return call_lookup(short, LOOKUPS[short], terms, scope, options)
+    return call_lookup(short, function, terms, scope, options)
+
+
+def find_lookup(name: str, own: Mapping[str, Lookup]) -> Lookup | None:
+    """The lookup of this name: of lookup_plugins/, ours, or of a collection."""
+    return overriding_lookup(name) or own.get(short_name(name)) or external_lookup(name)
 
 
 def call_lookup(
@@ -102,7 +113,7 @@ class LookupFunctions:
                 first = call.args[0]
                 if (
                     isinstance(first, nodes.Const)
-                    and short_name(str(first.value)) not in self._lookups
+                    and find_lookup(str(first.value), self._lookups) is None
                 ):
                     return f"line {call.lineno}: {unknown_lookup(str(first.value))}"
         return None
@@ -111,12 +122,13 @@ class LookupFunctions:
         self, context: Any, name: str, terms: tuple[Any, ...], errors: str, options: dict[str, Any]
     ) -> list[Any] | None:
         short = short_name(name)
-        if short not in self._lookups:
+        function = find_lookup(name, self._lookups)
+        if function is None:
             raise StepFailed(unknown_lookup(name))
         if context.scope is None:
             raise StepFailed("a lookup in an imported template needs `import ... with context`")
         try:
-            return call_lookup(short, self._lookups[short], list(terms), context.scope, options)
+            return call_lookup(short, function, list(terms), context.scope, options)
         except (StepFailed, BadInput):
             if errors in ("ignore", "warn"):
                 return None
@@ -128,6 +140,8 @@ def short_name(name: str) -> str:
 
 
 def unknown_lookup(name: str) -> str:
+    if is_qualified(name) and not ansible_library.is_installed():
+        return f"lookup {name!r} needs ansible-core beside this program: {install_extra('ansible')}"
     instead = _INSTEAD.get(short_name(name))
     if instead:
         return f"lookup {name!r} is not supported; {instead}"
@@ -157,6 +171,7 @@ LOOKUPS: dict[str, Lookup] = {
     "vars": variables,
     "varnames": variable_names,
     "file": file,
+    "unvault": unvault,
     "fileglob": fileglob,
     "pipe": pipe,
     "lines": lines,
@@ -175,11 +190,19 @@ LOOKUPS: dict[str, Lookup] = {
 }
 
 # These touch nothing but their terms and what the scope knows, so no earlier step needs to be done.
-_PURE = LOOKUPS.keys() - {"varnames", "file", "fileglob", "pipe", "lines", "first_found", "ini"}
+_PURE = LOOKUPS.keys() - {
+    "varnames",
+    "file",
+    "unvault",
+    "fileglob",
+    "pipe",
+    "lines",
+    "first_found",
+    "ini",
+}
 
 _INSTEAD = {
     "password": "keep the password in the environment and read it with lookup('env', 'NAME')",
-    "unvault": "keep the secret in the environment or a secret manager",
     "url": "use lookup('pipe', 'curl -fsS URL'), or a step with the module uri",
     "csvfile": "use lookup('file', ...) with split",
     "config": "write the value as a variable",

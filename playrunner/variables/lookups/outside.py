@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput
-from playrunner.text.documents import read_text, refuse_control_characters
-from playrunner.text.vault import refuse_vault
+from playrunner.text.documents import decrypted_text, read_text, refuse_control_characters
 from playrunner.variables.lookups.lookup_scope import LookupScope
+from playrunner.vault.masking import masking
 
 
 def file(
@@ -18,6 +18,11 @@ def file(
 ) -> list[str]:
     """The text of files, without the white space at the end."""
     return [_stripped(_text(scope.find(str(term), "files")), lstrip, rstrip) for term in terms]
+
+
+def unvault(terms: list[Any], scope: LookupScope) -> list[str]:
+    """The text of files as it is in them, decrypted if they are encrypted with vault."""
+    return [_text(scope.find(str(term), "files")) for term in terms]
 
 
 def fileglob(terms: list[Any], scope: LookupScope) -> list[str]:
@@ -110,8 +115,10 @@ def ini(
 
 def _text(path: Path, encoding: str = "utf-8") -> str:
     text = read_text(path, encoding)
-    refuse_vault(text, path)
-    return text
+    decrypted = decrypted_text(text, path)
+    if decrypted is not text:
+        masking.add(decrypted)
+    return decrypted
 
 
 def _stripped(text: str, left: bool, right: bool) -> str:
