@@ -71,7 +71,7 @@ def _printed(out: str) -> Optional[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """Values of classes that ansible-core marks in its JSON, as the text or value they stand for."""
+    """Values that ansible-core marks with a class in its JSON, as the text they stand for."""
     if isinstance(value, list):
         return [_plain(inner) for inner in value]
     if not isinstance(value, dict):

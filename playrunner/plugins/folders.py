@@ -74,7 +74,7 @@ def folders(kind: str) -> tuple[Path, ...]:
 
 @cache
 def collection_roots() -> tuple[Path, ...]:
-    """Every folder `ansible_collections` there is: the playbook's, the configured, the installed."""
+    """Every `ansible_collections` folder: the playbook's, the configured, the installed."""
     import sys
 
     set_by_user = os.environ.get("ANSIBLE_COLLECTIONS_PATH") or os.environ.get(

@@ -17,7 +17,7 @@ SHOWN = 6000  # characters of output that are kept
 
 
 def main() -> int:
-    """RECORD PLAYRUNNER ANSIBLE: files of calls, and the two programs; then the call's own words."""
+    """The environment names the files of calls and the two programs; argv is the call itself."""
     record, expected, playrunner, ansible = (os.environ[f"SUITE_{name}"] for name in _NAMES)
     words = sys.argv[1:]
     if not playrunner:

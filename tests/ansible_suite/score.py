@@ -102,8 +102,8 @@ class _Run:
         kept = {name: os.environ[name] for name in ("HOME", "LANG", "USER") if name in os.environ}
         environment = {
             **kept,
-            "PATH": f"{own_bin}:{sources.ansible('ansible').parent}:{_tools()}:/usr/local/sbin:/usr/local/bin:/usr/sbin"
-            ":/usr/bin:/sbin:/bin",
+            "PATH": f"{own_bin}:{sources.ansible('ansible').parent}:{_tools()}"
+            ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "LC_ALL": "en_US.UTF-8" if _has_locale() else "C.UTF-8",
             "PAGER": "/bin/cat",
             "OUTPUT_DIR": str(self.folder / "output"),

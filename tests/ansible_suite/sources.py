@@ -1,4 +1,4 @@
-"""ansible-core 2.19.14: its sdist, which has the integration targets, and an environment with it."""
+"""ansible-core 2.19.14: its sdist with the integration targets, and an environment with it."""
 
 from __future__ import annotations
 

@@ -12,9 +12,11 @@ from . import sources
 # What a target is about when Playrunner has nothing of the kind: Ansible's own other programs and
 # its Python interfaces. Such a target says nothing about playbooks.
 OTHER_PROGRAMS = {
-    "ansible-config", "ansible-console", "ansible-doc", "ansible-galaxy", "ansible-galaxy-collection",
-    "ansible-galaxy-collection-cli", "ansible-galaxy-collection-scm", "ansible-galaxy-role",
-    "ansible-pull", "ansible", "ansible-inventory", "ansible-vault", "adhoc", "cli", "entry_points", "packaging_cli-doc", "infra",
+    "ansible-config", "ansible-console", "ansible-doc", "ansible-galaxy",
+    "ansible-galaxy-collection", "ansible-galaxy-collection-cli",
+    "ansible-galaxy-collection-scm", "ansible-galaxy-role",
+    "ansible-pull", "ansible", "ansible-inventory", "ansible-vault", "adhoc", "cli",
+    "entry_points", "packaging_cli-doc", "infra",
     "include_vars-ad-hoc", "lookup-option-name", "plugin_loader", "pyyaml", "deprecations",
     "protomatter", "module_utils_ansible_release", "preflight_encoding", "fork_safe_stdio",
     "dict_transformations", "module_utils_distro", "ansiballz_debug", "ansiballz_debugging",
@@ -45,9 +47,7 @@ class Target:
     @property
     def setup(self) -> list[str]:
         """Roles that ansible-test runs before the target; the environment has passlib already."""
-        found = {
-            alias.rpartition("/")[2] for alias in self.aliases if alias.startswith("setup/")
-        }
+        found = {alias.rpartition("/")[2] for alias in self.aliases if alias.startswith("setup/")}
         return sorted(found - {"setup_passlib_controller"})
 
     @property

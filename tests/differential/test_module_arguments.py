@@ -1,13 +1,11 @@
-"""Every module of ansible.builtin is here, and takes every argument that ansible-doc lists for it."""
+"""Every module of ansible.builtin is here, with every argument that ansible-doc lists for it."""
 
 from __future__ import annotations
 
 import json
 import os
-import typing
 from collections.abc import Iterator
-from types import UnionType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 import pytest
 import yaml

@@ -33,7 +33,7 @@ class Placed(Module):
         cls.aliases = {"attr": "attributes", **cls.aliases}
 
     def access_state(self, ctx: HostContext, current: Optional[State], kind: str = "file") -> State:
-        """The part of the desired state that mode, owner, group, flags and SELinux's context are."""
+        """The desired mode, owner, group, flags and SELinux context."""
         return {**mode_state(self.mode, current, kind), **self.owner_state(ctx, current)}
 
     def owner_state(self, ctx: HostContext, current: Optional[State]) -> State:

@@ -117,7 +117,11 @@ def test_lookups_give_what_ansible_gives(world: World, expression: str, value: A
         ("lookup('file', 'nowhere')", BadInput, "no file 'nowhere'"),
         ("lookup('pipe', 'echo oh >&2; exit 3')", StepFailed, "ended with code 3: oh"),
         ("lookup('vars', 'wrod')", UndefinedVariable, "'wrod' is undefined; did you mean 'word'?"),
-        ("lookup('dict', [1])", StepFailed, "lookup 'dict': the 'dict' lookup plugin expects a dictionary, not [1]"),
+        (
+            "lookup('dict', [1])",
+            StepFailed,
+            "lookup 'dict': the 'dict' lookup plugin expects a dictionary, not [1]",
+        ),
         ("query('together')", StepFailed, "lookup 'together': needs at least one list"),
         ("query('subelements', people, 'nope')", StepFailed, "skip_missing"),
         ("query('sequence', 'start=3 end=1')", StepFailed, "make stride negative"),
