@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput, Place, StepFailed
-from playrunner.inventory.inventory import Inventory
 from playrunner.model import Position, Step
 from playrunner.text.merging import merged_all
 from playrunner.text.written import Plain, TemplateText, is_authored
 from playrunner.variables.host_memory import PlayVariables, RunVariables
+from playrunner.variables.layers import InventoryLayer, Layer, collected
 from playrunner.variables.magic import MAGIC_VARIABLES
 from playrunner.variables.templating import MISSING
 
@@ -70,6 +70,7 @@ class Scope:
         self.seen_by = seen_by  # the scope of the host that reads these variables of another
         self._seen: dict[str, Any] = {}
         self._rendering: list[str] = []
+        self._collected: list[Layer] | None = None
 
     def inner(self, local: Mapping[str, Any], step: Step | None = None) -> Scope:
         """The same, with names of a loop or a result added."""
@@ -124,7 +125,7 @@ class Scope:
     def origin(self, name: str) -> Place | None:
         """The file and line that gave a variable, when it is the inventory's value that wins."""
         layer = next((layer for layer, *_ in self._layers() if name in layer), None)
-        return layer.place(name) if isinstance(layer, _Values) else None
+        return layer.place(name) if isinstance(layer, InventoryLayer) else None
 
     def names(self) -> Iterator[str]:
         seen: set[str] = set()
@@ -209,33 +210,12 @@ class Scope:
     def _merged(self, name: str) -> Any:
         return merged_all(layer[name] for layer, _ in self._layers() if name in layer)
 
-    def _layers(self) -> Iterator[tuple[Mapping[str, Any], bool]]:
-        """The layers, strongest first."""
-        step = self.step
-        yield self.run_vars.extra, False
-        yield self.params, False
-        if step and step.role:
-            yield step.role.params, False
-        if self.waiter:
-            yield self.waiter.tentative, True
-        yield self.memory("registered"), True
-        yield self.memory("included"), False
-        if step:
-            yield from ((layer, False) for layer in reversed(step.keywords.vars))
-            if step.role:
-                yield step.role.vars, False
-        if self.play:
-            yield self.play.role_vars, False
-            yield self.files, False
-            yield self.play.prompted, False
-            yield self.play.play.vars, False
-        if self.run_vars.injects_facts:
-            yield self.memory("facts"), True
-        yield _Values(self.run_vars.inventory, self.host), False
-        if step and step.role:
-            yield step.role.defaults, False
-        if self.play:
-            yield self.play.role_defaults, False
+    def _layers(self) -> list[Layer]:
+        """The layers, strongest first; collected once, since a step looks up many names. Those of
+        another host are collected each time: it goes on meanwhile."""
+        if self._collected is None or self.seen_by:
+            self._collected = collected(self)
+        return self._collected
 
     # Magic variables.
 
@@ -277,28 +257,6 @@ class TracedScope(Scope):
         ):
             self.foreign.append(name)
         return raw, is_data
-
-
-class _Values(Mapping[str, Any]):
-    """The inventory's variables of a host without their origins."""
-
-    def __init__(self, inventory: Inventory, host: str) -> None:
-        self._values = inventory.variables(host)
-
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name].value
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._values
-
-    def place(self, name: str) -> Place:
-        return self._values[name].place
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
 
 
 def contains_template(value: Any) -> bool:
