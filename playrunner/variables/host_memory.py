@@ -137,7 +137,10 @@ class RunVariables:
             memory.start_batch()
 
     def memory(self, host: str) -> HostMemory:
-        return self.memories.setdefault(host, HostMemory())
+        memory = self.memories.get(host)
+        if memory is None:  # setdefault alone would make one for each call
+            memory = self.memories.setdefault(host, HostMemory())
+        return memory
 
 
 @dataclass
