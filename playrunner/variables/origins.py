@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any
 
 from playrunner.errors import BadInput
@@ -122,6 +123,7 @@ def named_facts(facts: Mapping[str, Any], plain: tuple[str, ...]) -> dict[str, A
     }
 
 
+@lru_cache(maxsize=4096)  # every host has the same facts
 def is_setting(name: str) -> bool:
     """Whether a name is a setting of connections or of the runner, so that no fact may have it."""
     if name.startswith(_FACTS_ALL_THE_SAME) and name != "ansible_ssh_host_key_checking":

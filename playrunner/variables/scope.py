@@ -244,6 +244,7 @@ class TracedScope(Scope):
     was made of them."""
 
     def __init__(self, scope: Scope, foreign: list[str]) -> None:
+        scope._layers()  # collected for both
         self.__dict__.update(scope.__dict__)
         self._seen, self._rendering, self.foreign = {}, [], foreign
 
