@@ -29,9 +29,7 @@ class KnownHosts(LinesOfFile):
     def observe(self, ctx: HostContext) -> State | None:
         if self.state == "present" and not self.key:
             raise Failed("No key specified when adding a host")
-        lines = [text.strip() for text in (self.key or "").splitlines()]
-        self._wanted = [Entry(text) for text in lines if text and text[0] != "#"]
-        for entry in self._wanted:
+        for entry in self._wanted():
             if not entry.kind:
                 raise Failed(f"not a line of known_hosts (host, key type, key): {entry.text}")
             if not entry.names(self.name):
@@ -41,21 +39,25 @@ class KnownHosts(LinesOfFile):
                 )
         return super().observe(ctx)
 
+    def _wanted(self) -> list[Entry]:
+        lines = [text.strip() for text in (self.key or "").splitlines()]
+        return [Entry(text) for text in lines if text and text[0] != "#"]
+
     def file(self) -> str:
         return os.path.realpath(_paths.expanded(self.path))
 
-    def edited(self, lines: list[str]) -> list[str]:
+    def edited(self, ctx: HostContext, lines: list[str]) -> list[str]:
         entries = [Entry(text) for text in lines]
         ours = [entry for entry in entries if entry.names(self.name)]
         if self.state == "absent":
-            keys = {entry.identity for entry in self._wanted}
+            keys = {entry.identity for entry in self._wanted()}
             return [
                 entry.text
                 for entry in entries
                 if entry not in ours or (keys and entry.identity not in keys)
             ]
         fresh = [
-            entry for entry in self._wanted if not any(self._same(entry, there) for there in ours)
+            entry for entry in self._wanted() if not any(self._same(entry, there) for there in ours)
         ]
         replaced = {entry.kind for entry in fresh}
         kept = [entry.text for entry in entries if entry not in ours or entry.kind not in replaced]
