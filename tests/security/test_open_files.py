@@ -26,7 +26,7 @@ def test_where_few_files_may_be_open_fewer_hosts_are_worked_on_at_once(tmp_path:
     ended = here.shell(f"ulimit -n 64; {here.play} --json")
     assert (
         ended.code == 0
-        and ended.err.startswith("note: 2 hosts at a time")
+        and ended.err.startswith("note: running 2 hosts at a time")
         and ended.err.count("\n") == 1
     ), ended.err
     assert all(ended.counts(f"h{number}")["ok"] == 2 for number in range(60))
