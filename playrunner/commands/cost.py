@@ -10,7 +10,7 @@ from playrunner.output.json_output import print_json
 if TYPE_CHECKING:
     from invoke.context import Context
 
-    from playrunner.cloud.costs import Thing
+    from playrunner.cloud.costs import PlanItem
     from playrunner.model import Play, Step
 
 PREFLIGHTS = ("aws.preflight", "gcp.preflight")
@@ -63,7 +63,7 @@ def preflight_steps(play: Play) -> list[Step]:
     ]
 
 
-def _priced(play: Play, step: Step, flags: dict[str, Any]) -> list[Thing]:
+def _priced(play: Play, step: Step, flags: dict[str, Any]) -> list[PlanItem]:
     """The plan of one cloud's preflight step, with its arguments from the inventory."""
     from playrunner.playbook import arguments, module_index
     from playrunner.run.run import open_inventory
@@ -87,7 +87,7 @@ def _priced(play: Play, step: Step, flags: dict[str, Any]) -> list[Thing]:
     }
     values = {name: value for name, value in rendered.items() if value is not OMIT}
     preflight: Any = module_index.module_class(step.module)
-    plan: list[Thing] = preflight(
+    plan: list[PlanItem] = preflight(
         **arguments.converted(preflight, values, step.module, step.place, final=True)
     ).plan()
     return plan

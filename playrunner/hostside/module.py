@@ -63,6 +63,13 @@ class Module:
     def __init__(self, **arguments: Any) -> None:
         self.__dict__.update(arguments)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refused: what one method finds for another goes into `ctx.memory`."""
+        raise AttributeError(f"{type(self).__name__}.{name}: a module is a value and never changes")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__}.{name}: a module is a value and never changes")
+
     def observe(self, ctx: Any) -> State | None:
         """The current state, or None when it is absent. Changes nothing."""
         raise NotImplementedError

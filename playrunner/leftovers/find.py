@@ -13,7 +13,7 @@ from playrunner.errors import HostUnreachable
 from playrunner.leftovers.aws.kind import Kind
 from playrunner.leftovers.aws.kinds import KINDS
 from playrunner.leftovers.aws.stacks import Claim, Stacks, arn_type, read_stacks
-from playrunner.leftovers.leftover import GLOBAL, UNSEEN, Leftover, Thing, started
+from playrunner.leftovers.leftover import GLOBAL, UNSEEN, Leftover, ServiceResource, started
 
 AT_ONCE = 8  # kinds looked at side by side
 # Types that may have our tag and are deleted with what they are a part of.
@@ -63,7 +63,7 @@ def _of_kind(aws: Aws, kind: Kind, stacks: Stacks) -> list[Leftover]:
     return [_leftover(aws, kind, thing, claim) for thing, claim in claimed if claim]
 
 
-def _leftover(aws: Aws, kind: Kind, thing: Thing, claim: Claim) -> Leftover:
+def _leftover(aws: Aws, kind: Kind, thing: ServiceResource, claim: Claim) -> Leftover:
     tags = thing.tags if claim.owned else {}
     stays = kind.holds_user_data and claim.by_place
     why = (

@@ -63,7 +63,7 @@ class Leftover:
 
 
 @dataclass(frozen=True)
-class Thing:
+class ServiceResource:
     """One resource of a service, whatever its owner."""
 
     id: str

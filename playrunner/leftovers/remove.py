@@ -11,7 +11,7 @@ from dataclasses import replace
 from playrunner.cloud.resource import Refused, Unanswered
 from playrunner.cloud.shared_reads import SHARED_SECONDS
 from playrunner.errors import HostUnreachable
-from playrunner.leftovers.leftover import Leftover, Thing
+from playrunner.leftovers.leftover import Leftover, ServiceResource
 from playrunner.leftovers.per_cloud import Client, Removable, about, kinds_of
 
 AT_ONCE = 16  # removals side by side
@@ -110,7 +110,9 @@ class _Removal:
             thing = _look(kind, client, leftover)
         return ""
 
-    def _request(self, kind: Removable, client: Client, leftover: Leftover, thing: Thing) -> str:
+    def _request(
+        self, kind: Removable, client: Client, leftover: Leftover, thing: ServiceResource
+    ) -> str:
         """Request its deletion; returns what blocks it for now. A final refusal is raised."""
         busy = kind.busy(thing)
         if busy:
@@ -126,7 +128,7 @@ class _Removal:
         return ""
 
 
-def _look(kind: Removable, client: Client, leftover: Leftover) -> Thing | None:
+def _look(kind: Removable, client: Client, leftover: Leftover) -> ServiceResource | None:
     # A read that another removal made within the last second will do; one from before our own
     # change will not.
     client.not_before = max(client.not_before, time.monotonic() - SHARED_SECONDS)
@@ -138,7 +140,9 @@ def _passes(refusal: Refused) -> bool:
     return refusal.in_use or "LifeCycleState" in refusal.code or "in use" in str(refusal)
 
 
-def _reason(kind: Removable, client: Client, thing: Thing, why: str, waited: float) -> str:
+def _reason(
+    kind: Removable, client: Client, thing: ServiceResource, why: str, waited: float
+) -> str:
     holders = kind.holders(client, thing)
     parts = [
         why,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.kube.addon_stage import Stage
+from tests.support.kube.addon_stage import AddonStage
 from tests.support.kube.rendering import ROOT, container_of, rendered
 
 
@@ -66,7 +66,7 @@ def test_a_load_balancer_has_tls_where_there_is_a_certificate(at_home: None) -> 
     assert "listen 8080 ssl" in gate["ConfigMap", "tensorboard-gate"]["data"]["default.conf"]
 
 
-def test_it_comes_with_a_password_that_nobody_sees_and_goes(stage: Stage) -> None:
+def test_it_comes_with_a_password_that_nobody_sees_and_goes(stage: AddonStage) -> None:
     home = stage.namespace()
     stage.claim(home, "runs")
     wanted = {"tensorboard_namespace": home, "tensorboard_claim": "runs", "tensorboard_replicas": 1}
@@ -96,7 +96,7 @@ def test_it_comes_with_a_password_that_nobody_sees_and_goes(stage: Stage) -> Non
     )
 
 
-def test_in_the_open_without_tls_it_warns(stage: Stage) -> None:
+def test_in_the_open_without_tls_it_warns(stage: AddonStage) -> None:
     seen = stage.create("tensorboard", check=True, tensorboard_expose="load_balancer")
     assert "WARNING" in seen.values["tensorboard : tensorboard without TLS"]["msg"]
     safe = stage.create(

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.aws.module_stage import Stage
+from tests.support.aws.module_stage import AwsStage
 
 
 def _host_key(number: int) -> str:
@@ -73,7 +73,7 @@ def console() -> Iterator[Console]:
 
 
 @pytest.fixture
-def stage(console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+def stage(console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AwsStage:
     monkeypatch.setenv("PLAYRUNNER_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "aws-credentials").write_text(
         "[sandbox]\naws_access_key_id = A\naws_secret_access_key = B\n"
@@ -81,7 +81,7 @@ def stage(console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     up = SimpleNamespace(
         region="us-west-2", endpoint_url=f"http://127.0.0.1:{console.server.server_port}"
     )
-    return Stage(SimpleNamespace(up=up, root=tmp_path), tmp_path)  # type: ignore[arg-type]
+    return AwsStage(SimpleNamespace(up=up, root=tmp_path), tmp_path)  # type: ignore[arg-type]
 
 
 def _known(instance: str) -> list[dict[str, Any]]:
@@ -95,7 +95,7 @@ def _known(instance: str) -> list[dict[str, Any]]:
 
 
 def test_a_machine_is_known_by_the_keys_its_console_showed(
-    stage: Stage, console: Console, tmp_path: Path
+    stage: AwsStage, console: Console, tmp_path: Path
 ) -> None:
     file = tmp_path / "state" / "jumphost" / "demo" / "known_hosts"
     foreseen = stage.play(_known("i-1"), check=True)
@@ -125,7 +125,7 @@ def test_a_machine_is_known_by_the_keys_its_console_showed(
 
 
 def test_a_machine_that_shows_no_key_yet_can_be_deleted(
-    stage: Stage, console: Console, tmp_path: Path
+    stage: AwsStage, console: Console, tmp_path: Path
 ) -> None:
     file = tmp_path / "state" / "jumphost" / "demo" / "known_hosts"
     file.parent.mkdir(parents=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-Thing = Mapping[str, Any]
+KubeObject = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Readiness:
 READY = Readiness()
 
 
-def readiness_of(thing: Thing) -> Readiness:
+def readiness_of(thing: KubeObject) -> Readiness:
     """The readiness of an object; a kind without a rule is ready once it exists."""
     if (thing.get("metadata") or {}).get("deletionTimestamp"):
         return Readiness("is being deleted")
@@ -33,7 +33,7 @@ def readiness_of(thing: Thing) -> Readiness:
     return judge(thing) if judge else READY
 
 
-def condition(thing: Thing, wanted: str) -> Readiness:
+def condition(thing: KubeObject, wanted: str) -> Readiness:
     """A condition by name (`Available`), or with its expected status (`Progressing=False`)."""
     name, _, status = wanted.partition("=")
     found = conditions(thing).get(name)
@@ -44,11 +44,11 @@ def condition(thing: Thing, wanted: str) -> Readiness:
     return Readiness(f"{name} is {found.get('status')}{_because(found)}")
 
 
-def conditions(thing: Thing) -> dict[str, Thing]:
+def conditions(thing: KubeObject) -> dict[str, KubeObject]:
     return {str(one.get("type")): one for one in _status(thing).get("conditions") or ()}
 
 
-def allocatable(node: Thing, device: str) -> int:
+def allocatable(node: KubeObject, device: str) -> int:
     """How many of a device (nvidia.com/gpu) a node has for pods."""
     told = (_status(node).get("allocatable") or {}).get(device, 0)
     try:
@@ -57,7 +57,7 @@ def allocatable(node: Thing, device: str) -> int:
         return 0
 
 
-def addresses(thing: Thing) -> int:
+def addresses(thing: KubeObject) -> int:
     """The number of ready addresses in an Endpoints object or an EndpointSlice."""
     if thing.get("kind") == "EndpointSlice":
         return sum(
@@ -68,7 +68,7 @@ def addresses(thing: Thing) -> int:
     return sum(len(subset.get("addresses") or ()) for subset in thing.get("subsets") or ())
 
 
-def _deployment(thing: Thing) -> Readiness:
+def _deployment(thing: KubeObject) -> Readiness:
     status, replicas = _status(thing), _number(_spec(thing).get("replicas"), 1)
     progressing = conditions(thing).get("Progressing") or {}
     if progressing.get("reason") == "ProgressDeadlineExceeded":
@@ -92,7 +92,7 @@ def _enough(pods: int, wanted: int, state: str) -> Readiness:
     return READY if pods >= wanted else Readiness(f"{pods} of {wanted} pods are {state}")
 
 
-def _daemon_set(thing: Thing) -> Readiness:
+def _daemon_set(thing: KubeObject) -> Readiness:
     status = _status(thing)
     nodes, available = (
         _number(status.get("desiredNumberScheduled")),
@@ -110,7 +110,7 @@ def _daemon_set(thing: Thing) -> Readiness:
     return _enough(available, nodes, "available")
 
 
-def _stateful_set(thing: Thing) -> Readiness:
+def _stateful_set(thing: KubeObject) -> Readiness:
     status, spec = _status(thing), _spec(thing)
     replicas, ready = _number(spec.get("replicas"), 1), _number(status.get("readyReplicas"))
     if not _seen(thing):
@@ -129,7 +129,7 @@ def _stateful_set(thing: Thing) -> Readiness:
     return _enough(ready, replicas, "ready")
 
 
-def _replica_set(thing: Thing) -> Readiness:
+def _replica_set(thing: KubeObject) -> Readiness:
     replicas, available = (
         _number(_spec(thing).get("replicas"), 1),
         _number(_status(thing).get("availableReplicas")),
@@ -141,7 +141,7 @@ def _replica_set(thing: Thing) -> Readiness:
     )
 
 
-def _job(thing: Thing) -> Readiness:
+def _job(thing: KubeObject) -> Readiness:
     found = conditions(thing)
     failed = found.get("Failed") or {}
     if failed.get("status") == "True":
@@ -155,7 +155,7 @@ def _job(thing: Thing) -> Readiness:
     return Readiness(f"{done} of {wanted} pods have succeeded")
 
 
-def _pod(thing: Thing) -> Readiness:
+def _pod(thing: KubeObject) -> Readiness:
     phase = _status(thing).get("phase")
     if phase == "Succeeded":
         return READY
@@ -171,7 +171,7 @@ def _pod(thing: Thing) -> Readiness:
     )
 
 
-def _definition(thing: Thing) -> Readiness:
+def _definition(thing: KubeObject) -> Readiness:
     names = conditions(thing).get("NamesAccepted") or {}
     if names.get("status") == "False" and names.get("reason"):
         return Readiness("its names are taken", f"its names are not accepted{_because(names)}")
@@ -179,7 +179,7 @@ def _definition(thing: Thing) -> Readiness:
     return found if found.ready else Readiness(f"not served yet: {found.missing}")
 
 
-def _claim(thing: Thing) -> Readiness:
+def _claim(thing: KubeObject) -> Readiness:
     phase = _status(thing).get("phase")
     if phase == "Lost":
         return Readiness(
@@ -188,7 +188,7 @@ def _claim(thing: Thing) -> Readiness:
     return READY if phase == "Bound" else Readiness(f"is {phase or 'not seen yet'}")
 
 
-def _volume(thing: Thing) -> Readiness:
+def _volume(thing: KubeObject) -> Readiness:
     phase = _status(thing).get("phase")
     return (
         Readiness("has failed", f"has failed: {_status(thing).get('message', '')}")
@@ -197,7 +197,7 @@ def _volume(thing: Thing) -> Readiness:
     )
 
 
-def _service(thing: Thing) -> Readiness:
+def _service(thing: KubeObject) -> Readiness:
     if _spec(thing).get("type") != "LoadBalancer" or (_status(thing).get("loadBalancer") or {}).get(
         "ingress"
     ):
@@ -205,24 +205,24 @@ def _service(thing: Thing) -> Readiness:
     return Readiness("has no address outside the cluster yet")
 
 
-def _endpoints(thing: Thing) -> Readiness:
+def _endpoints(thing: KubeObject) -> Readiness:
     return READY if addresses(thing) else Readiness("no pod stands behind it yet")
 
 
-def _namespace(thing: Thing) -> Readiness:
+def _namespace(thing: KubeObject) -> Readiness:
     phase = _status(thing).get("phase", "Active")
     return READY if phase == "Active" else Readiness(f"is {phase}")
 
 
-def _api_service(thing: Thing) -> Readiness:
+def _api_service(thing: KubeObject) -> Readiness:
     return condition(thing, "Available")
 
 
-def _node(thing: Thing) -> Readiness:
+def _node(thing: KubeObject) -> Readiness:
     return condition(thing, "Ready")
 
 
-_KINDS: dict[str, Callable[[Thing], Readiness]] = {
+_KINDS: dict[str, Callable[[KubeObject], Readiness]] = {
     "Deployment": _deployment,
     "DaemonSet": _daemon_set,
     "StatefulSet": _stateful_set,
@@ -241,22 +241,22 @@ _KINDS: dict[str, Callable[[Thing], Readiness]] = {
 }
 
 
-def _seen(thing: Thing) -> bool:
+def _seen(thing: KubeObject) -> bool:
     """Whether the controller has looked at the newest declaration."""
     generation = _number((thing.get("metadata") or {}).get("generation"))
     return _number(_status(thing).get("observedGeneration")) >= generation
 
 
-def _because(found: Thing) -> str:
+def _because(found: KubeObject) -> str:
     text = found.get("message") or found.get("reason")
     return f": {text}" if text else ""
 
 
-def _status(thing: Thing) -> Thing:
+def _status(thing: KubeObject) -> KubeObject:
     return thing.get("status") or {}
 
 
-def _spec(thing: Thing) -> Thing:
+def _spec(thing: KubeObject) -> KubeObject:
     return thing.get("spec") or {}
 
 

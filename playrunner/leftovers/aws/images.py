@@ -10,7 +10,7 @@ from playrunner.cloud import prices
 from playrunner.leftovers.aws.kind import Kind, thing_of
 from playrunner.leftovers.aws.listed import listed
 from playrunner.leftovers.aws.stacks import Stacks
-from playrunner.leftovers.leftover import Leftover, Thing
+from playrunner.leftovers.leftover import Leftover, ServiceResource
 
 _GONE = ("RepositoryNotFoundException",)
 
@@ -20,7 +20,7 @@ class Repository(Kind):
 
     name, service, arn = "ECR repository", "ecr", "ecr:repository"
 
-    def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[ServiceResource]:
         for raw in listed(aws, "ecr", "describe_repositories", "repositories"):
             marked = raw["repositoryArn"] in stacks.marked
             # Tags cost a call each; without the tagging API's list, or where the name speaks of a
@@ -45,7 +45,7 @@ class Repository(Kind):
                     monthly_dollars=price,
                 )
 
-    def look(self, aws: Aws, leftover: Leftover) -> Thing | None:
+    def look(self, aws: Aws, leftover: Leftover) -> ServiceResource | None:
         repositories = listed(
             aws,
             "ecr",
@@ -56,7 +56,7 @@ class Repository(Kind):
         )
         return thing_of(repositories[0], leftover.id) if repositories else None
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("ecr", "delete_repository", repositoryName=thing.id, force=True)
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from playrunner.aws.client import Aws
 from playrunner.leftovers.aws.kind import Kind, attempt, thing_of
 from playrunner.leftovers.aws.listed import listed
-from playrunner.leftovers.leftover import Thing
+from playrunner.leftovers.leftover import ServiceResource
 
 # Each of these lets its interfaces go by itself, some of them minutes after it is gone.
 OWNERS = (
@@ -32,7 +32,7 @@ class NetworkInterface(Kind):
     after: ClassVar[tuple[str, ...]] = OWNERS
     gone_seconds = 1200  # a network load balancer's stay for up to a quarter of an hour
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in every(aws):
             tags = {
                 **{tag["Key"]: tag["Value"] for tag in raw.get("TagSet") or raw.get("Tags") or ()}
@@ -45,10 +45,10 @@ class NetworkInterface(Kind):
                 monthly_dollars=0.0,
             )
 
-    def busy(self, thing: Thing) -> str:
+    def busy(self, thing: ServiceResource) -> str:
         return "" if thing.raw.get("Status") == "available" else f"held by {holder(thing.raw)}"
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("ec2", "delete_network_interface", NetworkInterfaceId=thing.id)
 
 
@@ -59,12 +59,12 @@ class SecurityGroup(Kind):
     name, service, arn = "security group", "ec2", "ec2:security-group"
     after: ClassVar[tuple[str, ...]] = (*OWNERS, "network interface", "launch template")
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(aws, "ec2", "describe_security_groups", "SecurityGroups"):
             if raw["GroupName"] != "default":
                 yield thing_of(raw, raw["GroupId"], name=raw["GroupName"])
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         # Groups that name each other hold each other; each drops what it says of others before it
         # goes.
         for key, operation in (
@@ -82,7 +82,7 @@ class SecurityGroup(Kind):
                 )
         aws.call("ec2", "delete_security_group", GroupId=thing.id)
 
-    def holders(self, aws: Aws, thing: Thing) -> str:
+    def holders(self, aws: Aws, thing: ServiceResource) -> str:
         used = [
             one
             for one in every(aws)

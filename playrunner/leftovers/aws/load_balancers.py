@@ -10,7 +10,7 @@ from playrunner.aws.tags import plain
 from playrunner.cloud import prices
 from playrunner.leftovers.aws.kind import Kind, thing_of
 from playrunner.leftovers.aws.listed import listed
-from playrunner.leftovers.leftover import Thing, created_at
+from playrunner.leftovers.leftover import ServiceResource, created_at
 
 AT_ONCE = 20  # as many as one call tells the tags of
 
@@ -20,7 +20,7 @@ class LoadBalancer(Kind):
 
     name, service, arn = "load balancer", "elbv2", "elasticloadbalancing:loadbalancer"
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         balancers = listed(aws, "elbv2", "describe_load_balancers", "LoadBalancers")
         tags = _tags(aws, [raw["LoadBalancerArn"] for raw in balancers])
         for raw in balancers:
@@ -33,7 +33,7 @@ class LoadBalancer(Kind):
                 monthly_dollars=None if hour is None else hour * prices.HOURS,
             )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("elbv2", "delete_load_balancer", LoadBalancerArn=thing.id)
 
 
@@ -43,7 +43,7 @@ class ClassicLoadBalancer(Kind):
 
     name, service, arn = "classic load balancer", "elb", "elasticloadbalancing:loadbalancer"
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         balancers = listed(aws, "elb", "describe_load_balancers", "LoadBalancerDescriptions")
         names = [str(raw["LoadBalancerName"]) for raw in balancers]
         tags: dict[str, dict[str, str]] = {name: {} for name in names}
@@ -54,7 +54,7 @@ class ClassicLoadBalancer(Kind):
                 tags[described["LoadBalancerName"]] = plain(described["Tags"])
         for raw in balancers:
             name = str(raw["LoadBalancerName"])
-            yield Thing(
+            yield ServiceResource(
                 name,
                 tags[name],
                 name,
@@ -64,7 +64,7 @@ class ClassicLoadBalancer(Kind):
                 monthly_dollars=prices.LOAD_BALANCER_HOUR["classic"] * prices.HOURS,
             )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("elb", "delete_load_balancer", LoadBalancerName=thing.id)
 
 
@@ -74,7 +74,7 @@ class TargetGroup(Kind):
     name, service, arn = "target group", "elbv2", "elasticloadbalancing:targetgroup"
     after: ClassVar[tuple[str, ...]] = ("load balancer",)
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         balancers = listed(aws, "elbv2", "describe_target_groups", "TargetGroups")
         tags = _tags(aws, [raw["TargetGroupArn"] for raw in balancers])
         for raw in balancers:
@@ -85,7 +85,7 @@ class TargetGroup(Kind):
                 tags=tags[raw["TargetGroupArn"]],
             )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("elbv2", "delete_target_group", TargetGroupArn=thing.id)
 
 

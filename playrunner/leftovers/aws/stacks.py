@@ -11,7 +11,7 @@ from playrunner.aws.tags import plain
 from playrunner.cloud.owner import CLUSTER
 from playrunner.cloud.resource import Refused, Unanswered
 from playrunner.leftovers.aws.listed import listed
-from playrunner.leftovers.leftover import Thing
+from playrunner.leftovers.leftover import ServiceResource
 
 KUBERNETES_TAG = "kubernetes.io/cluster/"  # + the cluster's name, with the value "owned"
 CONTROLLER_TAG = "elbv2.k8s.aws/cluster"  # the load balancer controller's
@@ -47,12 +47,12 @@ class Stacks:
         frozenset()
     )  # what the wanted stack's Kubernetes clusters were called, when not like it
 
-    def claim(self, thing: Thing) -> Claim | None:
+    def claim(self, thing: ServiceResource) -> Claim | None:
         """Whose the thing is; None for what is no wanted stack's."""
         claim = self._claim(thing)
         return claim if claim and self.wanted in (None, claim.stack) else None
 
-    def _claim(self, thing: Thing) -> Claim | None:
+    def _claim(self, thing: ServiceResource) -> Claim | None:
         mark = thing.tags.get(CLUSTER)
         if mark:
             return Claim(mark, True, "tagged as ours")

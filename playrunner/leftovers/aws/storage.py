@@ -15,7 +15,7 @@ from playrunner.leftovers.aws import interfaces
 from playrunner.leftovers.aws.kind import Kind, thing_of
 from playrunner.leftovers.aws.listed import listed
 from playrunner.leftovers.aws.stacks import Stacks
-from playrunner.leftovers.leftover import Leftover, Thing
+from playrunner.leftovers.leftover import Leftover, ServiceResource
 
 _GONE = ("FileSystemNotFound", "MountTargetNotFound", "AccessPointNotFound")
 _TARGET_OF = re.compile(r"EFS mount target for (fs-\w+) \((fsmt-\w+)\)")
@@ -30,7 +30,7 @@ class ElasticFileSystem(Kind):
     gone_seconds = 600
     holds_user_data = True
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(aws, "efs", "describe_file_systems", "FileSystems"):
             if raw["LifeCycleState"] != "deleted":
                 yield thing_of(
@@ -41,7 +41,7 @@ class ElasticFileSystem(Kind):
                     deleting=raw["LifeCycleState"] == "deleting",
                 )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("efs", "delete_file_system", FileSystemId=thing.id)
 
 
@@ -56,7 +56,7 @@ class MountTarget(Kind):
         "instance",
     )  # what has it mounted hangs when it goes first
 
-    def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[ServiceResource]:
         marks = {
             raw["FileSystemId"]: plain(raw.get("Tags")).get(CLUSTER, "")
             for raw in listed(aws, "efs", "describe_file_systems", "FileSystems")
@@ -76,16 +76,16 @@ class MountTarget(Kind):
                 mark = marks.get(system, "")
                 yield replace(thing, stack=mark, sign=f"of our {system}")
 
-    def look(self, aws: Aws, leftover: Leftover) -> Thing | None:
+    def look(self, aws: Aws, leftover: Leftover) -> ServiceResource | None:
         return next(
             (thing for thing in _targets(aws, leftover.within) if thing.id == leftover.id), None
         )
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("efs", "delete_mount_target", MountTargetId=thing.id)
 
 
-def _targets(aws: Aws, file_system: str) -> Iterable[Thing]:
+def _targets(aws: Aws, file_system: str) -> Iterable[ServiceResource]:
     for raw in listed(
         aws,
         "efs",
@@ -109,14 +109,14 @@ class AccessPoint(Kind):
     name, service, arn = "EFS access point", "efs", "elasticfilesystem:access-point"
     after: ClassVar[tuple[str, ...]] = ("nodegroup",)
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(aws, "efs", "describe_access_points", "AccessPoints"):
             if raw.get("LifeCycleState") != "deleted":
                 yield thing_of(
                     raw, raw["AccessPointId"], deleting=raw.get("LifeCycleState") == "deleting"
                 )
 
-    def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[ServiceResource]:
         marks = {
             raw["FileSystemId"]: plain(raw.get("Tags")).get(CLUSTER, "")
             for raw in listed(aws, "efs", "describe_file_systems", "FileSystems")
@@ -126,7 +126,7 @@ class AccessPoint(Kind):
             mark = marks.get(system, "")
             yield replace(thing, stack=mark, sign=f"of our {system}")
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("efs", "delete_access_point", AccessPointId=thing.id)
 
 
@@ -138,7 +138,7 @@ class FsxFileSystem(Kind):
     gone_seconds = 1800
     holds_user_data = True
 
-    def all(self, aws: Aws) -> Iterable[Thing]:
+    def all(self, aws: Aws) -> Iterable[ServiceResource]:
         for raw in listed(aws, "fsx", "describe_file_systems", "FileSystems"):
             trouble = str((raw.get("FailureDetails") or {}).get("Message") or "")
             yield thing_of(
@@ -149,7 +149,7 @@ class FsxFileSystem(Kind):
                 deleting=raw["Lifecycle"] == "DELETING",
             )
 
-    def things(self, aws: Aws, stacks: Stacks) -> Iterable[Thing]:
+    def things(self, aws: Aws, stacks: Stacks) -> Iterable[ServiceResource]:
         for thing in self.all(aws):
             stack = stacks.vpcs.get(thing.vpc, "") if "CSIVolumeName" in thing.tags else ""
             if stack and CLUSTER not in thing.tags:
@@ -160,7 +160,7 @@ class FsxFileSystem(Kind):
                 )
             yield thing
 
-    def delete(self, aws: Aws, thing: Thing) -> None:
+    def delete(self, aws: Aws, thing: ServiceResource) -> None:
         aws.call("fsx", "delete_file_system", FileSystemId=thing.id)
 
 

@@ -13,7 +13,7 @@ from playrunner.leftovers.aws.stacks import Claim
 from playrunner.leftovers.gcp.kind import GcpKind, place_of
 from playrunner.leftovers.gcp.kinds import KINDS
 from playrunner.leftovers.gcp.stacks import GcpStacks, read_stacks
-from playrunner.leftovers.leftover import GLOBAL, UNSEEN, Leftover, Thing, started
+from playrunner.leftovers.leftover import GLOBAL, UNSEEN, Leftover, ServiceResource, started
 
 AT_ONCE = 8  # kinds looked at side by side
 
@@ -60,7 +60,7 @@ def _of_kind(gcp: Gcp, kind: GcpKind, stacks: GcpStacks) -> list[Leftover]:
     return [_leftover(kind, thing, claim) for thing, claim in claimed if claim]
 
 
-def _leftover(kind: GcpKind, thing: Thing, claim: Claim) -> Leftover:
+def _leftover(kind: GcpKind, thing: ServiceResource, claim: Claim) -> Leftover:
     tags, run = (thing.tags if claim.owned else {}), thing.tags.get(RUN, "") if claim.owned else ""
     return Leftover(
         kind.service,

@@ -11,7 +11,7 @@ from playrunner.cloud.owner import CLUSTER
 from playrunner.gcp import marks
 from playrunner.gcp.client import Gcp
 from playrunner.leftovers.aws.stacks import Claim
-from playrunner.leftovers.leftover import Thing
+from playrunner.leftovers.leftover import ServiceResource
 
 CLUSTER_LABEL = "goog-k8s-cluster-name"  # GKE's, on what it makes for a cluster
 _NODE_TAG = re.compile(
@@ -33,12 +33,12 @@ class GcpStacks:
         frozenset()
     )  # what the wanted stack's clusters were called, when not like it
 
-    def claim(self, thing: Thing) -> Claim | None:
+    def claim(self, thing: ServiceResource) -> Claim | None:
         """Whose the thing is; None for what is no wanted stack's."""
         claim = self._claim(thing)
         return claim if claim and self.wanted in (None, claim.stack) else None
 
-    def _claim(self, thing: Thing) -> Claim | None:
+    def _claim(self, thing: ServiceResource) -> Claim | None:
         mark = thing.tags.get(CLUSTER)
         if mark:
             return Claim(mark, True, "tagged as ours")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from playrunner.cloud import prices as price_list
 from playrunner.cloud.costs import (
-    Thing,
+    PlanItem,
     as_data,
     as_table,
     dollars,
@@ -40,7 +40,7 @@ from playrunner.modules.aws._preflight.planned import (
     network_of,
     node_group_of,
 )
-from playrunner.modules.aws._preflight.seen import Seen, look_around
+from playrunner.modules.aws._preflight.seen import ObservedAccount, look_around
 from playrunner.modules.aws._preflight.spot import spot_prices
 from playrunner.project import program
 
@@ -128,12 +128,12 @@ class Preflight(Probe):
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise Failed(f"the plan cannot be understood: {error}") from None
 
-    def plan(self) -> list[Thing]:
+    def plan(self) -> list[PlanItem]:
         """What the price table alone says of it."""
         return priced(self.planned(), Knowledge(self._own_prices()))
 
     def _checks(
-        self, ctx: Context, planned: PlannedResources, seen: Seen
+        self, ctx: Context, planned: PlannedResources, seen: ObservedAccount
     ) -> dict[str, Callable[[], Iterable[Finding]]]:
         return {
             "what the zones offer": lambda: offerings.missing_offers(ctx, planned, seen),
@@ -150,14 +150,14 @@ class Preflight(Probe):
                 f"preflight_prices takes dollars an hour by instance type: {error}"
             ) from None
 
-    def _identity(self, seen: Seen) -> Iterable[Finding]:
+    def _identity(self, seen: ObservedAccount) -> Iterable[Finding]:
         if self.account and str(seen.identity["Account"]) != self.account:
             yield problem(
                 f"the account is {seen.identity['Account']} ({seen.identity['Arn']}) and"
                 f" {self.account} is wanted: see aws_profile and preflight_account"
             )
 
-    def _too_dear(self, plan: Sequence[Thing]) -> Iterable[Finding]:
+    def _too_dear(self, plan: Sequence[PlanItem]) -> Iterable[Finding]:
         if self.max_hourly is None:
             return
         cost = hourly(plan)
@@ -178,9 +178,9 @@ class Preflight(Probe):
     def _report(
         self,
         ctx: Context,
-        seen: Seen,
+        seen: ObservedAccount,
         planned: PlannedResources,
-        plan: Sequence[Thing],
+        plan: Sequence[PlanItem],
         reported: Sequence[Finding],
     ) -> dict[str, Any]:
         kinds = {
@@ -224,7 +224,7 @@ def _stored(given: Any) -> Stored:
     )
 
 
-def _elsewhere(ctx: Context, plan: Sequence[Thing]) -> Iterable[Finding]:
+def _elsewhere(ctx: Context, plan: Sequence[PlanItem]) -> Iterable[Finding]:
     if ctx.aws.region not in price_list.REGIONS and any(thing.hourly for thing in plan):
         yield warning(
             f"the prices are those of {' and '.join(price_list.REGIONS)}; in {ctx.aws.region} they"

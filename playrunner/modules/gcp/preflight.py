@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from playrunner.cloud import prices as price_list
 from playrunner.cloud.costs import (
-    Thing,
+    PlanItem,
     as_data,
     as_table,
     dollars,
@@ -70,7 +70,7 @@ class Preflight(Probe):
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise Failed(f"the plan cannot be understood: {error}") from None
 
-    def plan(self) -> list[Thing]:
+    def plan(self) -> list[PlanItem]:
         """What the price table alone says of it."""
         return _preflight_plan.priced(self.planned(), self._own_prices())
 
@@ -89,7 +89,7 @@ class Preflight(Probe):
                 " and preflight_account"
             )
 
-    def _too_dear(self, plan: Sequence[Thing]) -> Iterable[Finding]:
+    def _too_dear(self, plan: Sequence[PlanItem]) -> Iterable[Finding]:
         if self.max_hourly is None:
             return
         if hourly(plan) > self.max_hourly:
@@ -108,7 +108,7 @@ class Preflight(Probe):
                 )
 
     def _report(
-        self, ctx: Context, plan: Sequence[Thing], reported: Sequence[Finding]
+        self, ctx: Context, plan: Sequence[PlanItem], reported: Sequence[Finding]
     ) -> dict[str, Any]:
         kinds = {
             kind: [finding.text for finding in reported if finding.kind == kind]
@@ -141,7 +141,7 @@ class Preflight(Probe):
         return {**values, "msg": in_one_line(plan)}
 
 
-def _elsewhere(ctx: Context, plan: Sequence[Thing]) -> Iterable[Finding]:
+def _elsewhere(ctx: Context, plan: Sequence[PlanItem]) -> Iterable[Finding]:
     if ctx.gcp.region not in price_list.GCP_REGIONS and any(thing.hourly for thing in plan):
         yield warning(
             f"the prices are those of {price_list.GCP_REGIONS[0]}; in {ctx.gcp.region} they differ"

@@ -43,21 +43,16 @@ class Delivered(Placed):
     # A command that checks the new file before it replaces the old; %s stands for it
     validate: str | None = None
 
-    # Found while looking; not arguments.
-    _entry = dict[str, "Any"]()
-    _path = ""
-    _backup_file = ""
-
     def entry(self, ctx: HostContext) -> Entry:
         """What to deliver."""
         raise NotImplementedError
 
     def observe(self, ctx: HostContext) -> Optional[State]:
-        self._entry = self.entry(ctx)
-        self._path = self.place(self._entry["name"])
-        found = look(ctx, self._path)
+        entry = ctx.memory["entry"] = self.entry(ctx)
+        path = ctx.memory["path"] = self.place(entry["name"])
+        found = look(ctx, path)
         if found is None and self.dest.endswith("/"):
-            missing = first_missing(self._path)
+            missing = first_missing(path)
             return {"kind": "absent", "above": missing} if missing else None
         return found
 
@@ -66,11 +61,11 @@ class Delivered(Placed):
         if existing and not self.force:
             return {"kind": existing["kind"]}
         if existing and existing["kind"] == "directory":
+            path = ctx.memory["path"]
             raise Failed(
-                f"{self._path} is a directory, and a file cannot replace it; remove it first",
-                dest=self._path,
+                f"{path} is a directory, and a file cannot replace it; remove it first", dest=path
             )
-        wanted = self.entry_state(ctx, self._entry, existing)
+        wanted = self.entry_state(ctx, ctx.memory["entry"], existing)
         if current and not existing:
             wanted["above"] = None
         return wanted
@@ -91,14 +86,14 @@ class Delivered(Placed):
         }
 
     def apply(self, ctx: HostContext, change: Change) -> None:
-        self.deliver(ctx, self._path, self._entry, change)
+        self.deliver(ctx, ctx.memory["path"], ctx.memory["entry"], change)
 
     def deliver(self, ctx: HostContext, path: str, entry: Entry, change: Change) -> None:
         after, found = change.after, change.observed
         # Restoring an earlier state writes other content than the entry's, and needs no backup.
         forward = after is not None and after.get("sha1") == entry["sha1"]
         if forward and found and found["kind"] == "file" and self.backup and change.touches("sha1"):
-            self._backup_file = backup_of(ctx, path)
+            ctx.memory["backup_file"] = backup_of(ctx, path)
         if forward and found and found["kind"] == "absent":
             make_folders(
                 os.path.dirname(path),
@@ -121,17 +116,18 @@ class Delivered(Placed):
         return None
 
     def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
-        shown: dict[str, Any] = {"dest": self._path, "path": self._path, **facts(self._path)}
+        path = ctx.memory["path"]
+        shown: dict[str, Any] = {"dest": path, "path": path, **facts(path)}
         if change.after is not None:
             shown["checksum"] = (
-                self._entry["sha1"]
+                ctx.memory["entry"]["sha1"]
                 if "sha1" in change.after
                 else (change.observed or {}).get("sha1")
             )
         source = getattr(self, "src", None)
         shown["src"] = source["name"] if isinstance(source, dict) else source
-        if self._backup_file:
-            shown["backup_file"] = self._backup_file
+        if "backup_file" in ctx.memory:
+            shown["backup_file"] = ctx.memory["backup_file"]
         return shown
 
     def place(self, name: str) -> str:

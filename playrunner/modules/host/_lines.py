@@ -23,7 +23,7 @@ class LinesOfFile(Module):
         """The file's path, with links followed."""
         raise NotImplementedError
 
-    def edited(self, lines: list[str]) -> list[str]:
+    def edited(self, ctx: HostContext, lines: list[str]) -> list[str]:
         """The lines as they should be, given those that are there."""
         raise NotImplementedError
 
@@ -34,24 +34,22 @@ class LinesOfFile(Module):
     def observe(self, ctx: HostContext) -> State | None:
         path = self.file()
         data = read_bytes(path) if stat_of(path) else b""
-        self._text = data.decode("utf-8", "surrogateescape")
+        ctx.memory["text"] = data.decode("utf-8", "surrogateescape")
         return _paths.look(ctx, path, data=data)
 
     def desired(self, ctx: HostContext, current: State | None) -> State | None:
-        before = self._text.splitlines()
-        after = self.edited(before)
+        before = ctx.memory["text"].splitlines()
+        after = self.edited(ctx, before)
         if after == before:
             return current and {"kind": current["kind"]}
-        self._data = data = encoded(after)
+        data = ctx.memory["data"] = encoded(after)
         return {
             **self.attributes(current),
             **_paths.file_state(ctx, sha1_of((data,)), current, data),
         }
 
     def apply(self, ctx: HostContext, change: Change) -> None:
-        data: Optional[bytes] = getattr(
-            self, "_data", None
-        )  # none when an earlier state is put back
+        data: Optional[bytes] = ctx.memory.get("data")  # none when an earlier state is put back
         _paths.apply_change(ctx, self.file(), change, None if data is None else (data,))
 
 

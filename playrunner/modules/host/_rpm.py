@@ -41,7 +41,6 @@ class RpmPackages(Packages):
         return named(self.name)
 
     def observe(self, ctx: HostContext) -> State | None:
-        self._results: list[str] = []
         needed("rpm", "use the module of the package manager this host has, or package")
         groups = [name for name in self.names() if name.startswith("@")]
         if groups:
@@ -74,7 +73,11 @@ class RpmPackages(Packages):
             self._manage(ctx, "downgrade" if self.allow_downgrade else "install", exact)
 
     def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
-        return {"rc": 0, "results": self._results, "msg": "" if change else "Nothing to do"}
+        return {
+            "rc": 0,
+            "results": ctx.memory.get("results", []),
+            "msg": "" if change else "Nothing to do",
+        }
 
     def _installed(self, ctx: HostContext, name: str) -> Optional[str]:
         if name == "*":
@@ -135,4 +138,4 @@ class RpmPackages(Packages):
                 stdout=ran.out,
                 stderr=ran.err,
             )
-        self._results.append(ran.out)
+        ctx.memory.setdefault("results", []).append(ran.out)

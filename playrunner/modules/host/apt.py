@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from playrunner.hostside.host_context import HostContext
     from playrunner.hostside.state import Change, State
 
+_NO_OUTPUT = {"stdout": "", "stderr": ""}
+
 
 class Apt(Packages):
     """Packages of Debian, Ubuntu and their children."""
@@ -53,28 +55,26 @@ class Apt(Packages):
         return named(self.name)
 
     def observe(self, ctx: HostContext) -> State | None:
-        self._output = {"stdout": "", "stderr": ""}
         needed("apt-get", "use the module of the package manager this host has, or package")
         packages = _apt_cache.installed(
             ctx, [_apt_cache.split_version(name)[0] for name in self.names()]
         )
         if self.deb:
-            self._deb_name, self._deb_version = _apt_cache.of_deb_file(ctx, self.deb)
-            packages.update(_apt_cache.installed(ctx, [self._deb_name]))
-        self._fetched = _apt_cache.fetched_at()
-        age = time.time() - self._fetched
-        self._stale = self.update_cache or self.cache_valid_time > 0
-        self._stale = self._stale and not 0 <= age < self.cache_valid_time
-        found: State = {"packages": packages, "lists": "old" if self._stale else "fresh"}
+            packages.update(_apt_cache.installed(ctx, [self._deb(ctx)[0]]))
+        fetched = ctx.memory["fetched"] = _apt_cache.fetched_at()
+        age = time.time() - fetched
+        stale = self.update_cache or self.cache_valid_time > 0
+        stale = stale and not 0 <= age < self.cache_valid_time
+        found: State = {"packages": packages, "lists": "old" if stale else "fresh"}
         if self._sweeping():
             found["pending"] = self._pending(ctx)
         return found
 
     def desired(self, ctx: HostContext, found: State | None) -> State | None:
-        target: State = {
-            "packages": self._wanted(ctx, (found or {})["packages"], lenient=self._stale)
-        }
-        if self._stale:
+        observed = found or {}
+        stale = observed["lists"] == "old"
+        target: State = {"packages": self._wanted(ctx, observed["packages"], lenient=stale)}
+        if stale:
             target["lists"] = "fresh"
         if self._sweeping():
             target["pending"] = []
@@ -96,16 +96,20 @@ class Apt(Packages):
         if coming:
             self._apt_get(
                 ctx,
-                ["install", *self._options(), *(self._argument(*pair) for pair in coming.items())],
+                [
+                    "install",
+                    *self._options(),
+                    *(self._argument(ctx, *pair) for pair in coming.items()),
+                ],
             )
         if (change.before or {}).get("pending"):
             self._apt_get(ctx, self._sweeping())
 
     def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
-        more: dict[str, Any] = dict(self._output)
+        more: dict[str, Any] = dict(ctx.memory.get("output", _NO_OUTPUT))
         fetched = _apt_cache.fetched_at()
         # Fetching lists that turn out to be the same changes nothing.
-        updated = change.touches("lists") if ctx.check else fetched != self._fetched
+        updated = change.touches("lists") if ctx.check else fetched != ctx.memory["fetched"]
         alone = not (self.names() or self.deb or self._sweeping())
         more["changed"] = change.touches("packages", "pending") or (alone and updated)
         more["stdout_lines"], more["stderr_lines"] = (
@@ -134,7 +138,8 @@ class Apt(Packages):
             for name, relation, version in asked
         }
         if self.deb:
-            target[self._deb_name] = self._deb_version
+            name, version = self._deb(ctx)
+            target[name] = version
         return target
 
     def _version(
@@ -171,8 +176,15 @@ class Apt(Packages):
             f"No package matching '{name}' is available; check its spelling, or set update_cache"
         )
 
-    def _argument(self, name: str, version: str) -> str:
-        if self.deb and name == self._deb_name and version == self._deb_version:
+    def _deb(self, ctx: HostContext) -> tuple[str, str]:
+        """The name and version in the package file."""
+        if "deb" not in ctx.memory:
+            ctx.memory["deb"] = _apt_cache.of_deb_file(ctx, self.deb or "")
+        deb: tuple[str, str] = ctx.memory["deb"]
+        return deb
+
+    def _argument(self, ctx: HostContext, name: str, version: str) -> str:
+        if self.deb and (name, version) == self._deb(ctx):
             return self.deb
         return name if version == PROVIDED else f"{name}={version}"
 
@@ -248,7 +260,8 @@ class Apt(Packages):
                     stderr=ran.err,
                 )
             time.sleep(1)
-        self._output = {
-            "stdout": self._output["stdout"] + ran.out,
-            "stderr": self._output["stderr"] + ran.err,
+        before = ctx.memory.get("output", _NO_OUTPUT)
+        ctx.memory["output"] = {
+            "stdout": before["stdout"] + ran.out,
+            "stderr": before["stderr"] + ran.err,
         }

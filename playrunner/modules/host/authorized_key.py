@@ -34,8 +34,8 @@ class AuthorizedKey(LinesOfFile):
     follow: bool = False  # accepted for Ansible's sake; a link is always followed
 
     def observe(self, ctx: HostContext) -> State | None:
-        self._keys = [Line(text) for text in _key_lines(self.key)]
-        for line in self._keys:
+        keys = ctx.memory["keys"] = [Line(text) for text in _key_lines(self.key)]
+        for line in keys:
             if line.kind is None:
                 raise Failed(f"invalid key specified: {line.text}")
             line.options = self.key_options if self.key_options is not None else line.options
@@ -49,8 +49,8 @@ class AuthorizedKey(LinesOfFile):
             else os.path.join(_account(self.user).pw_dir, ".ssh", "authorized_keys")
         )
 
-    def edited(self, lines: list[str]) -> list[str]:
-        keys = {line.identity: line.written() for line in self._keys}
+    def edited(self, ctx: HostContext, lines: list[str]) -> list[str]:
+        keys = {line.identity: line.written() for line in ctx.memory["keys"]}
         result = []
         for text in lines:
             line = Line(text)

@@ -81,29 +81,30 @@ class Copy(Delivered):
     def observe(self, ctx: HostContext) -> Optional[State]:
         if not self._is_folder():
             state = super().observe(ctx)
-            folder = os.path.dirname(self._path)
+            folder = os.path.dirname(ctx.memory["path"])
             if self.remote_src and not self.dest.endswith("/") and not os.path.isdir(folder or "."):
                 raise Failed(
                     f"Destination directory {folder} does not exist; create it first",
-                    dest=self._path,
+                    dest=ctx.memory["path"],
                 )
             return state
-        entry = self._entry = self.entry(ctx)
+        entry = ctx.memory["entry"] = self.entry(ctx)
         dest = expanded(self.dest).rstrip("/") or "/"
-        self._path = dest if entry["trailing_slash"] else os.path.join(dest, entry["name"])
+        path = dest if entry["trailing_slash"] else os.path.join(dest, entry["name"])
+        ctx.memory["path"] = path
         if os.path.lexists(dest) and not os.path.isdir(dest):
             raise Failed(
                 f"Cannot copy a directory over the file {dest}; remove it first", dest=dest
             )
-        below = {piece["path"]: look(ctx, self._at(piece)) for piece in self._pieces()}
-        return {"kind": "directory", "above": first_missing(self._path + "/x"), "below": below}
+        below = {piece["path"]: look(ctx, self._at(ctx, piece)) for piece in self._pieces(ctx)}
+        return {"kind": "directory", "above": first_missing(path + "/x"), "below": below}
 
     def desired(self, ctx: HostContext, current: Optional[State]) -> Optional[State]:
         if current is None or "below" not in current:
             return super().desired(ctx, current)
         targets = {
             piece["path"]: self._piece_state(ctx, piece, current["below"][piece["path"]])
-            for piece in self._pieces()
+            for piece in self._pieces(ctx)
         }
         changes = {name: state for name, state in targets.items() if state is not None}
         return {
@@ -117,7 +118,7 @@ class Copy(Delivered):
         if "below" not in after:
             super().apply(ctx, change)
             return
-        pieces = {piece["path"]: piece for piece in self._pieces()}
+        pieces = {piece["path"]: piece for piece in self._pieces(ctx)}
         targets = after["below"]
         going = {name for name, state in targets.items() if state is None}
         # What goes, goes from the inside out; what comes, comes from the outside in.
@@ -127,37 +128,47 @@ class Copy(Delivered):
             self._apply_piece(
                 ctx,
                 pieces[name],
-                type(change).between(look(ctx, self._at(pieces[name])), targets[name]),
+                type(change).between(look(ctx, self._at(ctx, pieces[name])), targets[name]),
             )
         if after.get("above"):
-            remove_folders(self._path, after["above"])
+            remove_folders(ctx.memory["path"], after["above"])
 
     def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
         if not self._is_folder():
             return super().returns(ctx, change)
-        dest = self._path if self.remote_src else expanded(self.dest).rstrip("/") + "/"
-        return {"dest": dest, "src": self._entry["name"], **facts(dest)}
+        dest = ctx.memory["path"] if self.remote_src else expanded(self.dest).rstrip("/") + "/"
+        return {"dest": dest, "src": ctx.memory["entry"]["name"], **facts(dest)}
 
     def _is_folder(self) -> bool:
         if isinstance(self.src, dict):
             return bool(self.src.get("folder"))
         return self.src is not None and os.path.isdir(expanded(self.src))
 
-    def _pieces(self) -> list[Entry]:
+    def _pieces(self, ctx: HostContext) -> list[Entry]:
         """The folder itself, then what is in it, each folder before its contents."""
-        top = {"path": "", "kind": "directory", "copied_mode": self._entry.get("copied_mode")}
-        return [top, *sorted(self._entry["files"], key=lambda piece: piece["path"].split("/"))]
+        top = {
+            "path": "",
+            "kind": "directory",
+            "copied_mode": ctx.memory["entry"].get("copied_mode"),
+        }
+        return [
+            top,
+            *sorted(ctx.memory["entry"]["files"], key=lambda piece: piece["path"].split("/")),
+        ]
 
-    def _at(self, piece: Entry) -> str:
-        return os.path.join(self._path, piece["path"]) if piece["path"] else self._path
+    def _at(self, ctx: HostContext, piece: Entry) -> str:
+        top: str = ctx.memory["path"]
+        return os.path.join(top, piece["path"]) if piece["path"] else top
 
     def _piece_state(
         self, ctx: HostContext, piece: Entry, current: Optional[State]
     ) -> Optional[State]:
         """What should be at one place in the folder; None when it is so already."""
         if piece["kind"] == "directory":
-            given = current and not piece["path"] and self._entry["trailing_slash"]
-            if given or (current and current["kind"] == "link" and os.path.isdir(self._at(piece))):
+            given = current and not piece["path"] and ctx.memory["entry"]["trailing_slash"]
+            if given or (
+                current and current["kind"] == "link" and os.path.isdir(self._at(ctx, piece))
+            ):
                 return None
             mode = (
                 self.directory_mode if current else self.directory_mode or piece.get("copied_mode")
@@ -183,9 +194,9 @@ class Copy(Delivered):
         if not change:
             return
         if piece["kind"] == "file":
-            self.deliver(ctx, self._at(piece), piece, change)
+            self.deliver(ctx, self._at(ctx, piece), piece, change)
         else:
-            apply_change(ctx, self._at(piece), change)
+            apply_change(ctx, self._at(ctx, piece), change)
 
     def _on_host(self, source: str) -> Entry:
         """The entry for a file or folder that is on the host already."""

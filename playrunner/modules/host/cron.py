@@ -60,14 +60,15 @@ class Cron(Module):
             return "You cannot combine special_time with any of the time or day/date parameters"
         return None
 
+    @property
+    def _file(self) -> Optional[str]:
+        return os.path.join("/etc/cron.d", expanded(self.cron_file)) if self.cron_file else None
+
     def observe(self, ctx: HostContext) -> State | None:
         involved = ("state", "job", "cron_file", "user", "env", "special_time", *TIMES)
         complaint = self.check({name: getattr(self, name) for name in involved})
         if complaint:
             raise Failed(complaint)
-        self._file = (
-            os.path.join("/etc/cron.d", expanded(self.cron_file)) if self.cron_file else None
-        )
         lines = read_lines(self._file) if self._file else self._crontab(ctx)
         missing = self._file is not None and not os.path.exists(self._file)
         return None if missing and self.state == "present" else {"lines": lines}
@@ -89,7 +90,7 @@ class Cron(Module):
 
     def apply(self, ctx: HostContext, change: Change) -> None:
         if self.backup and change.observed:
-            self._backup = self._kept_aside(ctx, change.observed["lines"])
+            ctx.memory["backup_file"] = self._kept_aside(ctx, change.observed["lines"])
         if self._file and change.after is None:
             remove(self._file)
         elif self._file:
@@ -102,7 +103,9 @@ class Cron(Module):
         told: dict[str, Any] = _crontab.names_in((change.after or {"lines": []})["lines"])
         if self._file:
             told["cron_file"] = self.cron_file
-        return {**told, "backup_file": self._backup} if hasattr(self, "_backup") else told
+        if "backup_file" in ctx.memory:
+            told["backup_file"] = ctx.memory["backup_file"]
+        return told
 
     def _line(self) -> str:
         when = (

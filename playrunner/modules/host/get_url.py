@@ -54,30 +54,29 @@ class GetUrl(Placed):
     # Where the download waits until it is whole; beside dest when not given
     tmp_dest: str | None = None
 
-    _path = ""
-    _address = ""
-    _scrap = ""
-    _shown = dict[str, "Any"]()
-    _sha1 = ""
-
     def observe(self, ctx: HostContext) -> Optional[State]:
-        self._path = expanded(self.dest)
-        self._address = without_login(self.url)  # as it is shown
-        if self._path.endswith("/") or os.path.isdir(self._path):
-            self._path = os.path.join(self._path, _name_in(self.url))
-        folder = os.path.dirname(self._path) or "."
+        path = expanded(self.dest)
+        if path.endswith("/") or os.path.isdir(path):
+            path = os.path.join(path, _name_in(self.url))
+        folder = os.path.dirname(path) or "."
         if not os.path.isdir(folder):
             raise Failed(
                 f"Destination {folder} does not exist; make it first",
-                dest=self._path,
+                dest=path,
                 url=self._address,
             )
-        self._path = os.path.realpath(self._path)
-        return look(ctx, self._path)
+        ctx.memory.update(path=os.path.realpath(path), scrap="", sha1="", shown={})
+        return look(ctx, ctx.memory["path"])
+
+    @property
+    def _address(self) -> str:
+        """The URL as it is shown."""
+        return without_login(self.url)
 
     def desired(self, ctx: HostContext, current: Optional[State]) -> Optional[State]:
         algorithm, digest = self._expected(ctx)
-        self._shown = {
+        path = ctx.memory["path"]
+        shown = ctx.memory["shown"] = {
             "url": self._address,
             "checksum_dest": current.get("sha1") if current else None,
             "checksum_src": None,
@@ -87,54 +86,52 @@ class GetUrl(Placed):
             current
             and digest
             and not self.force
-            and digest == digest_of(chunks_of(self._path), algorithm)
+            and digest == digest_of(chunks_of(path), algorithm)
         ):
-            self._shown["msg"] = "file already exists"
+            shown["msg"] = "file already exists"
             return {"kind": "file", **self.access_state(ctx, current)}
         if ctx.check:
             return self._foreseen(ctx, current)
-        answer = self._ask(current)
+        answer = self._ask(ctx, current)
         if answer.status == 304:
             answer.close()
             return {"kind": "file", **self.access_state(ctx, current)}
-        self._download(ctx, answer)
-        if digest and digest_of(chunks_of(self._scrap), algorithm) != digest:
-            got = digest_of(chunks_of(self._scrap), algorithm)
+        scrap = self._download(ctx, answer)
+        if digest and digest_of(chunks_of(scrap), algorithm) != digest:
+            got = digest_of(chunks_of(scrap), algorithm)
             self._drop(ctx)
-            raise Failed(
-                f"The checksum for {self._path} did not match {digest}; it was {got}.",
-                **self._shown,
-            )
-        small = os.path.getsize(self._scrap) <= _SHOWN_LIMIT
-        data = read_bytes(self._scrap) if ctx.diff and small else None
-        wanted = {**file_state(ctx, self._sha1, current, data), **self.access_state(ctx, current)}
+            raise Failed(f"The checksum for {path} did not match {digest}; it was {got}.", **shown)
+        data = read_bytes(scrap) if ctx.diff and os.path.getsize(scrap) <= _SHOWN_LIMIT else None
+        sha1 = ctx.memory["sha1"]
+        wanted = {**file_state(ctx, sha1, current, data), **self.access_state(ctx, current)}
         if current and all(current.get(key) == value for key, value in wanted.items()):
             self._drop(ctx)
         return wanted
 
     def apply(self, ctx: HostContext, change: Change) -> None:
-        after = change.after
-        fresh = bool(self._scrap) and after is not None and after.get("sha1") == self._sha1
+        path, scrap, after = ctx.memory["path"], ctx.memory["scrap"], change.after
+        fresh = bool(scrap) and after is not None and after.get("sha1") == ctx.memory["sha1"]
         try:
             if fresh and self.backup and change.observed and change.touches("sha1"):
-                self._shown["backup_file"] = backup_of(ctx, self._path)
+                ctx.memory["shown"]["backup_file"] = backup_of(ctx, path)
             apply_change(
                 ctx,
-                self._path,
+                path,
                 change,
-                chunks_of(self._scrap) if fresh else None,
+                chunks_of(scrap) if fresh else None,
                 unsafe=self.unsafe_writes,
             )
         finally:
             self._drop(ctx)
 
     def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
-        return {"dest": self._path, **self._shown, **facts(self._path)}
+        path = ctx.memory["path"]
+        return {"dest": path, **ctx.memory["shown"], **facts(path)}
 
     def _foreseen(self, ctx: HostContext, current: Optional[State]) -> State:
         """Under --check only the headers are asked for: the content stays unknown, and so
         different."""
-        answer = self._ask(current, "HEAD")
+        answer = self._ask(ctx, current, "HEAD")
         answer.close()
         if answer.status == 304:
             return {"kind": "file", **self.access_state(ctx, current)}
@@ -144,22 +141,22 @@ class GetUrl(Placed):
             **self.access_state(ctx, current),
         }
 
-    def _ask(self, current: Optional[State], method: str = "GET") -> Answer:
+    def _ask(self, ctx: HostContext, current: Optional[State], method: str = "GET") -> Answer:
         headers = {"User-Agent": self.http_agent, **self.headers}
         if current and not self.force and not self.checksum:
-            modified = time.gmtime(os.stat(self._path).st_mtime)
+            modified = time.gmtime(os.stat(ctx.memory["path"]).st_mtime)
             headers["If-Modified-Since"] = time.strftime("%a, %d %b %Y %H:%M:%S GMT", modified)
         elif self.force:
             headers["Cache-Control"] = "no-cache"
         answer = self._fetch(self.url, headers, method)
-        self._shown.update(status_code=answer.status, msg=answer.said, size=None)
+        ctx.memory["shown"].update(status_code=answer.status, msg=answer.said, size=None)
         if answer.status not in (200, 304):
             answer.close()
             raise Failed(
                 f"Request failed: {answer.said}: {self._address}",
                 status_code=answer.status,
                 url=self._address,
-                dest=self._path,
+                dest=ctx.memory["path"],
                 response=answer.said,
             )
         return answer
@@ -182,12 +179,12 @@ class GetUrl(Placed):
             proxy=self.use_proxy,
         )
 
-    def _download(self, ctx: HostContext, answer: Answer) -> None:
-        started = time.monotonic()
-        beside = os.path.join(expanded(self.tmp_dest), "x") if self.tmp_dest else self._path
-        scrap = scrap_beside(beside)
+    def _download(self, ctx: HostContext, answer: Answer) -> str:
+        """The temporary file that holds the content."""
+        started, path = time.monotonic(), ctx.memory["path"]
+        scrap = scrap_beside(os.path.join(expanded(self.tmp_dest), "x") if self.tmp_dest else path)
         ctx.scrap(scrap)
-        self._scrap = scrap
+        ctx.memory["scrap"] = scrap
         try:
             fd = os.open(scrap, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(fd, "wb") as file:
@@ -195,18 +192,19 @@ class GetUrl(Placed):
                     file.write(chunk)
         except OSError as error:
             self._drop(ctx)
-            refuse(error, self._path)
-        self._sha1 = sha1_of(chunks_of(scrap))
-        self._shown.update(
-            checksum_src=self._sha1, elapsed=int(time.monotonic() - started), src=scrap
-        )
+            refuse(error, path)
+        sha1 = ctx.memory["sha1"] = sha1_of(chunks_of(scrap))
+        elapsed = int(time.monotonic() - started)
+        ctx.memory["shown"].update(checksum_src=sha1, elapsed=elapsed, src=scrap)
+        return scrap
 
     def _drop(self, ctx: HostContext) -> None:
-        if self._scrap:
-            if os.path.lexists(self._scrap):
-                os.unlink(self._scrap)
-            ctx.kept(self._scrap)
-            self._scrap = ""
+        scrap = ctx.memory["scrap"]
+        if scrap:
+            if os.path.lexists(scrap):
+                os.unlink(scrap)
+            ctx.kept(scrap)
+            ctx.memory["scrap"] = ""
 
     def _expected(self, ctx: HostContext) -> tuple[str, str]:
         """The algorithm and digest the file must have; empty when none is asked for."""

@@ -37,11 +37,16 @@ class Git(Module):
     accept_newhostkey: bool = False  # trust the key of a server never seen before
     executable: str | None = None  # the git to use
 
+    @property
+    def _git(self) -> str:
+        remedy = "install it first, for instance with package: name=git"
+        return self.executable or needed("git", remedy)
+
+    @property
+    def _dest(self) -> str:
+        return expanded(self.dest)
+
     def observe(self, ctx: HostContext) -> State | None:
-        self._git = self.executable or needed(
-            "git", "install it first, for instance with package: name=git"
-        )
-        self._dest = expanded(self.dest)
         if not os.path.exists(os.path.join(self._dest, "HEAD" if self.bare else ".git")):
             return None
         return {
@@ -64,6 +69,7 @@ class Git(Module):
                 "Commit them there, or set force",
                 before=current["commit"],
             )
+        ctx.memory["heads"] = {}
         commit = self._resolved_here(current["commit"]) or self._commit_there(ctx)
         return {"commit": commit, "modified": False, "url": self.repo}
 
@@ -71,7 +77,7 @@ class Git(Module):
         if change.after is None:
             remove(self._dest)
             return
-        if not hasattr(self, "_heads"):  # an earlier state is put back: its commit is here already
+        if "heads" not in ctx.memory:  # an earlier state is put back: its commit is here already
             self._do(ctx, "reset", "--hard", change.after["commit"])
             return
         if change.observed is None:
@@ -99,7 +105,6 @@ class Git(Module):
 
     def _resolved_here(self, commit: str | None) -> str | None:
         """The commit when the version asked for is that very commit, whole or shortened."""
-        self._heads: dict[str, str] = {}
         shortened = len(self.version) >= 7 and all(
             sign in "0123456789abcdef" for sign in self.version
         )
@@ -110,7 +115,8 @@ class Git(Module):
         for itself."""
         ran = self._run(ctx, ["ls-remote", self.repo], None)
         pairs = [line.split("\t") for line in ran.out.splitlines()]
-        self._heads = {name: commit for commit, name in pairs}
+        heads: dict[str, str] = {name: commit for commit, name in pairs}
+        ctx.memory["heads"] = heads
         branch = self.version if self.version == "HEAD" else f"refs/heads/{self.version}"
         for name in (
             branch,
@@ -118,8 +124,8 @@ class Git(Module):
             f"refs/tags/{self.version}",
             self.version,
         ):
-            if name in self._heads:
-                return self._heads[name]
+            if name in heads:
+                return heads[name]
         if self.version == "HEAD":
             raise Failed(
                 f"Could not determine remote revision for HEAD of {self.repo}: it has no"
@@ -127,8 +133,8 @@ class Git(Module):
             )
         return self.version
 
-    def _is_branch(self) -> bool:
-        return f"refs/heads/{self.version}" in self._heads
+    def _is_branch(self, ctx: HostContext) -> bool:
+        return f"refs/heads/{self.version}" in ctx.memory["heads"]
 
     def _clone(self, ctx: HostContext) -> None:
         arguments = ["clone", "--origin", self.remote]
@@ -136,7 +142,7 @@ class Git(Module):
         arguments += ["--no-checkout"] if not self.bare else []
         arguments += ["--depth", str(self.depth)] if self.depth else []
         arguments += ["--single-branch"] if self.single_branch else []
-        if self._is_branch() or f"refs/tags/{self.version}" in self._heads:
+        if self._is_branch(ctx) or f"refs/tags/{self.version}" in ctx.memory["heads"]:
             arguments += ["--branch", self.version]
         os.makedirs(os.path.dirname(self._dest.rstrip("/")) or "/", exist_ok=True)
         self._run(ctx, [*arguments, self.repo, self._dest], None)
@@ -155,7 +161,7 @@ class Git(Module):
         ]
         if self.bare:
             arguments.append("+refs/heads/*:refs/heads/*")
-        elif self._is_branch():
+        elif self._is_branch(ctx):
             arguments.append(
                 f"+refs/heads/{self.version}:refs/remotes/{self.remote}/{self.version}"
             )
@@ -166,7 +172,7 @@ class Git(Module):
     def _check_out(self, ctx: HostContext) -> None:
         branch = (
             self.version
-            if self._is_branch()
+            if self._is_branch(ctx)
             else self._main_branch(ctx)
             if self.version == "HEAD"
             else None

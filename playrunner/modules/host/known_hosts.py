@@ -34,30 +34,32 @@ class KnownHosts(LinesOfFile):
                 "Comma separated list of names is not supported. Please pass a single name to"
                 " lookup in the known_hosts file."
             )
-        lines = [text.strip() for text in (self.key or "").splitlines()]
-        self._wanted = [Entry(text) for text in lines if text and text[0] != "#"]
-        for entry in self._wanted:
+        for entry in self._wanted():
             if not entry.kind:
                 raise Failed(f"not a line of known_hosts (host, key type, key): {entry.text}")
             if not entry.names(self.name):
                 raise Failed("Host parameter does not match hashed host field in supplied key")
         return super().observe(ctx)
 
+    def _wanted(self) -> list[Entry]:
+        lines = [text.strip() for text in (self.key or "").splitlines()]
+        return [Entry(text) for text in lines if text and text[0] != "#"]
+
     def file(self) -> str:
         return os.path.realpath(_paths.expanded(self.path))
 
-    def edited(self, lines: list[str]) -> list[str]:
+    def edited(self, ctx: HostContext, lines: list[str]) -> list[str]:
         entries = [Entry(text) for text in lines]
         ours = [entry for entry in entries if entry.names(self.name)]
         if self.state == "absent":
-            keys = {entry.identity for entry in self._wanted}
+            keys = {entry.identity for entry in self._wanted()}
             return [
                 entry.text
                 for entry in entries
                 if entry not in ours or (keys and entry.identity not in keys)
             ]
         fresh = [
-            entry for entry in self._wanted if not any(self._same(entry, there) for there in ours)
+            entry for entry in self._wanted() if not any(self._same(entry, there) for there in ours)
         ]
         # A line with another marker (@cert-authority, @revoked) is about another key.
         replaced = {(entry.marker, entry.kind) for entry in fresh}

@@ -47,11 +47,14 @@ class Mount(Module):
             return f"state is {state} but all of the following are missing: {', '.join(missing)}"
         return None
 
+    @property
+    def _path(self) -> str:
+        return os.path.realpath(expanded(self.path)) if self.path != "none" else self.path
+
     def observe(self, ctx: HostContext) -> State | None:
         complaint = self.check({name: getattr(self, name) for name in ("state", "src", "fstype")})
         if complaint:
             raise Failed(complaint)
-        self._path = os.path.realpath(expanded(self.path)) if self.path != "none" else self.path
         return {
             "entry": _fstab.entry(self.fstab, self._entry()[1]),
             "mounted": _fstab.is_mounted(self._path),
@@ -87,7 +90,7 @@ class Mount(Module):
             os.makedirs(self._path, exist_ok=True)
         if change.touches("entry"):
             if self.backup and os.path.exists(self.fstab):
-                self._backup = backup_of(ctx, self.fstab)
+                ctx.memory["backup_file"] = backup_of(ctx, self.fstab)
             _fstab.put(ctx, self.fstab, self._entry()[1], after["entry"])
         try:
             self._apply_mount(ctx, change, before, after)
@@ -106,7 +109,7 @@ class Mount(Module):
             "boot": self.boot,
             "dump": self.dump,
             "passno": self.passno,
-            "backup_file": getattr(self, "_backup", ""),
+            "backup_file": ctx.memory.get("backup_file", ""),
         }
         return {
             **values,

@@ -24,19 +24,21 @@ class Package(Module):
     update_cache: bool = False  # fetch the package lists first
 
     def observe(self, ctx: HostContext) -> State | None:
-        self._module: Module = self._chosen()(
-            name=self.name, state=self.state, update_cache=self.update_cache
-        )
-        return self._module.observe(ctx)
+        return self._module().observe(ctx)
 
     def desired(self, ctx: HostContext, found: State | None) -> State | None:
-        return self._module.desired(ctx, found)
+        return self._module().desired(ctx, found)
 
     def apply(self, ctx: HostContext, change: Change) -> None:
-        self._module.apply(ctx, change)
+        self._module().apply(ctx, change)
 
     def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
-        return self._module.returns(ctx, change)
+        return self._module().returns(ctx, change)
+
+    def _module(self) -> Module:
+        """The module of this host's package manager, with the same arguments."""
+        chosen = self._chosen()
+        return chosen(name=self.name, state=self.state, update_cache=self.update_cache)
 
     def _chosen(self) -> type[Module]:
         use = self.use if self.use != "auto" else self._present()

@@ -50,9 +50,11 @@ class Pip(Module):
             return "nothing to install; give name or requirements"
         return None
 
+    @property
+    def _env(self) -> Optional[str]:
+        return expanded(self.virtualenv) if self.virtualenv else None
+
     def observe(self, ctx: HostContext) -> State | None:
-        self._env = expanded(self.virtualenv) if self.virtualenv else None
-        self._output: dict[str, str] = {}
         state: State = {"packages": {}}
         if self._env:
             state["virtualenv"] = (
@@ -60,19 +62,22 @@ class Pip(Module):
                 if os.path.exists(os.path.join(self._env, "bin", "activate"))
                 else "absent"
             )
-        self._there = {} if state.get("virtualenv") == "absent" else self._listed(ctx)
+        installed = {} if state.get("virtualenv") == "absent" else self._listed(ctx)
         for text in self._asked():
-            state["packages"][text] = self._there.get(_requirements.package_of(text))
+            state["packages"][text] = installed.get(_requirements.package_of(text))
         return state
 
     def desired(self, ctx: HostContext, current: State | None) -> State | None:
-        wanted: State = {"packages": {text: self._wanted(text) for text in self._asked()}}
+        installed = (current or {})["packages"]
+        wanted: State = {
+            "packages": {text: self._wanted(text, installed[text]) for text in self._asked()}
+        }
         if self._env:
             wanted["virtualenv"] = "present"
         return wanted
 
     def apply(self, ctx: HostContext, change: Change) -> None:
-        self._output = {"stdout": "", "stderr": ""}
+        ctx.memory["output"] = {"stdout": "", "stderr": ""}
         after = change.after or {}
         if after.get("virtualenv") == "absent" and self._env:
             remove(self._env)
@@ -104,9 +109,9 @@ class Pip(Module):
             "state": self.state,
             "requirements": self.requirements,
             "virtualenv": self.virtualenv,
-            "cmd": getattr(self, "_command", None),
+            "cmd": ctx.memory.get("command"),
         }
-        output = self._output
+        output = ctx.memory.get("output")
         if output:
             values.update(
                 output,
@@ -131,12 +136,15 @@ class Pip(Module):
             ),
         ]
 
-    def _wanted(self, text: str) -> Optional[str]:
-        there = self._there.get(_requirements.package_of(text))
+    def _wanted(self, text: str, installed: Optional[str]) -> Optional[str]:
         if self.state == "absent":
             return None
-        if self.state == "present" and there is not None and _requirements.met_by(text, there):
-            return there
+        if (
+            self.state == "present"
+            and installed is not None
+            and _requirements.met_by(text, installed)
+        ):
+            return installed
         return UNDECIDED
 
     def _with_version(self, text: str, wanted: str) -> str:
@@ -168,11 +176,11 @@ class Pip(Module):
         self._run(ctx, [*command, self._env or ""])
 
     def _pip(self, ctx: HostContext, words: list[str]) -> None:
-        self._command = [*self._program(), *words]
-        ran = self._run(ctx, self._command)
-        self._output = {
-            "stdout": self._output["stdout"] + ran.out,
-            "stderr": self._output["stderr"] + ran.err,
+        command = ctx.memory["command"] = [*self._program(), *words]
+        ran, before = self._run(ctx, command), ctx.memory["output"]
+        ctx.memory["output"] = {
+            "stdout": before["stdout"] + ran.out,
+            "stderr": before["stderr"] + ran.err,
         }
 
     def _run(self, ctx: HostContext, command: list[str]) -> Any:

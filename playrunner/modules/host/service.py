@@ -38,13 +38,9 @@ class Service(Module):
         return None if asked else "nothing asked of the service; give state or enabled"
 
     def observe(self, ctx: HostContext) -> State | None:
-        self._systemd: Any = None
-        if self.use == "systemd" or (self.use == "auto" and os.path.isdir("/run/systemd/system")):
-            from playrunner.modules.host.systemd import Systemd
-
-            self._systemd = Systemd(name=self.name, state=self.state, enabled=self.enabled)
-            found: State = self._systemd.observe(ctx)
-            return found
+        systemd = self._systemd()
+        if systemd:
+            return systemd.observe(ctx)
         if not os.access(os.path.join(SCRIPTS, self.name), os.X_OK):
             raise Failed(
                 f"Could not find the requested service {self.name}: host; systemd does not run"
@@ -57,10 +53,10 @@ class Service(Module):
         }
 
     def desired(self, ctx: HostContext, found: State | None) -> State | None:
-        if self._systemd:
-            target: State = self._systemd.desired(ctx, found)
-            return target
-        target = {} if self.enabled is None else {"enabled": self.enabled}
+        systemd = self._systemd()
+        if systemd:
+            return systemd.desired(ctx, found)
+        target: State = {} if self.enabled is None else {"enabled": self.enabled}
         if self.state:
             target["running"] = self.state != "stopped"
             if self.state in ("restarted", "reloaded"):
@@ -68,8 +64,9 @@ class Service(Module):
         return target
 
     def apply(self, ctx: HostContext, change: Change) -> None:
-        if self._systemd:
-            self._systemd.apply(ctx, change)
+        systemd = self._systemd()
+        if systemd:
+            systemd.apply(ctx, change)
             return
         after, before = change.after or {}, change.before or {}
         if change.touches("enabled"):
@@ -81,13 +78,21 @@ class Service(Module):
             self._do(ctx, "start" if after["running"] else "stop")
 
     def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
-        if self._systemd:
-            values: dict[str, Any] = self._systemd.returns(ctx, change)
-            return values
-        values = {"name": self.name}
+        systemd = self._systemd()
+        if systemd:
+            return systemd.returns(ctx, change)
+        values: dict[str, Any] = {"name": self.name}
         if self.state:
             values["state"] = "stopped" if self.state == "stopped" else "started"
         return values if self.enabled is None else {**values, "enabled": self.enabled}
+
+    def _systemd(self) -> Module | None:
+        """The unit of systemd that this service is, where systemd starts it."""
+        if self.use == "systemd" or (self.use == "auto" and os.path.isdir("/run/systemd/system")):
+            from playrunner.modules.host.systemd import Systemd
+
+            return Systemd(name=self.name, state=self.state, enabled=self.enabled)
+        return None
 
     def _script(self, ctx: HostContext, verb: str, output: str = os.devnull) -> Any:
         tool = program("service")

@@ -34,17 +34,15 @@ class Systemd(Module):
 
     def observe(self, ctx: HostContext) -> State | None:
         state: State = {"reloaded": False, "reexecuted": False, "fresh": False}
-        self._status: dict[str, str] = {}
         if self.name:
-            self._status = self._show(ctx)
-            if self._status.get("LoadState") == "not-found" and not (
-                self.daemon_reload and not ctx.check
-            ):
+            status = ctx.memory["status"] = self._show(ctx)
+            missing = status.get("LoadState") == "not-found"
+            if missing and not (self.daemon_reload and not ctx.check):
                 raise Failed(f"Could not find the requested service {self.name}: host")
-            kept = self._status.get("UnitFileState", "")
+            kept = status.get("UnitFileState", "")
             state.update(
-                running=self._status.get("ActiveState") in RUNNING,
-                masked=self._status.get("LoadState") == "masked",
+                running=status.get("ActiveState") in RUNNING,
+                masked=status.get("LoadState") == "masked",
                 enabled=kept.startswith(("enabled", "static", "alias", "indirect", "generated")),
             )
         return state
@@ -72,7 +70,7 @@ class Systemd(Module):
         if after.get("reloaded"):
             self._systemctl(ctx, "daemon-reload")
         if (
-            self._status.get("LoadState") == "not-found"
+            ctx.memory.get("status", {}).get("LoadState") == "not-found"
             and self._show(ctx).get("LoadState") == "not-found"
         ):
             raise Failed(f"Could not find the requested service {self.name}: host")
@@ -97,10 +95,9 @@ class Systemd(Module):
             values["state"] = "stopped" if self.state == "stopped" else "started"
         if self.enabled is not None:
             values["enabled"] = self.enabled
-        return {
-            **values,
-            "status": self._show(ctx) if change and not ctx.check and self.name else self._status,
-        }
+        if change and not ctx.check and self.name:
+            return {**values, "status": self._show(ctx)}
+        return {**values, "status": ctx.memory.get("status", {})}
 
     def _show(self, ctx: HostContext) -> dict[str, str]:
         ran = self._run(ctx, ["show", self.name or ""])

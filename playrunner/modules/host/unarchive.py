@@ -48,31 +48,25 @@ class Unarchive(Placed):
     # No sends a file that is encrypted with vault as it is; otherwise it is decrypted
     decrypt: bool = True
 
-    _members = list["Member"]()
-    _handler = ""
-    _skipped = False
-
     def observe(self, ctx: HostContext) -> Optional[State]:
         if self.creates and os.path.exists(expanded(self.creates)):
-            self._skipped = True
+            ctx.memory["skipped"] = True
             return {"unpacked": True, "different": [], "missing": []}
         folder = self._folder()
         if not os.path.isdir(folder):
             raise Failed(f"dest '{folder}' must be an existing dir; make it first", dest=folder)
-        self._handler, members = self._read(ctx)
-        self._members = [
-            member
-            for member in map(self._stripped, members)
-            if member and self._chosen(member.name)
+        ctx.memory["handler"], packed = self._read(ctx)
+        members = ctx.memory["members"] = [
+            member for member in map(self._stripped, packed) if member and self._chosen(member.name)
         ]
-        for member in self._members:
+        for member in members:
             if member.kind == "special":
                 raise Failed(
                     f"the archive holds {member.name}, which is a device or a pipe; it is not"
                     " unpacked. Leave it out with exclude"
                 )
             self._refuse_way_out(member)
-        different = [member for member in self._members if self._differs(ctx, member)]
+        different = [member for member in members if self._differs(ctx, member)]
         absent = [self._at(member) for member in different if not os.path.lexists(self._at(member))]
         missing = _topmost([first_missing(path) or path for path in absent])
         names = [member.name for member in different if os.path.lexists(self._at(member))]
@@ -94,7 +88,7 @@ class Unarchive(Placed):
             return
         folders = []
         try:
-            for member in self._members:
+            for member in ctx.memory["members"]:
                 self._refuse_way_out(member)  # a link that was unpacked a moment ago may lead out
                 if member.kind == "directory":
                     os.makedirs(self._at(member), exist_ok=True)
@@ -109,18 +103,18 @@ class Unarchive(Placed):
             refuse(error, error.filename if isinstance(error.filename, str) else self._folder())
 
     def returns(self, ctx: HostContext, change: Change) -> dict[str, Any]:
-        if self._skipped:
+        if ctx.memory.get("skipped"):
             return {"skipped": True, "msg": f"skipped, since {self.creates} exists"}
         source = self.src["name"] if isinstance(self.src, dict) else self.src
         shown = {
             "dest": self._folder(),
             "src": source,
-            "handler": self._handler,
+            "handler": ctx.memory["handler"],
             **facts(self._folder()),
         }
         if self.list_files:
             shown["files"] = [
-                member.name + "/" * (member.kind == "directory") for member in self._members
+                member.name + "/" * (member.kind == "directory") for member in ctx.memory["members"]
             ]
         return shown
 

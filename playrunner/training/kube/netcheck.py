@@ -19,7 +19,7 @@ from playrunner.text.documents import json_object
 from playrunner.training.kube.job_spec.pod import CONTAINER
 from playrunner.training.kube.network import connectivity
 from playrunner.training.kube.runs.pod_output import first_pod, logs_of
-from playrunner.training.kube.runs.rank0 import newest_meeting
+from playrunner.training.kube.runs.rank0 import newest_rendezvous
 from playrunner.training.kube.runs.run_view import ClusterRun
 from playrunner.training.kube.runs.selection import the_run
 from playrunner.training.kube.session import ClusterSession, open_session
@@ -103,7 +103,7 @@ def _targets(session: ClusterSession, run: ClusterRun) -> list[str]:
     host, _, port = point.rpartition(":")
     full = f"{host}.{run.namespace}.svc.cluster.local:{port}" if "svc" not in host else point
     logs = logs_of(session.kube, run)
-    meeting = newest_meeting(logs.get(first_pod(session.kube, run, logs), ()))
+    meeting = newest_rendezvous(logs.get(first_pod(session.kube, run, logs), ()))
     return [
         point,
         full,

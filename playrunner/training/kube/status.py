@@ -13,7 +13,7 @@ from playrunner.output.json_output import print_json
 from playrunner.training.kube.job_spec.pod import CONTAINER
 from playrunner.training.kube.runs.bad_nodes import Suspect, suspects
 from playrunner.training.kube.runs.pod_output import first_pod, logs_of, metrics_of
-from playrunner.training.kube.runs.rank0 import newest_meeting
+from playrunner.training.kube.runs.rank0 import newest_rendezvous
 from playrunner.training.kube.runs.run_view import ClusterRun, events_of, find
 from playrunner.training.kube.runs.selection import the_run
 from playrunner.training.kube.session import ClusterSession, open_session
@@ -32,7 +32,7 @@ def show_status(options: Options, name: str) -> int:
     metrics, first = metrics_of(session.kube, run, logs), first_pod(session.kube, run, logs)
     events = events_of(session.kube, run) if run.job else []
     pods = [pod_row(pod, first) for pod in run.pods]
-    meeting = newest_meeting(logs.get(first, ()))
+    meeting = newest_rendezvous(logs.get(first, ()))
     bad = free_suspects(session, run)
     if options.json:
         print_json(

@@ -11,7 +11,7 @@ from playrunner.errors import BadInput, StepFailed, UndefinedVariable
 from playrunner.text.written import written
 from playrunner.variables.lookups.lookups import run_lookup
 from playrunner.variables.templating import Templar
-from tests.engine.test_templating import World
+from tests.support.templating import World
 
 USERS = [{"name": "ann", "groups": ["x", "y"]}, {"name": "bob", "groups": ["z"]}]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.aws.module_stage import Run, Stage
+from tests.support.aws.module_stage import AwsStage, Run
 from tests.support.aws.preflight import GPU, preflight
 
 CLUSTER = {"name": "demo", "version": "1.34"}
@@ -27,7 +27,7 @@ def problem(run: Run) -> str:
     return str(text)
 
 
-def test_a_plan_that_can_be_carried_out_has_a_price_and_takes_little_time(stage: Stage) -> None:
+def test_a_plan_that_can_be_carried_out_has_a_price_and_takes_little_time(stage: AwsStage) -> None:
     machine = {"name": "door", "type": "t3.large", "disk_gib": 100, "public_addresses": 1}
     lustre = {
         "name": "fast",
@@ -71,7 +71,7 @@ def test_a_plan_that_can_be_carried_out_has_a_price_and_takes_little_time(stage:
     assert not [call for call in stage.aws.calls() if call["mutating"]]
 
 
-def test_everything_that_stands_in_the_way_is_told_at_once(stage: Stage) -> None:
+def test_everything_that_stands_in_the_way_is_told_at_once(stage: AwsStage) -> None:
     stage.aws.control(
         "POST", "settings", {"quotas": {"L-DB2E81BA": 4, "L-0263D0A3": 0, "L-F678F1CE": 1}}
     )
@@ -104,7 +104,7 @@ def test_everything_that_stands_in_the_way_is_told_at_once(stage: Stage) -> None
 
 
 def test_what_runs_counts_against_a_quota_and_our_own_nodes_are_not_wanted_twice(
-    stage: Stage,
+    stage: AwsStage,
 ) -> None:
     stage.aws.control("POST", "settings", {"quotas": {"L-DB2E81BA": 12}})
     _, subnets = stage.aws.network()
@@ -129,7 +129,7 @@ def test_what_runs_counts_against_a_quota_and_our_own_nodes_are_not_wanted_twice
     assert "8 vCPUs" in text and "2 x g4dn.xlarge" in text and "is 12 and 8 are in use" in text
 
 
-def test_spot_has_a_quota_of_its_own_and_costs_at_most_what_is_listed(stage: Stage) -> None:
+def test_spot_has_a_quota_of_its_own_and_costs_at_most_what_is_listed(stage: AwsStage) -> None:
     stage.aws.control("POST", "settings", {"quotas": {"L-DB2E81BA": 0, "L-3819A6DF": 8}})
     spot = {**GPU, "capacity_type": "SPOT"}
     run = preflight(stage, cluster=CLUSTER, node_groups=[spot])
@@ -140,7 +140,7 @@ def test_spot_has_a_quota_of_its_own_and_costs_at_most_what_is_listed(stage: Sta
     assert "12 vCPUs of G and VT spot instances" in text and "L-3819A6DF is 8" in text
 
 
-def test_a_type_that_its_zones_lack_is_told_with_the_zones_that_have_it(stage: Stage) -> None:
+def test_a_type_that_its_zones_lack_is_told_with_the_zones_that_have_it(stage: AwsStage) -> None:
     trainium = {"name": "trn", "instance_types": ["trn1.32xlarge"], "desired_size": 1}
     assert (
         preflight(
@@ -175,7 +175,7 @@ def test_a_type_that_its_zones_lack_is_told_with_the_zones_that_have_it(stage: S
     assert "no zone of us-west-2 offers" in text
 
 
-def test_what_cannot_be_known_is_no_failure(stage: Stage) -> None:
+def test_what_cannot_be_known_is_no_failure(stage: AwsStage) -> None:
     stage.aws.fault("deny", service="service-quotas")
     stage.aws.fault("deny", service="eks")
     run = preflight(stage, cluster=CLUSTER, node_groups=[GPU], network=NEW_NETWORK)
@@ -191,7 +191,7 @@ def test_what_cannot_be_known_is_no_failure(stage: Stage) -> None:
     assert told(run)["warnings"] == told(run)["not_known"]
 
 
-def test_a_network_that_is_there_must_have_free_addresses(stage: Stage) -> None:
+def test_a_network_that_is_there_must_have_free_addresses(stage: AwsStage) -> None:
     ec2 = stage.aws.client("ec2")
     vpc = ec2.create_vpc(CidrBlock="10.0.0.0/24")["Vpc"]["VpcId"]
     subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/27", AvailabilityZone="us-west-2a")[
@@ -212,13 +212,13 @@ def test_a_network_that_is_there_must_have_free_addresses(stage: Stage) -> None:
     )
 
 
-def test_a_version_in_extended_support_is_told_and_priced(stage: Stage) -> None:
+def test_a_version_in_extended_support_is_told_and_priced(stage: AwsStage) -> None:
     run = preflight(stage, cluster={"name": "demo", "version": "1.29"})
     assert run.code == 0 and told(run)["hourly"] == 0.6
     assert "out of standard support" in told(run)["warnings"][0]
 
 
-def test_a_machine_without_a_price_cannot_be_kept_below_a_limit(stage: Stage) -> None:
+def test_a_machine_without_a_price_cannot_be_kept_below_a_limit(stage: AwsStage) -> None:
     group = {"name": "odd", "instance_types": ["m5.4xlarge"], "desired_size": 1}
     run = preflight(stage, cluster=CLUSTER, node_groups=[group])
     assert run.code == 0 and told(run)["unpriced"] == ["odd: 1 x m5.4xlarge"]

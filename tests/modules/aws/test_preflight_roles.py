@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.aws.module_stage import Stage
+from tests.support.aws.module_stage import AwsStage
 from tests.support.aws.preflight import GPU
 
 
@@ -12,7 +12,7 @@ def roles(*names: str) -> list[dict[str, Any]]:
     return [{"name": name, "import_role": {"name": name}} for name in names]
 
 
-def test_a_role_is_not_begun_when_its_plan_is_too_dear(stage: Stage) -> None:
+def test_a_role_is_not_begun_when_its_plan_is_too_dear(stage: AwsStage) -> None:
     run = stage.play(roles("fsx"), max_hourly=0.5)
     assert run.code == 2 and list(run.statuses) == ["preflight : preflight"]
     assert "costs $0.53 an hour and max_hourly allows $0.50" in run.messages
@@ -26,7 +26,7 @@ def test_a_role_is_not_begun_when_its_plan_is_too_dear(stage: Stage) -> None:
     assert again.code == 0 and not again.changed
 
 
-def test_only_the_roles_of_a_play_are_in_its_plan(stage: Stage) -> None:
+def test_only_the_roles_of_a_play_are_in_its_plan(stage: AwsStage) -> None:
     run = stage.play(
         roles("preflight", "jumphost"),
         check=True,
@@ -39,7 +39,7 @@ def test_only_the_roles_of_a_play_are_in_its_plan(stage: Stage) -> None:
     assert {thing["role"] for thing in plan} == {"jumphost"}
 
 
-def test_nodes_of_the_cluster_are_priced_as_they_are_declared(stage: Stage) -> None:
+def test_nodes_of_the_cluster_are_priced_as_they_are_declared(stage: AwsStage) -> None:
     groups = [
         {
             "name": "gpu",
@@ -79,6 +79,6 @@ def test_nodes_of_the_cluster_are_priced_as_they_are_declared(stage: Stage) -> N
     }
 
 
-def test_nothing_is_asked_of_aws_where_nothing_is_wanted_of_it(stage: Stage) -> None:
+def test_nothing_is_asked_of_aws_where_nothing_is_wanted_of_it(stage: AwsStage) -> None:
     run = stage.play(roles("preflight"))
     assert set(run.statuses.values()) == {"skipped"} and not stage.aws.calls()

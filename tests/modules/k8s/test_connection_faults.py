@@ -12,12 +12,12 @@ import yaml
 
 from tests.modules.k8s.test_manifest import config, path, step
 from tests.modules.k8s.test_ready import apps, deployment, later, pods, ready
-from tests.support.kube.module_stage import Stage
+from tests.support.kube.module_stage import KubeStage
 from tests.support.kube.request_gate import Gate
 
 
 @pytest.fixture
-def gate(stage: Stage) -> Iterator[Gate]:
+def gate(stage: KubeStage) -> Iterator[Gate]:
     """Between the steps and the server."""
     made = Gate(urlsplit(stage.api.server).port or 0)
     content = yaml.safe_load(stage.api.kubeconfig.read_text())
@@ -29,7 +29,7 @@ def gate(stage: Stage) -> Iterator[Gate]:
     made.close()
 
 
-def test_a_server_that_goes_away_in_the_middle_is_waited_for(stage: Stage, gate: Gate) -> None:
+def test_a_server_that_goes_away_in_the_middle_is_waited_for(stage: KubeStage, gate: Gate) -> None:
     objects = [config(f"c{number}", a="1") for number in range(60)]
     cutting = threading.Event()
 
@@ -45,7 +45,7 @@ def test_a_server_that_goes_away_in_the_middle_is_waited_for(stage: Stage, gate:
 
 
 def test_a_server_that_is_not_there_is_unreachable(
-    stage: Stage, gate: Gate, monkeypatch: pytest.MonkeyPatch
+    stage: KubeStage, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("playrunner.kube.client.requests.FIRST_SECONDS", 0.5)
     gate.shut()
@@ -53,7 +53,7 @@ def test_a_server_that_is_not_there_is_unreachable(
     assert run.code == 4 and "has not answered" in run.messages, (run.code, run.messages)
 
 
-def test_a_watch_that_drops_goes_on_where_it_was(stage: Stage, gate: Gate) -> None:
+def test_a_watch_that_drops_goes_on_where_it_was(stage: KubeStage, gate: Gate) -> None:
     stage.api.call("POST", apps(stage), deployment())
     cuts: list[int] = []
     for moment in (0.6, 1.2):
@@ -63,7 +63,7 @@ def test_a_watch_that_drops_goes_on_where_it_was(stage: Stage, gate: Gate) -> No
     assert run.code == 0 and all(cuts) and len(cuts) == 2, (run.messages, cuts)
 
 
-def test_a_watch_too_old_to_go_on_starts_anew(stage: Stage, gate: Gate, pretend: None) -> None:
+def test_a_watch_too_old_to_go_on_starts_anew(stage: KubeStage, gate: Gate, pretend: None) -> None:
     stage.api.call("POST", apps(stage), deployment())
 
     def forget() -> None:
@@ -76,7 +76,9 @@ def test_a_watch_too_old_to_go_on_starts_anew(stage: Stage, gate: Gate, pretend:
     assert stage.play([ready(stage, kind="Deployment", name="web")]).code == 0
 
 
-def test_too_many_requests_and_lost_answers_are_asked_again(stage: Stage, pretend: None) -> None:
+def test_too_many_requests_and_lost_answers_are_asked_again(
+    stage: KubeStage, pretend: None
+) -> None:
     stage.api.call(
         "POST",
         "/_sandbox/faults",

@@ -10,10 +10,10 @@ from typing import Any
 
 from tests.modules.k8s.test_manifest import config, path, step
 from tests.modules.k8s.test_ready import apps, deployment, later, ready
-from tests.support.kube.module_stage import Stage
+from tests.support.kube.module_stage import KubeStage
 
 
-def definition(stage: Stage, plural: str) -> dict[str, Any]:
+def definition(stage: KubeStage, plural: str) -> dict[str, Any]:
     group = f"{stage.own}.example.com"
     schema = {
         "type": "object",
@@ -45,7 +45,7 @@ def definition(stage: Stage, plural: str) -> dict[str, Any]:
     }
 
 
-def custom(stage: Stage, kind: str, name: str, **meta: Any) -> dict[str, Any]:
+def custom(stage: KubeStage, kind: str, name: str, **meta: Any) -> dict[str, Any]:
     return {
         "apiVersion": f"{stage.own}.example.com/v1",
         "kind": kind,
@@ -54,7 +54,7 @@ def custom(stage: Stage, kind: str, name: str, **meta: Any) -> dict[str, Any]:
     }
 
 
-def webhook(stage: Stage) -> dict[str, Any]:
+def webhook(stage: KubeStage) -> dict[str, Any]:
     """One for this test's namespace, at an address where nobody listens."""
     stage.api.merge(
         f"/api/v1/namespaces/{stage.namespace}", {"metadata": {"labels": {"own": stage.own}}}
@@ -85,14 +85,14 @@ def webhook(stage: Stage) -> dict[str, Any]:
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
 
-def test_a_webhook_that_does_not_answer_yet_is_waited_for(stage: Stage) -> None:
+def test_a_webhook_that_does_not_answer_yet_is_waited_for(stage: KubeStage) -> None:
     stage.api.call("POST", HOOKS, webhook(stage))
     later(1.5, lambda: stage.api.call("DELETE", f"{HOOKS}/{stage.own}"))
     made = stage.play([step(stage, config("one", a="1"), record="default")])
     assert made.code == 0 and stage.api.get(path(stage, "one")), made.messages
 
 
-def test_a_webhook_that_never_answers_is_named(stage: Stage) -> None:
+def test_a_webhook_that_never_answers_is_named(stage: KubeStage) -> None:
     stage.api.call("POST", HOOKS, webhook(stage))
     try:
         late = stage.play([step(stage, config("one", a="1"), record="default", timeout=1)])
@@ -106,7 +106,7 @@ def test_a_webhook_that_never_answers_is_named(stage: Stage) -> None:
     assert stage.play([ready(stage, dry_run=config("x"))]).code == 0
 
 
-def test_a_kind_and_its_objects_come_in_one_set_and_go_in_one(stage: Stage) -> None:
+def test_a_kind_and_its_objects_come_in_one_set_and_go_in_one(stage: KubeStage) -> None:
     steps = [step(stage, custom(stage, "Widget", "w"), definition(stage, "widgets"))]
     assert stage.play(steps, check=True).statuses["set"] == "changed"
     made = stage.play(steps)
@@ -134,7 +134,7 @@ def test_a_kind_and_its_objects_come_in_one_set_and_go_in_one(stage: Stage) -> N
     )
 
 
-def test_an_object_is_waited_for_before_its_kind_is_there(stage: Stage) -> None:
+def test_an_object_is_waited_for_before_its_kind_is_there(stage: KubeStage) -> None:
     group, one = f"{stage.own}.example.com", custom(stage, "Gadget", "g")
 
     def come() -> None:
@@ -162,7 +162,7 @@ def test_an_object_is_waited_for_before_its_kind_is_there(stage: Stage) -> None:
     )
 
 
-def test_what_a_finalizer_holds_is_named_with_the_way_out(stage: Stage) -> None:
+def test_what_a_finalizer_holds_is_named_with_the_way_out(stage: KubeStage) -> None:
     held = config("held", a="1")
     held["metadata"]["finalizers"] = ["example.com/guard"]
     steps = [step(stage, held, timeout=1)]
@@ -178,7 +178,7 @@ def test_what_a_finalizer_holds_is_named_with_the_way_out(stage: Stage) -> None:
     assert stage.delete(steps).code == 0
 
 
-def test_a_namespace_that_a_finalizer_holds_is_explained(stage: Stage, pretend: None) -> None:
+def test_a_namespace_that_a_finalizer_holds_is_explained(stage: KubeStage, pretend: None) -> None:
     name = f"{stage.own}-held"
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     steps = [step(stage, namespace, timeout=2)]
@@ -195,7 +195,7 @@ def test_a_namespace_that_a_finalizer_holds_is_explained(stage: Stage, pretend: 
     assert stage.delete(steps).code == 0
 
 
-def test_who_may_not_is_told_what_is_missing(stage: Stage, pretend: None) -> None:
+def test_who_may_not_is_told_what_is_missing(stage: KubeStage, pretend: None) -> None:
     stage.api.call("POST", "/_sandbox/faults", {"kind": "deny", "action": "configmaps:apply"})
     try:
         refused = stage.play([step(stage, config("one"))])
@@ -208,7 +208,7 @@ def test_who_may_not_is_told_what_is_missing(stage: Stage, pretend: None) -> Non
     ), refused.messages
 
 
-def test_pods_that_the_node_cannot_start_are_made_anew(stage: Stage) -> None:
+def test_pods_that_the_node_cannot_start_are_made_anew(stage: KubeStage) -> None:
     """As for the EFA plugin: the DaemonSet is deleted and applied again, then its pods start."""
     one = deployment("efa")
     one["kind"] = "DaemonSet"
@@ -270,7 +270,7 @@ def test_pods_that_the_node_cannot_start_are_made_anew(stage: Stage) -> None:
     assert made.code == 0, made.messages
 
 
-def test_an_outsider_namespace_is_an_error_with_its_place(stage: Stage) -> None:
+def test_an_outsider_namespace_is_an_error_with_its_place(stage: KubeStage) -> None:
     lost = config("one")
     lost["metadata"]["namespace"] = "nowhere-to-be-seen"
     run = stage.play([step(stage, lost)])

@@ -48,7 +48,7 @@ class Run:
         return "\n".join(str(result["values"].get("msg", "")) for result in self.results)
 
 
-class Stage:
+class AwsStage:
     """Plays steps on localhost, in this process."""
 
     def __init__(self, aws: PretendAws, folder: Path) -> None:
@@ -104,7 +104,7 @@ class Stage:
 
 
 def keeps_its_promise(
-    stage: Stage,
+    stage: AwsStage,
     one: dict[str, Any],
     other: dict[str, Any] | None = None,
     before: Sequence[dict[str, Any]] = (),

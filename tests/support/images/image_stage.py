@@ -78,7 +78,7 @@ def required(*programs: str) -> None:
             pytest.skip(f"{program} is not installed")
 
 
-class Stage:
+class ImageStage:
     """Plays steps on localhost, in this process, in a repository of the test's own."""
 
     def __init__(self, kept: Registry, folder: Path, own: str) -> None:

@@ -52,7 +52,7 @@ class Gone:
     data: dict[str, Any]
 
 
-class Stage:
+class AddonStage:
     """Plays roles in this process, under a name of the test's own."""
 
     def __init__(self, api: Api, folder: Path, own: str, *inventories: str) -> None:

@@ -68,7 +68,7 @@ class Api:
         return said
 
 
-class Stage:
+class KubeStage:
     """Plays steps on localhost, in this process, in a namespace and with a name of the test."""
 
     def __init__(self, api: Api, folder: Path, own: str) -> None:

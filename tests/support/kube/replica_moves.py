@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from playrunner.sandbox.kube.operators import kubeflow
-from playrunner.sandbox.kube.operators.replicated.progress import Move, Seen, next_move
+from playrunner.sandbox.kube.operators.replicated.progress import JobObjects, Move, next_move
 from playrunner.sandbox.kube.operators.replicated.spec import Dialect
 from tests.support.kube.operator_jobs import Object, pod_now
 
@@ -22,7 +22,7 @@ def moved(
     **seen: Any,
 ) -> Move:
     return next_move(
-        dialect, dialect.read(job), Seen(list(pods), seen.pop("services", []), **seen), now
+        dialect, dialect.read(job), JobObjects(list(pods), seen.pop("services", []), **seen), now
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from playrunner.cloud.preflight_findings import Finding, problem
 from playrunner.modules.aws._preflight.planned import Network, PlannedResources
 from playrunner.modules.aws._preflight.quotas import quota, where_to_ask
-from playrunner.modules.aws._preflight.seen import Seen
+from playrunner.modules.aws._preflight.seen import ObservedAccount
 
 if TYPE_CHECKING:
     from playrunner.run.context import Context
@@ -19,7 +19,7 @@ _CONTROL_PLANE = 6  # addresses that EKS takes for itself, and as many again whi
 
 
 def checks(
-    ctx: Context, planned: PlannedResources, seen: Seen
+    ctx: Context, planned: PlannedResources, seen: ObservedAccount
 ) -> dict[str, Callable[[], Iterable[Finding]]]:
     network = planned.network
     if network is None:
@@ -62,7 +62,7 @@ def _room(
 
 
 def _free_addresses(
-    ctx: Context, planned: PlannedResources, seen: Seen, network: Network
+    ctx: Context, planned: PlannedResources, seen: ObservedAccount, network: Network
 ) -> Iterable[Finding]:
     """Each node takes the addresses of a whole interface for its pods when it starts."""
     only = [{"Name": "vpc-id", "Values": [network.vpc_id]}]

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 from playrunner.cloud.preflight_findings import Finding, problem
 from playrunner.modules.aws._preflight.planned import Machines, PlannedResources
-from playrunner.modules.aws._preflight.seen import Seen
+from playrunner.modules.aws._preflight.seen import ObservedAccount
 
 if TYPE_CHECKING:
     from playrunner.run.context import Context
 
 
-def missing_offers(ctx: Context, planned: PlannedResources, seen: Seen) -> Iterable[Finding]:
+def missing_offers(
+    ctx: Context, planned: PlannedResources, seen: ObservedAccount
+) -> Iterable[Finding]:
     """A group of machines that no zone of its own has, with the zones that do have them."""
     groups = [group for group in planned.machines if seen.missing(group)]
     if not groups or not seen.zones:

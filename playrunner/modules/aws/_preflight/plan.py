@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from playrunner.cloud import prices
-from playrunner.cloud.costs import Thing
+from playrunner.cloud.costs import PlanItem
 from playrunner.modules.aws._preflight.planned import Lustre, Machines, Network, PlannedResources
 
 
@@ -21,7 +21,7 @@ class Knowledge:
     extended_support: bool = False
 
 
-def priced(planned: PlannedResources, known: Knowledge) -> list[Thing]:
+def priced(planned: PlannedResources, known: Knowledge) -> list[PlanItem]:
     return [
         thing
         for part in (
@@ -35,39 +35,39 @@ def priced(planned: PlannedResources, known: Knowledge) -> list[Thing]:
     ]
 
 
-def _cluster(planned: PlannedResources, known: Knowledge) -> Iterator[Thing]:
+def _cluster(planned: PlannedResources, known: Knowledge) -> Iterator[PlanItem]:
     if planned.cluster:
         price = (
             prices.EKS_CONTROL_PLANE_HOUR
             + prices.EKS_EXTENDED_SUPPORT_HOUR * known.extended_support
         )
         note = "its version is in extended support" if known.extended_support else ""
-        yield Thing(f"control plane {planned.cluster.name}", "eks", price, note=note)
+        yield PlanItem(f"control plane {planned.cluster.name}", "eks", price, note=note)
 
 
-def _machines(planned: PlannedResources, known: Knowledge) -> Iterator[Thing]:
+def _machines(planned: PlannedResources, known: Knowledge) -> Iterator[PlanItem]:
     for group in planned.machines:
         yield _group(group, known)
         if group.disk_gib and group.count:
             month = prices.VOLUME_GIB["gp3"] * group.disk_gib * group.count
-            yield Thing(
+            yield PlanItem(
                 f"{group.name}: {group.count} x {group.disk_gib} GiB disk",
                 group.role,
                 month / prices.HOURS,
             )
         addresses = group.public_addresses * group.count
         if addresses:
-            yield Thing(
+            yield PlanItem(
                 f"{group.name}: {_many(addresses, 'public address', 'es')}",
                 group.role,
                 addresses * prices.PUBLIC_IPV4_HOUR,
             )
 
 
-def _group(group: Machines, known: Knowledge) -> Thing:
+def _group(group: Machines, known: Knowledge) -> PlanItem:
     text = f"{group.name}: {group.count} x {' or '.join(group.types)}" + " spot" * group.spot
     if group.reserved:
-        return Thing(
+        return PlanItem(
             text, group.role, None, note="from a capacity reservation, which is paid for by itself"
         )
     table = {**prices.INSTANCE_HOUR, **known.given}
@@ -80,7 +80,7 @@ def _group(group: Machines, known: Knowledge) -> Thing:
         if pair == (None, None)
     ]
     if missing:
-        return Thing(
+        return PlanItem(
             text,
             group.role,
             None,
@@ -98,40 +98,40 @@ def _group(group: Machines, known: Knowledge) -> Thing:
         if group.spot
         else ""
     )
-    return Thing(text, group.role, dearest * group.count, guessed or len(group.types) > 1, note)
+    return PlanItem(text, group.role, dearest * group.count, guessed or len(group.types) > 1, note)
 
 
-def _network(network: Network | None) -> Iterator[Thing]:
+def _network(network: Network | None) -> Iterator[PlanItem]:
     if network and network.nat_gateways and network.is_made:
         price = network.nat_gateways * (prices.NAT_GATEWAY_HOUR + prices.PUBLIC_IPV4_HOUR)
-        yield Thing(
+        yield PlanItem(
             f"{_many(network.nat_gateways, 'NAT gateway')} with address",
             "network",
             price,
             note=f"and {prices.NAT_GATEWAY_GIB * 100:g} cents for each GiB through it",
         )
     if network and network.endpoint_interfaces and network.is_made:
-        yield Thing(
+        yield PlanItem(
             f"{_many(network.endpoint_interfaces, 'endpoint interface')}",
             "network",
             network.endpoint_interfaces * prices.INTERFACE_ENDPOINT_HOUR,
         )
 
 
-def _lustre(file_systems: Sequence[Lustre]) -> Iterator[Thing]:
+def _lustre(file_systems: Sequence[Lustre]) -> Iterator[PlanItem]:
     for file_system in file_systems:
         price = prices.LUSTRE_GIB.get((file_system.deployment, file_system.throughput_per_tib))
         text = f"{file_system.name}: {file_system.capacity_gib} GiB Lustre {file_system.deployment}"
         if price is None:
             note = f"{file_system.throughput_per_tib} MB/s per TiB is not in the table"
-            yield Thing(text, "fsx", None, note=note, unlisted=True)
+            yield PlanItem(text, "fsx", None, note=note, unlisted=True)
         else:
-            yield Thing(text, "fsx", price * file_system.capacity_gib / prices.HOURS)
+            yield PlanItem(text, "fsx", price * file_system.capacity_gib / prices.HOURS)
 
 
-def _stored(planned: PlannedResources) -> Iterator[Thing]:
+def _stored(planned: PlannedResources) -> Iterator[PlanItem]:
     for store in planned.stored:
-        yield Thing(
+        yield PlanItem(
             f"{store.name}: {store.what}",
             store.role,
             None,

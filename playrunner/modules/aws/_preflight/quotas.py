@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from playrunner.cloud.preflight_findings import Finding, problem, unknown
 from playrunner.modules.aws._preflight.planned import Machines, PlannedResources
-from playrunner.modules.aws._preflight.seen import Seen, types_of
+from playrunner.modules.aws._preflight.seen import ObservedAccount, types_of
 
 if TYPE_CHECKING:
     from playrunner.run.context import Context
@@ -71,7 +71,7 @@ class Demand:
 
 
 def checks(
-    ctx: Context, planned: PlannedResources, seen: Seen
+    ctx: Context, planned: PlannedResources, seen: ObservedAccount
 ) -> dict[str, Callable[[], Iterable[Finding]]]:
     """One check for each quota that machines still to be started count against."""
 
@@ -100,7 +100,7 @@ def where_to_ask(ctx: Context, service: str, code: str) -> str:
     return f"https://{ctx.aws.region}.console.aws.amazon.com/servicequotas/home/services/{service}/quotas/{code}"
 
 
-def _demands(planned: PlannedResources, seen: Seen) -> Iterable[Demand]:
+def _demands(planned: PlannedResources, seen: ObservedAccount) -> Iterable[Demand]:
     demands: dict[str, Demand] = {}
     for group in planned.machines:
         family, missing = family_of(group.type), seen.missing(group)
@@ -112,7 +112,7 @@ def _demands(planned: PlannedResources, seen: Seen) -> Iterable[Demand]:
     return demands.values()
 
 
-def _enough(ctx: Context, seen: Seen, demand: Demand) -> Iterable[Finding]:
+def _enough(ctx: Context, seen: ObservedAccount, demand: Demand) -> Iterable[Finding]:
     code, family = demand.code, demand.family
     if not family or not code:
         yield unknown(f"which quota {demand.text} count against is not known")

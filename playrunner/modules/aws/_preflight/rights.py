@@ -9,7 +9,7 @@ from playrunner.aws.tags import specification
 from playrunner.cloud.preflight_findings import Finding, problem, unknown
 from playrunner.cloud.resource import Refused
 from playrunner.modules.aws._preflight.planned import PlannedResources
-from playrunner.modules.aws._preflight.seen import Seen
+from playrunner.modules.aws._preflight.seen import ObservedAccount
 
 if TYPE_CHECKING:
     from playrunner.run.context import Context
@@ -21,7 +21,7 @@ _ANY_IMAGE = "resolve:ssm:/aws/service/ami-amazon-linux-latest/al2023-ami-kernel
 
 
 def checks(
-    ctx: Context, planned: PlannedResources, seen: Seen
+    ctx: Context, planned: PlannedResources, seen: ObservedAccount
 ) -> dict[str, Callable[[], Iterable[Finding]]]:
     """A try for each kind of thing that is still to be made; the same call, with the same tags."""
 
@@ -35,7 +35,7 @@ def checks(
 
 
 def _tries(
-    ctx: Context, planned: PlannedResources, seen: Seen
+    ctx: Context, planned: PlannedResources, seen: ObservedAccount
 ) -> Iterable[tuple[str, dict[str, Any]]]:
     tags = ctx.owner.tags("preflight")
     network = planned.network

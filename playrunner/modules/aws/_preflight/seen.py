@@ -20,7 +20,7 @@ RUNNING: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Seen:
+class ObservedAccount:
     """The account as it is; None where AWS does not let us look."""
 
     identity: Mapping[str, str]
@@ -45,7 +45,7 @@ class Seen:
         return tags.get("Name") == group.name and bool(self.owner.owns(tags))
 
 
-def look_around(ctx: Context, planned: PlannedResources) -> tuple[Seen, list[Finding]]:
+def look_around(ctx: Context, planned: PlannedResources) -> tuple[ObservedAccount, list[Finding]]:
     """One look at everything, all of it at once."""
     questions: dict[str, Callable[[], Any]] = {"the availability zones": lambda: _zones(ctx)}
     if planned.machines:
@@ -63,7 +63,7 @@ def look_around(ctx: Context, planned: PlannedResources) -> tuple[Seen, list[Fin
         "sts", "get_caller_identity"
     )  # without one, nothing else is worth asking
     got, refused = answers(questions)
-    return Seen(
+    return ObservedAccount(
         identity,
         got.get("the availability zones"),
         got.get("what runs already"),

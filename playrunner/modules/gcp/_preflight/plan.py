@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from playrunner.cloud import prices
-from playrunner.cloud.costs import Thing
+from playrunner.cloud.costs import PlanItem
 from playrunner.modules.gcp._pool import Pool
 
 _STORED = {
@@ -76,7 +76,7 @@ def planned_of(
     )
 
 
-def priced(planned: PlannedCluster, given: Mapping[str, float]) -> list[Thing]:
+def priced(planned: PlannedCluster, given: Mapping[str, float]) -> list[PlanItem]:
     return [
         *_cluster(planned),
         *(thing for pool in planned.pools for thing in _pool(planned, pool, given)),
@@ -85,15 +85,15 @@ def priced(planned: PlannedCluster, given: Mapping[str, float]) -> list[Thing]:
     ]
 
 
-def _cluster(planned: PlannedCluster) -> Iterator[Thing]:
+def _cluster(planned: PlannedCluster) -> Iterator[PlanItem]:
     if planned.cluster:
         note = "the first zonal one of a billing account is free" if not planned.is_regional else ""
-        yield Thing(
+        yield PlanItem(
             f"GKE control plane {planned.cluster}", "gke", prices.GKE_CLUSTER_HOUR, note=note
         )
 
 
-def _pool(planned: PlannedCluster, pool: Pool, given: Mapping[str, float]) -> Iterator[Thing]:
+def _pool(planned: PlannedCluster, pool: Pool, given: Mapping[str, float]) -> Iterator[PlanItem]:
     least, most = planned.machines(pool, most=False), planned.machines(pool, most=True)
     count = f"{most}" if least == most else f"{least} to {most}"
     text = f"{pool.name}: {count} x {pool.machine_type}" + " spot" * pool.spot
@@ -106,14 +106,14 @@ def _pool(planned: PlannedCluster, pool: Pool, given: Mapping[str, float]) -> It
     )
     if hour is None or card is None:
         lacking = pool.machine_type if hour is None else pool.accelerator
-        yield Thing(
+        yield PlanItem(
             text, "gke", None, note=f"give preflight_prices a price for {lacking}", unlisted=True
         )
         return
     notes = ["only while pods need them"] * (least != most) + [
         "spot costs less, by how much is not known"
     ] * pool.spot
-    yield Thing(
+    yield PlanItem(
         text,
         "gke",
         (hour + card * pool.accelerators) * most,
@@ -125,7 +125,7 @@ def _pool(planned: PlannedCluster, pool: Pool, given: Mapping[str, float]) -> It
         * pool.disk_gib
         * most
     )
-    yield Thing(
+    yield PlanItem(
         f"{pool.name}: {count} x {pool.disk_gib} GiB {pool.disk_type}",
         "gke",
         month / prices.HOURS,
@@ -133,17 +133,19 @@ def _pool(planned: PlannedCluster, pool: Pool, given: Mapping[str, float]) -> It
     )
 
 
-def _disk(disk: Disk) -> Thing:
+def _disk(disk: Disk) -> PlanItem:
     price = prices.GCP_DISK_GIB.get(disk.type)
     text = f"{disk.name}: {disk.size_gib} GiB {disk.type}"
     if price is None:
-        return Thing(text, disk.role, None, note=f"{disk.type} is not in the table", unlisted=True)
-    return Thing(text, disk.role, price * disk.size_gib / prices.HOURS)
+        return PlanItem(
+            text, disk.role, None, note=f"{disk.type} is not in the table", unlisted=True
+        )
+    return PlanItem(text, disk.role, price * disk.size_gib / prices.HOURS)
 
 
-def _stored(planned: PlannedCluster) -> Iterator[Thing]:
+def _stored(planned: PlannedCluster) -> Iterator[PlanItem]:
     for name, role, what in planned.stored:
         kind, price = _STORED[what]
-        yield Thing(
+        yield PlanItem(
             f"{name}: {kind}", role, None, note=f"{price * 100:g} cents a month for each GiB in it"
         )

@@ -15,7 +15,7 @@ _RANKED = re.compile(r"^\[(\d+)\] ")
 
 
 @dataclass(frozen=True)
-class Meeting:
+class Rendezvous:
     """What an agent said when the pods last met."""
 
     group_rank: int
@@ -25,7 +25,7 @@ class Meeting:
     count: int = 1  # how often they have met
 
 
-def newest_meeting(lines: Iterable[str]) -> Meeting | None:
+def newest_rendezvous(lines: Iterable[str]) -> Rendezvous | None:
     """From one pod's log."""
     words: dict[str, str] = {}
     count = 0
@@ -36,7 +36,7 @@ def newest_meeting(lines: Iterable[str]) -> Meeting | None:
             words[said[1]] = said[2]
     if "group_rank" not in words or not words["group_rank"].isdigit():
         return None
-    return Meeting(
+    return Rendezvous(
         int(words["group_rank"]),
         words.get("master_addr", ""),
         words.get("master_port", ""),
@@ -57,7 +57,7 @@ def has_met_only(lines: Iterable[str]) -> bool:
 def first_of(logs: Mapping[str, Iterable[str]], addresses: Mapping[str, str]) -> str:
     """The pod that is rank 0 by its agent's group rank; else the one whose address the others name;
     nothing when none says."""
-    met = {pod: meeting for pod, lines in logs.items() if (meeting := newest_meeting(lines))}
+    met = {pod: meeting for pod, lines in logs.items() if (meeting := newest_rendezvous(lines))}
     if not met:
         return ""
     newest = max(meeting.count for meeting in met.values())

@@ -1,7 +1,7 @@
 """What every Kubernetes API server does, one named behaviour at a time; the pretend server and a
 real one must agree.
 
-A behaviour is a sentence and a function of a `Stage`: a client, and a namespace of its own.
+A behaviour is a sentence and a function of a `ApiStage`: a client, and a namespace of its own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.support.until import until
 
 
 @dataclass(frozen=True)
-class Stage:
+class ApiStage:
     """Where one behaviour is tried."""
 
     api: Client
@@ -63,7 +63,7 @@ class Behaviour:
     """One thing that a server does."""
 
     says: str
-    check: Callable[[Stage], None]
+    check: Callable[[ApiStage], None]
     needs: str = ""  # "controllers": something of the control plane beside the API server
 
 
@@ -72,8 +72,8 @@ BEHAVIOURS: list[Behaviour] = []
 
 def behaviour(
     says: str, needs: str = ""
-) -> Callable[[Callable[[Stage], None]], Callable[[Stage], None]]:
-    def add(check: Callable[[Stage], None]) -> Callable[[Stage], None]:
+) -> Callable[[Callable[[ApiStage], None]], Callable[[ApiStage], None]]:
+    def add(check: Callable[[ApiStage], None]) -> Callable[[ApiStage], None]:
         BEHAVIOURS.append(Behaviour(says, check, needs))
         return check
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from tests.sandbox.kube.conformance import Stage, behaviour, refused
+from tests.sandbox.kube.conformance import ApiStage, behaviour, refused
 from tests.sandbox.kube.conformance.toys import DEFINITIONS, definition, toys
 from tests.support.kube.client import MERGE_PATCH
 
 
 @behaviour("a definition becomes Established, is discovered, and then its kind is served")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage) as kind:
         found = stage.api.ok("GET", f"{DEFINITIONS}/toys.{kind.group}")
         assert found["status"]["acceptedNames"]["listKind"] == "ToyList" and found["status"][
@@ -28,7 +28,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a definition must be named after what it defines, with a structural schema")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     body = definition(f"{stage.namespace}.example.com")
     wrong = {**body, "metadata": {"name": "other"}}
     refused(stage.api.call("POST", DEFINITIONS, wrong), 422, "Invalid", "metadata.name")
@@ -37,7 +37,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("custom objects have generations, uids and defaults")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage) as kind:
         made = kind.make(size=3)
         assert (
@@ -50,7 +50,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a schema refuses: missing, too large, not listed, not matching, of the wrong type")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage) as kind:
         for spec, field, words in (
             ({}, "spec.size", "Required value"),
@@ -69,14 +69,14 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("fields that a schema does not know are pruned, unless they are to be preserved")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage) as kind:
         made = kind.make(size=1, unknown=1, free={"anything": {"goes": True}})
         assert made["spec"] == {"size": 1, "colour": "red", "free": {"anything": {"goes": True}}}
 
 
 @behaviour("a field can be a number or a text")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     spec = {"type": "object", "properties": {"share": {"x-kubernetes-int-or-string": True}}}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
     with toys(stage, schema=schema) as kind:
@@ -92,7 +92,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a custom status has its own door where the definition says so")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage, subresources={"status": {}}) as kind:
         body = kind.toy(size=1)
         body["status"] = {"phase": "Early"}
@@ -111,7 +111,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("without that door the status is part of the object")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage) as kind:
         body = kind.toy(size=1)
         body["status"] = {"phase": "Early"}
@@ -125,7 +125,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a custom scale reads and writes the paths it names")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
     with toys(stage, subresources={"status": {}, "scale": scale}) as kind:
         kind.make(size=3)
@@ -137,7 +137,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a custom object is replaced only with its resource version")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage) as kind:
         kind.make(size=1)
         answer = stage.api.call("PUT", kind.path("one"), kind.toy(size=2))
@@ -147,7 +147,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("custom objects are applied with owners, keyed lists included")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage) as kind:
         stage.applied(kind.path("one"), kind.toy(size=1, parts=[{"name": "a", "count": 1}]), "one")
         stage.applied(
@@ -165,7 +165,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a strategic merge patch is not for custom objects")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage) as kind:
         kind.make(size=1)
         answer = stage.api.call(
@@ -178,7 +178,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("printer columns are the columns of a table")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     columns = [
         {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
         {"name": "Colour", "type": "string", "jsonPath": ".spec.colour"},
@@ -195,7 +195,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("the versions of a kind show the same objects")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     group = f"{stage.namespace}.example.com"
     body = definition(group)
     body["spec"]["versions"].append(
@@ -218,7 +218,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("with a definition go its objects, and then its kind")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     with toys(stage) as kind:
         kind.make(size=1)
     stage.eventually(lambda: stage.api.call("GET", f"{DEFINITIONS}/toys.{kind.group}").code == 404)

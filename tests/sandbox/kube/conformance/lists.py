@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.sandbox.kube.conformance import Stage, behaviour, pod, refused
+from tests.sandbox.kube.conformance import ApiStage, behaviour, pod, refused
 
 
 @behaviour("lists have a resource version, and items in the order of their names")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     for name in ("b", "c", "a"):
         stage.config(name)
     listing = stage.api.ok("GET", stage.core("configmaps"), labelSelector="!none")
@@ -23,7 +23,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("labels select by equality, sets, presence and absence")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     for name, labels in {
         "a": {"app": "x", "tier": "1"},
         "b": {"app": "y", "tier": "2"},
@@ -41,7 +41,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("fields select by name, and by those that a kind offers")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.api.ok("POST", stage.core("pods"), pod("one"))
     stage.api.ok("POST", stage.core("pods"), pod("two", nodeName="elsewhere"))
 
@@ -62,7 +62,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a long list comes in pages")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     for name in "abcde":
         stage.api.ok(
             "POST",
@@ -85,7 +85,7 @@ def _(stage: Stage) -> None:
 
 
 @behaviour("a list of all namespaces holds each namespace's")
-def _(stage: Stage) -> None:
+def _(stage: ApiStage) -> None:
     stage.config("conf", a="1")
     found = stage.api.ok("GET", "/api/v1/configmaps", fieldSelector="metadata.name=conf")
     assert stage.namespace in {one["metadata"]["namespace"] for one in found["items"]}

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tests.sandbox.kube.conformance import Stage
+from tests.sandbox.kube.conformance import ApiStage
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -38,7 +38,7 @@ SPEC: dict[str, Any] = {
 class Toys:
     """A kind of our own, served."""
 
-    stage: Stage
+    stage: ApiStage
     group: str
 
     def path(self, name: str = "", sub: str = "") -> str:
@@ -83,7 +83,7 @@ def definition(group: str, **version: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def toys(stage: Stage, body: dict[str, Any] | None = None, **version: Any) -> Iterator[Toys]:
+def toys(stage: ApiStage, body: dict[str, Any] | None = None, **version: Any) -> Iterator[Toys]:
     """A definition of our own, until it is served, and for as long as it is needed."""
     group = f"{stage.namespace}.example.com"
     stage.api.ok("POST", DEFINITIONS, body or definition(group, **version))
@@ -97,7 +97,7 @@ def toys(stage: Stage, body: dict[str, Any] | None = None, **version: Any) -> It
         stage.api.ok("DELETE", f"{DEFINITIONS}/toys.{group}")
 
 
-def established(stage: Stage, group: str) -> bool:
+def established(stage: ApiStage, group: str) -> bool:
     status = stage.api.ok("GET", f"{DEFINITIONS}/toys.{group}").get("status", {})
     return {"type": "Established", "status": "True"}.items() <= next(
         (one for one in status.get("conditions") or () if one["type"] == "Established"), {}

@@ -28,7 +28,7 @@ from playrunner.sandbox.kube.operators.kinds import AUTOSCALERS, POD_GROUPS
 from playrunner.sandbox.kube.operators.pod_group import SCHEDULER_NAME, pod_group
 from playrunner.sandbox.kube.operators.replicated.conditions import Conditions, ended
 from playrunner.sandbox.kube.operators.replicated.pods import pod_of
-from playrunner.sandbox.kube.operators.replicated.progress import Move, Seen, next_move
+from playrunner.sandbox.kube.operators.replicated.progress import JobObjects, Move, next_move
 from playrunner.sandbox.kube.operators.replicated.spec import Dialect, ReplicaJob
 
 _MADE = {"Pod": PODS, "Service": SERVICES}
@@ -77,10 +77,10 @@ class ReplicaJobController(Controller):
             else ()
         )
 
-    def _seen(self, job: ReplicaJob) -> Seen:
+    def _seen(self, job: ReplicaJob) -> JobObjects:
         uid = uid_of(job.object)
         group = self._keep_group(job)
-        return Seen(
+        return JobObjects(
             pods=self.context.see(PODS).owned_by(uid),
             services=self.context.see(SERVICES).owned_by(uid),
             restarts=self._replaced.get(uid, 0),

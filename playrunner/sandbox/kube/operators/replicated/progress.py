@@ -28,7 +28,7 @@ FIRST_RETRYABLE_CODE = 128
 
 
 @dataclass(frozen=True)
-class Seen:
+class JobObjects:
     """What there is of a job."""
 
     pods: list[Object]
@@ -51,7 +51,7 @@ class Move:
     again_seconds: float | None = None
 
 
-def next_move(dialect: Dialect, job: ReplicaJob, seen: Seen, now: datetime) -> Move:
+def next_move(dialect: Dialect, job: ReplicaJob, seen: JobObjects, now: datetime) -> Move:
     """What the operator does next; nothing but the same status when all is as it should be."""
     status = dict(job.object.get("status") or {})
     noun, name = dialect.noun, job.name
@@ -97,7 +97,7 @@ def next_move(dialect: Dialect, job: ReplicaJob, seen: Seen, now: datetime) -> M
 def _working(
     dialect: Dialect,
     job: ReplicaJob,
-    seen: Seen,
+    seen: JobObjects,
     status: Object,
     conditions: Conditions,
     now: datetime,
@@ -153,7 +153,7 @@ def _working(
 
 
 def _replicas_move(
-    dialect: Dialect, job: ReplicaJob, replicas: Replicas, seen: Seen
+    dialect: Dialect, job: ReplicaJob, replicas: Replicas, seen: JobObjects
 ) -> tuple[Move, Tally]:
     pods = {index: obj for obj in seen.pods if (index := index_of(obj, job, replicas)) is not None}
     services = {
@@ -197,7 +197,7 @@ def _is_retried(replicas: Replicas, pod: Object, container: str) -> bool:
     return replicas.restart in ("OnFailure", "Always")
 
 
-def _limit_passed(job: ReplicaJob, seen: Seen, status: Object, now: datetime) -> str:
+def _limit_passed(job: ReplicaJob, seen: JobObjects, status: Object, now: datetime) -> str:
     deadline, limit = job.policy.deadline_seconds, job.policy.backoff_limit
     if deadline is not None and seconds_since(status["startTime"], now) >= deadline:
         return "it was active longer than specified deadline"
@@ -214,7 +214,7 @@ def _limit_passed(job: ReplicaJob, seen: Seen, status: Object, now: datetime) ->
     return ""
 
 
-def _after_the_end(job: ReplicaJob, seen: Seen, status: Object, now: datetime) -> Move:
+def _after_the_end(job: ReplicaJob, seen: JobObjects, status: Object, now: datetime) -> Move:
     going: list[Object] = []
     if job.policy.clean == "All":
         going = [*seen.pods, *seen.services]
