@@ -37,7 +37,15 @@ _PASSED_ON = frozenset(
 # Among the settings of clouds: a kubeconfig names programs to run, an endpoint gets credentials.
 _FILES_AND_SERVICES = ("kubeconfig", "_file", "_url", "_path", "_args")
 _SECRETS = frozenset(
-    {"ansible_password", "ansible_ssh_pass", "ansible_become_password", "ansible_become_pass"}
+    {
+        "ansible_password",
+        "ansible_ssh_pass",
+        "ansible_become_password",
+        "ansible_become_pass",
+        "ansible_sudo_pass",
+        "ansible_su_pass",
+        "ansible_doas_pass",
+    }
 )
 
 # Names of settings by their class, so that one which a later version reads is already among them.
@@ -74,6 +82,7 @@ _PREFIXES = (
     "ansible_paramiko_",
     "ansible_sudo",
     "ansible_su_",
+    "ansible_doas_",
     "ansible_connection_",
     "ansible_scp_",
     "ansible_sftp_",
