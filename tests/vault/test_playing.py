@@ -221,3 +221,18 @@ def test_encrypted_text_from_a_host_is_never_decrypted(stage: Stage) -> None:
     assert outcome.code == 0, outcome.text
     assert SECRET not in outcome.text
     assert "$ANSIBLE_VAULT" in outcome.result("node1", "shown")["values"]["msg"]
+
+
+def test_a_vars_file_may_be_a_list_of_mappings(stage: Stage) -> None:
+    (stage.folder / "list.yaml").write_text(encrypted("- {a: 1}\n- {b: 2}\n"))
+    outcome = stage.play(
+        """
+- hosts: node1
+  gather_facts: false
+  vars_files: [list.yaml]
+  tasks: [{assert: {that: "a + b == 3"}}]
+""",
+        "--vault-id",
+        FIRST,
+    )
+    assert outcome.code == 0, outcome.text
