@@ -39,6 +39,10 @@ class BadInput(PlayrunnerError):
         super().__init__(f"{_in_one_line(str(place))}: {self.message}" if place else self.message)
 
 
+class NotDecrypted(BadInput):
+    """A text encrypted with vault that no given password decrypts."""
+
+
 def _in_one_line(text: str) -> str:
     """The text with line ends and control characters as escapes: it may quote hostile input."""
     if text.isprintable():

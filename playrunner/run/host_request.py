@@ -18,7 +18,13 @@ from playrunner.run.external_request import external_arguments, without_omitted
 from playrunner.run.inflight import InFlightStep
 from playrunner.run.run_state import RunState
 from playrunner.ssh.agent_code import AgentKey
-from playrunner.ssh.targets import Become, Target, target_of
+from playrunner.ssh.targets import (
+    BECOME_METHODS,
+    Become,
+    Target,
+    refused_method,
+    target_of,
+)
 from playrunner.text.written import DecryptedText, authored
 from playrunner.variables.host_memory import OMIT
 from playrunner.variables.origins import keyword, setting
@@ -182,9 +188,11 @@ class HostRequests:
         keywords = step.keywords
         subject = Scope(scope.run_vars, other) if other else scope
 
-        def value_of(name: str, written: Any, default: str = "", old: str = "") -> Any:
-            for spelled in filter(None, (old, f"ansible_{name}")):
-                value = setting(subject, spelled)
+        def value_of(name: str, written: Any, default: str = "", method: str = "") -> Any:
+            # ansible_sudo_exe and its like win over ansible_become_exe
+            own = name.replace("become", method) if method else name
+            for variable in dict.fromkeys((own, name)):
+                value = setting(subject, f"ansible_{variable}")
                 if value is not MISSING and value is not None:
                     break
             else:
@@ -195,22 +203,20 @@ class HostRequests:
         if not self.flag(value_of("become", keywords.become, ""), scope):
             return None
         method = str(value_of("become_method", keywords.become_method, "sudo")).rpartition(".")[2]
+        if method not in BECOME_METHODS:
+            raise BadInput(
+                refused_method(method), subject.origin("ansible_become_method") or step.place
+            )
         password = str(
-            value_of("become_pass", None, old=f"ansible_{method}_pass")
+            value_of("become_pass", None, method=method)
             or value_of("become_password", None)
             or self._shared.options.become_password
         )
-        if method not in ("sudo", "su"):
-            raise BadInput(
-                f'become_method cannot be "{method}"; it is sudo or su',
-                subject.origin("ansible_become_method") or step.place,
-            )
         return Become(
-            str(value_of("become_user", keywords.become_user, "root", f"ansible_{method}_user"))
-            or "root",
+            str(value_of("become_user", keywords.become_user, "root", method)) or "root",
             method,
-            str(value_of("become_flags", keywords.become_flags, "", f"ansible_{method}_flags")),
-            str(value_of("become_exe", keywords.become_exe, "", f"ansible_{method}_exe")),
+            str(value_of("become_flags", keywords.become_flags, "", method)),
+            str(value_of("become_exe", keywords.become_exe, "", method)),
             password,
         )
 

@@ -129,7 +129,8 @@ class InFlightStep:
 
     def _masked(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """The values without decrypted texts, except where the step prints them on purpose."""
-        if self.step.module in _PRINTING:
+        failed = self.step.module == "play.debug" and values.get("failed")
+        if self.step.module in _PRINTING and not failed:
             return values
         return masking.value(values, _OUTPUT)  # type: ignore[no-any-return]
 

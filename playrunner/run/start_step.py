@@ -34,6 +34,7 @@ from playrunner.ssh.targets import CONNECTION_NAMES
 from playrunner.text.written import is_template
 from playrunner.variables.scope import Scope, Waiter
 from playrunner.variables.templating import MISSING
+from playrunner.vault.masking import masking
 
 SKIPPED = {"changed": False, "skipped": True, "skip_reason": "Conditional result was False"}
 MOST_DELAY_SECONDS = 3600.0
@@ -274,6 +275,6 @@ def _title(step: Step, scope: Scope) -> str:
     if not is_template(step.title):
         return step.title
     try:
-        return str(scope.run_vars.templar.render(step.title, scope))
+        return masking.text(str(scope.run_vars.templar.render(step.title, scope)))
     except PlayrunnerError:
         return step.title

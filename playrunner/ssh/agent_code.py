@@ -49,6 +49,8 @@ def command(key: AgentKey, marker: str) -> str:
     user = shlex.quote(become.user)
     if become.method == "su":
         return f"{become.exe or 'su'} {become.flags} {user} -c {shlex.quote(inner)}"
+    if become.method == "doas":  # it asks for a password only at a terminal
+        return f"{become.exe or 'doas'} {become.flags} -n -u {user} {inner}"
     ask = f"-S -p {shlex.quote(marker)}" if become.password else "-n"
     return f"{become.exe or 'sudo'} {become.flags or '-H'} {ask} -u {user} {inner}"
 

@@ -224,7 +224,7 @@ def _start(key: AgentKey, pool: Pool) -> Agent:
     marker = f"[playrunner {secrets.token_hex(6)}] password: "
     channel = connection.start(command(key, marker))
     agent = Agent(key, channel)
-    if key.become and key.become.password:
+    if key.become and key.become.password and key.become.method != "doas":
         started = threading.Event()
         threading.Thread(
             target=_answer_prompt, args=(channel, key.become, marker, started), daemon=True
@@ -261,7 +261,9 @@ def _did_not_start(key: AgentKey, channel: Channel) -> Exception:
     host = key.target.name
     if key.become:
         hint = (
-            "check the password"
+            "permit it without a password (nopass): doas asks for one only at a terminal"
+            if key.become.method == "doas"
+            else "check the password"
             if key.become.password
             else "set PLAYRUNNER_BECOME_PASSWORD, or use --ask-become-pass, if it needs a password"
         )

@@ -91,6 +91,15 @@ class Become:
     password: str = field(default="", repr=False, compare=False)
 
 
+BECOME_METHODS = ("sudo", "su", "doas")
+
+
+def refused_method(method: str) -> str:
+    """Why a become method cannot be used."""
+    why = "; runas is for Windows hosts, which are not supported" if method == "runas" else ""
+    return f'become_method cannot be "{method}"; it is {", ".join(BECOME_METHODS)}{why}'
+
+
 def target_of(scope: Scope, chain: tuple[str, ...] = (), words: Any = None) -> Target:
     """How to reach the scope's host, from its variables, its play's keywords, and ~/.ssh/config."""
     host = scope.host

@@ -72,7 +72,7 @@ def written(text: str) -> Written:
 def all_written(value: Any) -> Any:
     """The same for every text in a value, keys that are templates included."""
     if isinstance(value, str):
-        return written(value)
+        return value if isinstance(value, EncryptedText) else written(value)
     if isinstance(value, dict) and not isinstance(value, Plain):
         if value.keys() == {VAULT_KEY} and isinstance(value[VAULT_KEY], str):
             return EncryptedText(value[VAULT_KEY])

@@ -48,6 +48,7 @@ _SECRETS = frozenset(
         "ansible_become_pass",
         "ansible_sudo_pass",
         "ansible_su_pass",
+        "ansible_doas_pass",
     }
 )
 
@@ -85,6 +86,7 @@ _PREFIXES = (
     "ansible_paramiko_",
     "ansible_sudo",
     "ansible_su_",
+    "ansible_doas_",
     "ansible_connection_",
     "ansible_scp_",
     "ansible_sftp_",

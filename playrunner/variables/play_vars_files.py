@@ -28,8 +28,11 @@ def read_vars_files(
                     raise
                 continue
             values = read_variables(path) or {}
-            if not isinstance(values, dict):
-                raise BadInput(f"{path}: a file of variables holds a mapping of names to values")
-            variables.update(values)
+            for mapping in values if isinstance(values, list) else [values]:  # Ansible takes both
+                if not isinstance(mapping, dict):
+                    raise BadInput(
+                        f"{path}: a file of variables holds a mapping of names to values"
+                    )
+                variables.update(mapping)
             break
     return variables

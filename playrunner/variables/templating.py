@@ -13,7 +13,7 @@ from typing import Any
 import jinja2
 
 from playrunner.errors import (
-    BadInput,
+    NotDecrypted,
     PlayrunnerError,
     StepFailed,
     TemplateFailed,
@@ -32,6 +32,7 @@ from playrunner.variables.filters.overlay import Overlay
 from playrunner.variables.filters.plain import plain
 from playrunner.variables.filters.substitution import Substitution
 from playrunner.variables.filters.undefined import MISSING, Missing, Undecryptable
+from playrunner.variables.filters.vault import decrypted
 from playrunner.variables.lookups.lookups import LOOKUPS, LookupFunctions
 from playrunner.variables.template_compiler import TemplateCompiler, short
 from playrunner.variables.template_scope import Scope
@@ -93,10 +94,8 @@ class Templar:
                 return self._text(value, scope) if is_template(value) else value
             except UndefinedVariable as error:
                 return Missing(hint=str(error), name=error.name)
-            except BadInput as error:
-                if isinstance(value, EncryptedText):
-                    return Undecryptable(error)
-                raise
+            except NotDecrypted as error:
+                return Undecryptable(error)
         if isinstance(value, dict):
             return {key: self.render_variable(each, scope) for key, each in value.items()}
         if isinstance(value, list):
@@ -185,7 +184,7 @@ class Templar:
 
     def _text(self, text: str, scope: Scope) -> Any:
         if isinstance(text, EncryptedText):
-            return _decrypted(text)
+            return decrypted(text)
         return _with_newlines(text, self._run(self._compiler.template(text), text, scope))
 
     def _run(self, template: ScopeTemplate | Substitution, text: str, scope: Scope) -> Any:
@@ -264,15 +263,6 @@ class Templar:
 
 def _kind(value: object) -> str:
     return "str" if isinstance(value, str) else type(value).__name__
-
-
-def _decrypted(text: EncryptedText) -> DecryptedText:
-    from playrunner.vault.masking import masking
-    from playrunner.vault.vault import as_text, current
-
-    plaintext = as_text(current().decrypt(str(text), text.place), text.place)
-    masking.add(plaintext)
-    return DecryptedText(plaintext, str(text))
 
 
 def _with_newlines(source: str, value: Any) -> Any:

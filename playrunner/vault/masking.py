@@ -7,6 +7,7 @@ of a command); everything else that a run writes goes through here.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Container, Mapping
 from typing import Any
 
@@ -22,6 +23,7 @@ class Masking:
     def __init__(self) -> None:
         self._texts: set[str] = set()
         self._pattern: re.Pattern[str] | None = None
+        self._lock = threading.Lock()
 
     def __bool__(self) -> bool:
         return bool(self._texts)
@@ -30,10 +32,11 @@ class Masking:
         """Hide a text from now on, and each line of it."""
         lines = {line.strip() for line in text.splitlines()}
         new = {text, text.strip(), *(line for line in lines if len(line) >= _SHORTEST_LINE)}
-        new = {each for each in new if each and each not in self._texts}
-        if new:
-            self._texts |= new
-            self._pattern = None
+        with self._lock:
+            if not new <= self._texts:
+                # Another set: a thread that prints may be reading this one.
+                self._texts = {each for each in self._texts | new if each}
+                self._pattern = None
 
     def add_leaves(self, value: Any) -> None:
         """Hide every text in a value, such as the content of an encrypted file of variables."""

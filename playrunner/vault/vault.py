@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from playrunner.errors import BadInput, Place
+from playrunner.errors import BadInput, NotDecrypted, Place
 from playrunner.vault import cipher, envelope
 from playrunner.vault.envelope import Envelope, Malformed, is_encrypted
 from playrunner.vault.passwords import ASK_ONCE, Password, read_password
@@ -72,16 +72,18 @@ class Vault:
             sealed = envelope.opened(content)
             passwords = self.passwords()
             if not passwords:
-                raise BadInput(f"encrypted with vault, and no password is given; {_REMEDY}", place)
+                raise NotDecrypted(
+                    f"encrypted with vault, and no password is given; {_REMEDY}", place
+                )
             for password in self._in_order(sealed, passwords):
                 plaintext = cipher.decrypt(sealed, password.secret)
                 if plaintext is not None:
                     return plaintext, password
         except Malformed as error:
-            raise BadInput(f"encrypted with vault, and damaged: {error}", place) from None
+            raise NotDecrypted(f"encrypted with vault, and damaged: {error}", place) from None
         tried = ", ".join(map(str, self._in_order(sealed, passwords)))
         label = f' for vault id "{sealed.label}"' if sealed.label else ""
-        raise BadInput(
+        raise NotDecrypted(
             f"encrypted with vault{label}, and cannot be decrypted: "
             + (f"wrong password; tried {tried}" if tried else "no vault id has this label"),
             place,

@@ -12,7 +12,13 @@ from tests.support.sshd import NodeSet
 
 # Encrypted files.
 
-VAULT = "$ANSIBLE_VAULT;1.1;AES256\n6162636465\n"
+VAULT = """$ANSIBLE_VAULT;1.1;AES256
+37333733373337333733373337333733373337333733373337333733373337333733373337333733
+3733373337333733373337333733373337333733373337330a633832326162333234313964303864
+38636464343166386166613163656330383431663933353539393934326330306138323866353639
+6632666665313232640a353331663732313632383132336466613965666639643861626233633962
+3032
+"""
 
 
 @pytest.mark.parametrize(
@@ -29,7 +35,9 @@ VAULT = "$ANSIBLE_VAULT;1.1;AES256\n6162636465\n"
         "copy: {content: \"{{ lookup('ini', 'a', file='secret') }}\", dest: DEST}",
     ],
 )
-def test_the_ciphertext_of_a_vault_is_not_sent(victim: Victim, nodes: NodeSet, step: str) -> None:
+def test_what_is_encrypted_is_not_sent_without_its_password(
+    victim: Victim, nodes: NodeSet, step: str
+) -> None:
     dest = nodes["node1"].scratch / victim.folder.name
     (victim.folder / "folder").mkdir()
     for name in ("secret", "folder/secret"):
@@ -43,7 +51,7 @@ def test_the_ciphertext_of_a_vault_is_not_sent(victim: Victim, nodes: NodeSet, s
 """),
         2,
     )
-    assert "secret:1: encrypted with ansible-vault; decrypt it first" in outcome.text
+    assert "secret:1: encrypted with vault, and no password is given" in outcome.text
     assert not dest.exists()
 
 

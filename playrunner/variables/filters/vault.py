@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from playrunner.errors import Place
-from playrunner.text.written import DecryptedText
+from playrunner.text.written import DecryptedText, EncryptedText
 from playrunner.variables.filters.undefined import Undecryptable, is_missing
 
 _LABEL = "filter_default"  # what Ansible writes where no vault_id is given
@@ -57,6 +57,16 @@ def vault_encrypted(value: Any) -> bool:
     if is_missing(value):
         value._fail_with_undefined_error()
     return False
+
+
+def decrypted(text: EncryptedText) -> DecryptedText:
+    """What an encrypted value of the author holds; output will not repeat it."""
+    from playrunner.vault.masking import masking
+    from playrunner.vault.vault import as_text, current
+
+    plaintext = as_text(current().decrypt(str(text), text.place), text.place)
+    masking.add(plaintext)
+    return DecryptedText(plaintext, str(text))
 
 
 def _check_text(value: Any, does: str) -> None:

@@ -57,7 +57,6 @@ HEAD = "- hosts: all\n  tasks:\n"
         ("- hosts: all\n  vars: [1]\n", 2, "mapping"),
         ("- hosts: all\n  vars: {my-name: 1}\n", 2, "variable name"),
         ("- import_playbook: nowhere.yaml\n", 1, "no playbook"),
-        ("- hosts: all\n  vars:\n    a: !vault |\n      x\n", 3, "lookup('env'"),
         (HEAD + "    - command: {cmd: x, creates: [1, 2]}\n      args: nonsense\n", 4, "args"),
     ],
 )
