@@ -13,6 +13,7 @@ from typing import Any
 import jinja2
 
 from playrunner.errors import (
+    BadInput,
     NotDecrypted,
     PlayrunnerError,
     StepFailed,
