@@ -152,14 +152,14 @@ def _hidden(name: str, value: Value) -> Value:
 
 def _shown(name: str, value: Any) -> Any:
     """A value as plain data; what is named like a secret is hidden."""
+    if isinstance(value, EncryptedText):
+        return {VAULT_KEY: str(value)}
     if _is_secret(name):
         return HIDDEN
     if isinstance(value, Mapping):
         return {str(key): _shown(str(key), inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_shown("", inner) for inner in value]
-    if isinstance(value, EncryptedText):
-        return {VAULT_KEY: str(value)}
     if isinstance(value, str):
         return masking.text(str(value))
     return value if value is None or isinstance(value, (bool, int, float)) else str(value)
