@@ -47,6 +47,8 @@ class Surroundings:
     # Includes that are being checked; one may include itself
     inside: frozenset[tuple[str, str]] = frozenset()
     importing: tuple[Path, ...] = ()  # files whose imports are being loaded
+    # Variables that templates of imports may read: --extra-vars, then those of the play
+    known: tuple[Mapping[str, Any], ...] = ()
 
     def position(self) -> Position:
         return (*self.prefix, next(self.counter))

@@ -51,6 +51,7 @@ def included_nodes(
         step.role,
         (*step.position, number),
         import_role=import_role,
+        known=(shared.run_vars.extra, step.params, play.vars),
     )
     params = step.params
     if step.module == "play.include_tasks":

@@ -29,6 +29,9 @@ _DEFECTS = (
 )
 
 
+_EXTENDED = ("ansible_loop",)
+
+
 @dataclass
 class LoopItem:
     """One item of a step's loop; a step without a loop has exactly one."""
@@ -41,6 +44,11 @@ class LoopItem:
     attempts: int = 1
     conditions_applied: bool = False
     seconds: float = 0.0  # spent on the controller
+
+    def loop_variables(self) -> dict[str, Any]:
+        """What steps of an include see of its loop: its variables, and `ansible_loop`."""
+        extended = {key: self.scope.local[key] for key in _EXTENDED if key in self.scope.local}
+        return {**self.local, **extended}
 
     def wait(self, dispatcher: AgentDispatcher) -> dict[str, Any]:
         if self.values is None:

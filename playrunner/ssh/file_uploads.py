@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +26,23 @@ class FileUploads:
         self._vaults: set[str] = set()  # those encrypted with ansible-vault
 
     def of(
-        self, path: Path, trailing_slash: bool = False, encrypted: bool = False
+        self,
+        path: Path,
+        trailing_slash: bool = False,
+        encrypted: bool = False,
+        follow: bool = True,
     ) -> dict[str, Any]:
-        """Describe the file or folder for the host; a vault file is refused unless `encrypted`."""
+        """Describe the file or folder for the host; a vault file is refused unless `encrypted`.
+        With `follow`, links in a folder count as what they point to."""
         if path.is_dir():
             return {
                 "name": path.name,
                 "folder": True,
                 "trailing_slash": trailing_slash,
-                "files": [self._entry(path, child, encrypted) for child in sorted(path.rglob("*"))],
+                "files": [
+                    self._entry(path, child, encrypted, follow)
+                    for child in _below(path, follow, (path.resolve(),))
+                ],
             }
         return {"name": path.name, **self._file(path, encrypted)}
 
@@ -82,9 +91,9 @@ class FileUploads:
             description["text"] = data.decode("latin-1")
         return description
 
-    def _entry(self, folder: Path, path: Path, encrypted: bool) -> dict[str, Any]:
+    def _entry(self, folder: Path, path: Path, encrypted: bool, follow: bool) -> dict[str, Any]:
         relative = str(path.relative_to(folder))
-        if path.is_symlink():
+        if path.is_symlink() and not follow:
             return {"path": relative, "kind": "link", "target": str(path.readlink())}
         if path.is_dir():
             return {
@@ -93,3 +102,13 @@ class FileUploads:
                 "mode": f"{path.stat().st_mode & 0o7777:04o}",
             }
         return {"path": relative, "kind": "file", **self._file(path, encrypted)}
+
+
+def _below(folder: Path, follow: bool, chain: tuple[Path, ...]) -> Iterator[Path]:
+    """What is in a folder and below; a link back to a folder of the chain is not entered."""
+    for path in sorted(folder.iterdir()):
+        yield path
+        if path.is_dir() and (follow or not path.is_symlink()):
+            target = path.resolve()
+            if target not in chain:
+                yield from _below(path, follow, (*chain, target))
