@@ -15,6 +15,7 @@ from playrunner.hostside.module import Module
 from playrunner.model import Block, Keywords, Node, Step
 from playrunner.playbook import arguments, external_modules, module_index
 from playrunner.playbook import keywords as task_keywords
+from playrunner.playbook.load_scope import rendered_at_load
 from playrunner.playbook.looping import read_loop
 from playrunner.playbook.surroundings import Surroundings
 from playrunner.playbook.task_module import module_of_task, raw_arguments
@@ -242,21 +243,14 @@ def _import(
     cls = module_index.module_class(module)
     named = arguments.checked_names(cls, values, module, task.place())
     inside = replace(around, keywords=task_keywords.read_keywords(task).under(around.keywords))
+    named = {
+        name: rendered_at_load(value, module.removeprefix("play."), task.place(), inside)
+        for name, value in named.items()
+    }
     if module == "play.import_role":
-        if is_template(named["name"]):
-            raise BadInput(
-                'an imported role needs a plain name; use "include_role" for a name from a'
-                " template",
-                task.place(),
-            )
         assert around.import_role
         return around.import_role(named, task.place(), inside)
     file = str(named["file"])
-    if is_template(named["file"]):
-        raise BadInput(
-            'an imported file needs a plain name; use "include_tasks" for a name from a template',
-            task.place(),
-        )
     return load_step_file(find_step_file(file, task.place(), around), inside, task.place())
 
 

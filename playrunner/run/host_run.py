@@ -185,7 +185,7 @@ class HostRun:
     def step(self, step: Step) -> None:
         """Start one step; returns at once unless its result is needed before the next step."""
         self.batch.check_running(step.position)
-        if not self.shared.plan.selects(step):
+        if not self.shared.plan.selects(step, lambda: self.scopes.of_step(step)):
             return
         self.pending.position = step.position
         if self._meets_others(step):
@@ -275,7 +275,7 @@ class HostRun:
                 self.handlers.add(included.handlers)
                 for role in included.roles:
                     self.variables.add_role(role)
-                with self.scopes.inside(item.local, included.params):
+                with self.scopes.inside(item.loop_variables(), included.params):
                     self.nodes(included.nodes)
 
     def _load_include(self, step: Step, item: LoopItem, number: int) -> IncludedSteps:

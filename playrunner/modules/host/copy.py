@@ -46,8 +46,9 @@ class Copy(Delivered):
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> Optional[str]:
-        if (arguments.get("src") is None) == (arguments.get("content") is None):
-            missing = arguments.get("src") is None
+        # An empty src is none, as from a variable that is empty.
+        missing = arguments.get("src") in (None, "")
+        if missing == (arguments.get("content") is None):
             return (
                 "src (or content) is required"
                 if missing
@@ -145,7 +146,9 @@ class Copy(Delivered):
 
     def _pieces(self) -> list[Entry]:
         """The folder itself, then what is in it, each folder before its contents."""
-        top = {"path": "", "kind": "directory", "copied_mode": self._entry.get("copied_mode")}
+        # A folder that gets the contents of another is made as usual, not with the other's mode.
+        mode = None if self._entry["trailing_slash"] else self._entry.get("copied_mode")
+        top = {"path": "", "kind": "directory", "copied_mode": mode}
         return [top, *sorted(self._entry["files"], key=lambda piece: piece["path"].split("/"))]
 
     def _at(self, piece: Entry) -> str:

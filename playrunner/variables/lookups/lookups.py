@@ -32,12 +32,13 @@ from playrunner.variables.lookups.outside import (
     file,
     fileglob,
     first_found,
-    ini,
     lines,
     pipe,
     unvault,
 )
+from playrunner.variables.lookups.passwords import password
 from playrunner.variables.lookups.sequence import sequence
+from playrunner.variables.lookups.tables import csvfile, ini
 
 _CAUGHT = (TypeError, ValueError, LookupError, AttributeError, OSError)
 
@@ -163,7 +164,10 @@ def variable_names(terms: list[Any], scope: LookupScope) -> list[str]:
     import re
 
     names = sorted(scope.names())
-    return [name for term in terms for name in names if re.search(str(term), name)]
+    try:
+        return [name for term in terms for name in names if re.search(str(term), name)]
+    except re.error as error:
+        raise ValueError(f"not a pattern: {error}") from None
 
 
 LOOKUPS: dict[str, Lookup] = {
@@ -187,6 +191,8 @@ LOOKUPS: dict[str, Lookup] = {
     "sequence": sequence,
     "first_found": first_found,
     "ini": ini,
+    "csvfile": csvfile,
+    "password": password,
 }
 
 # These touch nothing but their terms and what the scope knows, so no earlier step needs to be done.
@@ -199,12 +205,12 @@ _PURE = LOOKUPS.keys() - {
     "lines",
     "first_found",
     "ini",
+    "csvfile",
+    "password",
 }
 
 _INSTEAD = {
-    "password": "keep the password in the environment and read it with lookup('env', 'NAME')",
     "url": "use lookup('pipe', 'curl -fsS URL'), or a step with the module uri",
-    "csvfile": "use lookup('file', ...) with split",
     "config": "write the value as a variable",
     "inventory_hostnames": "use the variable groups, as in groups['all']",
 }
