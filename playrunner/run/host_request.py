@@ -147,7 +147,7 @@ class HostRequests:
             text = self._shared.text_of(path)
             content = scope.run_vars.templar.render_file(text, inner, name=str(path), **settings)
             values["content"] = DecryptedText(content, "") if is_encrypted(text) else content
-        elif cls.ships and values.get(cls.ships) and not values.get("remote_src"):
+        elif cls.ships and values.get(cls.ships) and not _is_on_host(values):
             name = str(values[cls.ships])
             if step.module == "host.script":
                 from playrunner.playbook.freeform import unquoted, words
@@ -274,3 +274,8 @@ def _environment(step: Step, scope: Scope) -> dict[str, str]:
                 {str(name): str(value) for name, value in part.items() if value is not OMIT}
             )
     return environment
+
+
+def _is_on_host(values: dict[str, Any]) -> bool:
+    """Whether the file to use is on the host already; `copy: false` is the older way to say it."""
+    return bool(values.get("remote_src")) or values.get("copy") is False

@@ -26,7 +26,14 @@ _BYTES = {"b": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 class Find(Probe):
     """Files below some folders, chosen by name, age, size, kind and content."""
 
-    aliases = {"path": "paths", "name": "paths", "pattern": "patterns", "exclude": "excludes"}
+    aliases = {
+        "path": "paths",
+        "name": "paths",
+        "pattern": "patterns",
+        "exclude": "excludes",
+        "checksum": "checksum_algorithm",
+        "checksum_algo": "checksum_algorithm",
+    }
 
     paths: list[str]  # the folders to look in
     patterns: list[
@@ -49,6 +56,7 @@ class Find(Probe):
     limit: int | None = None  # stop after so many
     mode: Any = None  # permissions to choose by
     exact_mode: bool = True  # exactly this mode, not at least it
+    encoding: str | None = None  # how files that `contains` looks into are written; UTF-8 usually
 
     def look(self, ctx: HostContext) -> dict[str, Any]:
         self._older, self._larger = (
@@ -166,11 +174,19 @@ class Find(Probe):
         if self.contains is None:
             return True
         pattern = compiled(self.contains, "contains")
+        errors = "strict" if self.encoding else "surrogateescape"
         try:
-            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            with open(path, encoding=self.encoding or "utf-8", errors=errors) as file:
                 if self.read_whole_file:
                     return bool(pattern.search(file.read()))
                 return any(pattern.match(line) for line in file)
+        except LookupError:
+            raise Failed(f"unknown encoding: {self.encoding}") from None
+        except UnicodeDecodeError as error:
+            self._skipped[path] = (
+                f"Failed to read the file {path} due to an encoding error: {error}"
+            )
+            return False
         except OSError as error:
             self._skipped[path] = str(error.strerror)
             return False
