@@ -118,6 +118,7 @@ class Step:
     # What an include hands down: its surroundings' keywords, not its own
     outer: Keywords | None = None
     params: Mapping[str, Any] = field(default_factory=dict)  # and its own variables
+    action: str = ""  # the module as the playbook spells it
     keep: Any = None  # teardown keeps it, unless --with-kept is given
     # Why it fails when its turn comes, where it is written to fail (ignore_errors, rescue)
     problem: str = ""

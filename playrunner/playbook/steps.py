@@ -64,7 +64,14 @@ def load_node(task: Any, place: Place, around: Surroundings) -> tuple[Node, ...]
     values = raw_arguments(task, word, module)
     if module.removeprefix("play.") in IMPORTS:
         return _import(task, module, values, around)
-    return (_load_step(task, module, values, around),)
+    return (replace(_load_step(task, module, values, around), action=_action(task, word)),)
+
+
+def _action(task: Located, word: str) -> str:
+    if word not in ("action", "local_action"):
+        return word
+    value = task[word]
+    return str(value["module"] if isinstance(value, dict) else str(value).partition(" ")[0])
 
 
 def _load_block(task: Located, around: Surroundings) -> Block:

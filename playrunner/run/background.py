@@ -104,7 +104,7 @@ class BackgroundWaiter(Waiter):
     ) -> None:
         self._background, self._others = background, others
         self._producers = dict(producers)  # only those that were started before this step
-        self.tentative = others.tentative
+        self.tentative, self.position = others.tentative, others.position
         self.read: set[str] = set()
 
     def wait_for_steps(self) -> None:

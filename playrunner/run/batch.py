@@ -15,7 +15,18 @@ END: Position = (1 << 30,)
 
 
 class PlayAborted(Exception):
-    """The play ends for all hosts: too many failed (max_fail_percentage, any_errors_fatal)."""
+    """The play ends for all hosts at once: too many failed (max_fail_percentage)."""
+
+
+class MarkedFailed(Exception):
+    """A step failed on another host, and any_errors_fatal or run_once makes this host fail too.
+
+    Like Ansible, run_once marks the other hosts twice (`times`), so that the second mark ends what
+    the first began: the `rescue` of the block around the step."""
+
+    def __init__(self, times: int = 1) -> None:
+        super().__init__()
+        self.times = times
 
 
 class PlayEnded(Exception):
@@ -32,7 +43,7 @@ class Outcome:
 
     values: dict[str, Any]
     facts: dict[str, Any] = field(default_factory=dict)
-    failed: bool = False
+    marks: int = 0  # how often the other hosts are marked as failed, because the step failed
 
 
 class Batch:
@@ -50,8 +61,14 @@ class Batch:
         self.lockstep = lockstep
         self.failed: set[str] = set()
         self.unreachable: set[str] = set()
-        self.aborted_at: Position | None = None  # where a failure ended the play for all hosts
-        self.ended = False
+        # Hosts that failed because another did; rescued or not, the next play is without them
+        self.marked: set[str] = set()
+        self.aborted_at: Position | None = None  # where too many hosts had failed
+        self.ended_at: Position | None = None  # where end_play or end_batch stands
+        # Failures that are fatal for every host: where, and the hosts that failed there themselves
+        self.fatal: dict[Position, set[str]] = {}
+        self._removed: dict[str, Position] = {}  # since when a host is not in the play any more
+        self._counted: set[str] = set()  # failed hosts, as max_fail_percentage counts them
         self._slots, self._running, self._most_failed = slots, running, max_fail_percentage
         self._progress: dict[str, Position] = dict.fromkeys(hosts, (-2,))
         self._moved = threading.Condition()
@@ -66,6 +83,23 @@ class Batch:
             host for host in self.hosts if host not in self.failed and host not in self.unreachable
         ]
 
+    def remaining(self, position: Position | None) -> list[str]:
+        """Hosts that were still in the play before the step at this position."""
+        return [host for host in self.hosts if not self.has_left(host, position)]
+
+    def has_left(self, host: str, position: Position | None) -> bool:
+        removed = self._removed.get(host)
+        return removed is not None and (position is None or removed < position)
+
+    def remove(self, host: str, position: Position) -> None:
+        """The host leaves the play after the step at this position."""
+        self._removed.setdefault(host, position)
+
+    def clear_errors(self) -> None:
+        self.failed.clear()
+        self.unreachable.clear()
+        self.marked.clear()
+
     @contextmanager
     def slot(self) -> Iterator[None]:
         """One of the --forks slots; a host holds one while it works."""
@@ -77,7 +111,7 @@ class Batch:
             raise Interrupted("interrupted")
         if self.aborted_at is not None and position is not None and position > self.aborted_at:
             raise PlayAborted  # the step that failed on another host still ran on this one
-        if self.ended:
+        if self.ended_at is not None and position is not None and position > self.ended_at:
             raise PlayEnded
 
     def reached(self, host: str, position: Position) -> None:
@@ -110,14 +144,33 @@ class Batch:
         self.reached(host, position)
         self._wait(lambda: all(reached >= position for reached in self._progress.values()))
 
-    def fail(self, host: str, position: Position, fatal: bool) -> None:
-        """A host has failed; if that is fatal, the others stop after the step that failed."""
-        self.failed.add(host)
-        too_many = self._most_failed is not None and 100 * len(self.failed) / len(
-            self.hosts
-        ) > float(self._most_failed)
-        if (fatal or too_many) and self.aborted_at is None:
-            self.aborted_at = position
+    def note_failure(
+        self, host: str, position: Position, *, fatal: bool, rescued: bool, counts: bool
+    ) -> None:
+        """A step failed on a host; called before the host goes on, so that none runs past it."""
+        with self._moved:
+            if not rescued:
+                self.remove(host, position)
+            if fatal and len(self.hosts) > 1:
+                self.fatal.setdefault(position, set()).add(host)
+            if counts:
+                self._counted.add(host)
+            if self._most_failed is None or self.aborted_at is not None:
+                return
+            share = 1.0 if fatal else len(self._counted) / len(self.hosts)
+            if 100 * share > self._most_failed and (counts or fatal):
+                self.aborted_at = position
+
+    def mark_failed(self, host: str, position: Position, times: int = 1) -> None:
+        """Raise MarkedFailed: another host's failure at this position is this host's, too."""
+        self.marked.add(host)
+        self.remove(host, position)
+        raise MarkedFailed(times)
+
+    def mark_rest(self) -> None:
+        """At the end: hosts that were done before a fatal failure count as failed all the same."""
+        for failed in self.fatal.values():
+            self.marked |= set(self.hosts) - failed
 
     def publish_result(self, position: Position, outcome: Outcome) -> None:
         with self._moved:

@@ -9,7 +9,7 @@ from typing import Any
 
 from playrunner.errors import Interrupted
 from playrunner.inventory import patterns
-from playrunner.model import Play
+from playrunner.model import Play, Position
 from playrunner.playbook import keyword_values
 from playrunner.results import Recap
 from playrunner.run.batch import Batch
@@ -39,6 +39,7 @@ class Execution:
                 if self._stopped:
                     break
                 self.shared.play_number, self.shared.play_ended = number, False
+                self.shared.ended_badly |= self.shared.failed_hosts
                 self.shared.plan = replace(self.shared.plan, play_number=number)
                 self.play(play)
         except KeyboardInterrupt:
@@ -76,11 +77,11 @@ class Execution:
             play,
             {
                 "ansible_play_hosts_all": list(hosts),
-                "ansible_play_hosts": lambda: [
-                    host for host in hosts if host not in self._failed_hosts()
-                ],
-                "play_hosts": lambda: [host for host in hosts if host not in self._failed_hosts()],
-                "ansible_play_batch": lambda: self._batch.active if self._batch else list(hosts),
+                "ansible_play_hosts": lambda position: self._remaining(hosts, position),
+                "play_hosts": lambda position: self._remaining(hosts, position),
+                "ansible_play_batch": lambda position: (
+                    self._batch.remaining(position) if self._batch else list(hosts)
+                ),
                 **_role_names(play),
             },
             prompted=self._prompt(play),
@@ -109,9 +110,14 @@ class Execution:
             "max_fail_percentage", play.max_fail_percentage, scope, play.place
         )
 
-    def _failed_hosts(self) -> set[str]:
-        batch = self._batch
-        return self.shared.failed_hosts | (batch.failed | batch.unreachable if batch else set())
+    def _remaining(self, hosts: Sequence[str], position: Position | None) -> list[str]:
+        """The play's hosts, without those that had failed or ended before this position."""
+        batch, failed = self._batch, self.shared.failed_hosts
+        return [
+            host
+            for host in hosts
+            if host not in failed and not (batch and batch.has_left(host, position))
+        ]
 
     def _run_batch(self, play: Play, variables: PlayVariables, hosts: list[str]) -> bool:
         """Run the play on these hosts; False when all of them failed, which ends the run."""
@@ -123,6 +129,8 @@ class Execution:
         batch = self._batch = Batch(
             hosts, self._slots, self._running, lockstep, self._most_failed(play)
         )
+        run_vars = self.shared.run_vars
+        run_vars.start_batch()
         if any(self._needs_ssh(host) for host in hosts):
             session.prepare()
         threads = [
@@ -143,8 +151,11 @@ class Execution:
             for thread in threads:
                 thread.join(5)
             raise
-        self.shared.failed_hosts |= batch.failed | batch.unreachable
-        return batch.aborted_at is None and len(batch.failed | batch.unreachable) < len(hosts)
+        batch.mark_rest()
+        left = batch.failed | batch.unreachable | batch.marked
+        self.shared.failed_hosts |= left
+        self.shared.ended_badly |= batch.failed
+        return batch.aborted_at is None and len(left) < len(hosts)
 
     def _needs_ssh(self, host: str) -> bool:
         connection = self.shared.run_vars.inventory.variables(host).get("ansible_connection")

@@ -10,7 +10,15 @@ from playrunner.errors import HostUnreachable, Interrupted, PlayrunnerError, of_
 from playrunner.model import AFTER_ITS_INCLUDES, Block, Keywords, Node, Position, Step, steps_of
 from playrunner.results import Result
 from playrunner.run import step_traits
-from playrunner.run.batch import Batch, HostEnded, Outcome, PlayAborted, PlayEnded
+from playrunner.run.batch import (
+    Batch,
+    HostEnded,
+    MarkedFailed,
+    Outcome,
+    PlayAborted,
+    PlayEnded,
+)
+from playrunner.run.blocks import run_block, run_included
 from playrunner.run.gathering import gathers_facts
 from playrunner.run.handlers import Handlers
 from playrunner.run.host_scopes import HostScopes
@@ -23,6 +31,9 @@ from playrunner.run.start_step import StepStarter
 from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.variables.host_memory import PlayVariables
 from playrunner.variables.scope import Scope
+
+AFTER_THE_STEP = AFTER_ITS_INCLUDES - 1
+_ENDINGS = (StepStopped, MarkedFailed, HostLost, PlayEnded, HostEnded, PlayAborted)
 
 
 class HostRun:
@@ -44,6 +55,9 @@ class HostRun:
         self.wait_for_steps = self.pending.wait_for_steps
         self.scopes = HostScopes(shared.run_vars, variables, host, self.pending)
         self._meet_next = False
+        self._fatal_seen: set[Position] = set()  # fatal failures of others that were acted on
+        self._forces_handlers = self.play.force_handlers or shared.options.force_handlers
+        self.pending.sections_after = int(self._forces_handlers)
 
     def go(self) -> None:
         """Run the whole play; what goes wrong on this host is reported, never raised."""
@@ -58,19 +72,17 @@ class HostRun:
         try:
             walk()
             return
-        except PlayEnded:
-            self._finish_pending(lambda: self.flush_handlers(self.pending.position))
-            return
-        except HostEnded:
+        except (PlayEnded, HostEnded):
+            self.batch.remove(self.host, self.pending.position)
             self._finish_pending()
             return
         except HostLost:
             self.batch.unreachable.add(self.host)
-        except StepStopped as failure:
-            self._fail(failure.inflight.step)
+        except (StepStopped, MarkedFailed):
+            self._fail()
         except PlayAborted:
             self._finish_pending()
-            self._fail(None)
+            self.batch.failed.add(self.host)
         except Interrupted:
             pass
         except PlayrunnerError as error:
@@ -84,18 +96,16 @@ class HostRun:
             self.shared.defects += 1
             self.batch.failed.add(self.host)
 
-    def _fail(self, step: Step | None) -> None:
-        self.batch.fail(
-            self.host, self.pending.position, fatal=bool(step and step.keywords.any_errors_fatal)
-        )
-        if self.play.force_handlers or self.shared.options.force_handlers:
+    def _fail(self) -> None:
+        self.batch.failed.add(self.host)
+        if self._forces_handlers:
             self._force_handlers()
 
     def _force_handlers(self) -> None:
         try:
             self.flush_handlers(self.pending.position)
             self.wait_for_steps()
-        except (StepStopped, HostLost, PlayEnded, HostEnded, PlayAborted, PlayrunnerError):
+        except (*_ENDINGS, PlayrunnerError):
             pass
 
     def _report_error(self, error: PlayrunnerError, status: str) -> None:
@@ -115,14 +125,12 @@ class HostRun:
             self.flush_handlers(last)
         self.wait_for_steps()
 
-    def _finish_pending(self, last: Callable[[], None] = lambda: None) -> None:
-        """Process the pending results, then run `last`; neither may raise."""
+    def _finish_pending(self) -> None:
+        """Process the pending results; what they come to must not raise."""
         try:
             self.wait_for_steps()
-            last()
-            self.wait_for_steps()
-        except StepStopped as failure:
-            self._fail(failure.inflight.step)
+        except (StepStopped, MarkedFailed):
+            self._fail()
         except HostLost:
             self.batch.unreachable.add(self.host)
         except (PlayAborted, PlayEnded, HostEnded, Interrupted):
@@ -145,53 +153,18 @@ class HostRun:
                 self.step(node)
 
     def block(self, block: Block) -> None:
-        if not block.rescue and not block.always:
-            self.nodes(block.body)
-            return
-        self.wait_for_steps()
-        try:
-            self._body(block)
-        except (StepStopped, HostLost, PlayEnded, HostEnded, PlayAborted) as ending:
-            self._always(block)
-            raise ending
-        self._always(block)
-
-    def _body(self, block: Block) -> None:
-        self.pending.rescuers += bool(block.rescue)
-        try:
-            self.nodes(block.body)
-            self.wait_for_steps()
-            return
-        except StepStopped as failure:
-            if not block.rescue:
-                raise
-            failed = failure.inflight.step
-            self.memory.registered["ansible_failed_task"] = {
-                "name": failed.name,
-                "action": failed.module.rpartition(".")[2],
-            }
-            self.memory.registered["ansible_failed_result"] = dict(failure.values)
-        finally:
-            self.pending.rescuers -= bool(block.rescue)
-        self.nodes(block.rescue)
-        self.wait_for_steps()
-        for name in ("ansible_failed_task", "ansible_failed_result"):
-            self.memory.registered.pop(name, None)
-
-    def _always(self, block: Block) -> None:
-        self.nodes(block.always)
-        self.wait_for_steps()
+        run_block(self, block)
 
     def step(self, step: Step) -> None:
         """Start one step; returns at once unless its result is needed before the next step."""
-        self.batch.check_running(step.position)
+        self._check_others(step.position)
         if not self.shared.plan.selects(step, lambda: self.scopes.of_step(step)):
             return
         self.pending.position = step.position
         if self._meets_others(step):
             self.wait_for_steps()
             self.batch.meet(self.host, step.position)
-            self.batch.check_running(step.position)
+            self._check_others(step.position)
         scope = self.scopes.of_step(step)
         if step.module == "play.meta":
             run_meta(self, step, scope)
@@ -201,6 +174,25 @@ class HostRun:
             self._once(step, scope)
         else:
             self._start(step, scope)
+        if step.keywords.any_errors_fatal and len(self.batch.hosts) > 1:
+            self._meet_after(step)
+
+    def _check_others(self, position: Position) -> None:
+        """Whether the play goes on here, after what happened on other hosts before this
+        position."""
+        self.batch.check_running(position)
+        for where, failed in list(self.batch.fatal.items()):
+            if where < position and where not in self._fatal_seen:
+                self._fatal_seen.add(where)
+                if self.host not in failed:
+                    self.batch.mark_failed(self.host, where)
+
+    def _meet_after(self, step: Step) -> None:
+        """any_errors_fatal: wait until every host has done the step, before its block is left."""
+        after = (*step.position, AFTER_THE_STEP)
+        self.wait_for_steps()
+        self.batch.wait_for_all(self.host, after)
+        self._check_others(after)
 
     def _meets_others(self, step: Step) -> bool:
         """Whether hosts wait for each other before this step: delegation, run_once, lockstep, and
@@ -214,7 +206,7 @@ class HostRun:
             or keywords.any_errors_fatal
             or step_traits.waits_for_all(step)
         )
-        self._meet_next = keywords.delegate_to is not None or bool(keywords.any_errors_fatal)
+        self._meet_next = keywords.delegate_to is not None
         return bool(waits) and len(self.batch.hosts) > 1
 
     def _start(self, step: Step, scope: Scope) -> InFlightStep:
@@ -247,19 +239,21 @@ class HostRun:
         """run_once: the first host runs the step, every host gets the result."""
         if self.batch.meet(self.host, step.position) != self.host:
             outcome = self.batch.wait_for_result(step.position)
-            if outcome.failed:
-                raise PlayAborted
-            if step.register:
-                self.memory.registered[step.register] = outcome.values
-            self.memory.registered.update(outcome.facts)
+            if outcome.marks:
+                self.batch.mark_failed(self.host, step.position, outcome.marks)
+            registered = {step.register: outcome.values} if step.register else {}
+            self.memory.store("registered", {**registered, **outcome.facts}, step.position)
             return
-        outcome = Outcome({}, {}, True)
+        outcome = Outcome({}, {}, marks=1)
         try:
             inflight = self._start(step, scope)
             self.wait_for_steps()
             values = inflight.values()
             shared = step.module == "play.set_fact" and not inflight.facts_for
             outcome = Outcome(values, values.get("ansible_facts", {}) if shared else {})
+        except StepStopped:
+            outcome = Outcome({}, {}, marks=2)
+            raise
         finally:
             self.batch.publish_result(step.position, outcome)
 
@@ -276,7 +270,7 @@ class HostRun:
                 for role in included.roles:
                     self.variables.add_role(role)
                 with self.scopes.inside(item.loop_variables(), included.params):
-                    self.nodes(included.nodes)
+                    run_included(self, included.nodes)
 
     def _load_include(self, step: Step, item: LoopItem, number: int) -> IncludedSteps:
         try:

@@ -80,6 +80,7 @@ class InFlightStep:
     started: float = field(default_factory=time.monotonic)
     ignored: bool = False
     ignore_unreachable: bool = False
+    fatal: bool = False  # any_errors_fatal: its failure is that of every host
     hidden: bool = False  # no_log
     delegated_to: str = ""
     facts_for: str = ""  # the host that gets the facts (delegate_facts)

@@ -6,39 +6,59 @@ from typing import TYPE_CHECKING
 
 from playrunner.model import Step
 from playrunner.run import step_traits
-from playrunner.run.batch import HostEnded, PlayEnded
+from playrunner.run.batch import HostEnded, Outcome, PlayEnded
 from playrunner.variables.scope import Scope
 
 if TYPE_CHECKING:
     from playrunner.run.host_run import HostRun
 
-_AFTER_PENDING_STEPS = (
-    "end_play",
-    "end_batch",
-    "end_host",
-    "clear_facts",
-    "clear_host_errors",
-    "reset_connection",
-)
+_AFTER_PENDING_STEPS = ("end_host", "reset_connection")
 
 
 def run_meta(run: HostRun, step: Step, scope: Scope) -> None:
-    action = str(step.arguments.get("action", "")).strip()
+    action = step_traits.meta_action(step)
+    if action in step_traits.META_FOR_ALL:
+        _run_for_all(run, step, scope, action)
+        return
     if not step_traits.condition_holds(step, scope):
         return
     if action in _AFTER_PENDING_STEPS:
         run.wait_for_steps()
     if action == "flush_handlers":
         run.flush_handlers(step.position)
-    elif action in ("end_play", "end_batch"):
-        run.batch.ended = True
-        run.shared.play_ended = run.shared.play_ended or action == "end_play"
-        raise PlayEnded
     elif action == "end_host":
         raise HostEnded
-    elif action == "clear_facts":
-        run.memory.facts.clear()
     elif action == "reset_connection":
         run.dispatcher.reset(run.starter.requests.agent_key(step, scope))
+
+
+def _run_for_all(run: HostRun, step: Step, scope: Scope, action: str) -> None:
+    """The first host's condition decides for all of them, like with Ansible."""
+    run.wait_for_steps()
+    if run.batch.meet(run.host, step.position) == run.host:
+        holds = False
+        try:
+            holds = step_traits.condition_holds(step, scope)
+            if holds:
+                _act(run, step, action)
+        finally:
+            run.batch.publish_result(step.position, Outcome({"holds": holds}))
+    else:
+        holds = run.batch.wait_for_result(step.position).values["holds"]
+    if holds and action in ("end_play", "end_batch"):
+        raise PlayEnded
+
+
+def _act(run: HostRun, step: Step, action: str) -> None:
+    shared, batch = run.shared, run.batch
+    if action in ("end_play", "end_batch"):
+        batch.ended_at = step.position
+        shared.play_ended = shared.play_ended or action == "end_play"
+    elif action == "clear_facts":
+        for host in batch.hosts:
+            shared.run_vars.memory(host).clear_facts(step.position)
     elif action == "clear_host_errors":
-        run.shared.failed_hosts.clear()
+        shared.errors_cleared = True
+        shared.failed_hosts.clear()
+        shared.ended_badly.clear()
+        batch.clear_errors()

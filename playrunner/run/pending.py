@@ -4,7 +4,8 @@ processed in the order of the steps."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from playrunner.errors import HostUnreachable, StepFailed
@@ -24,7 +25,8 @@ from playrunner.variables.origins import named_facts, without_settings
 from playrunner.variables.scope import Waiter
 
 BEFORE_ALL: Position = (-1,)
-_OWN_FACTS = ("play.set_fact", "play.include_vars")  # written by the playbook's author
+# Where the facts of modules go whose values the playbook's author wrote
+_FACT_LAYERS = {"play.set_fact": "registered", "play.include_vars": "included"}
 
 
 class StepStopped(Exception):
@@ -60,6 +62,8 @@ class PendingSteps(Waiter):
         self.memory = shared.run_vars.memory(host)
         self.position: Position = BEFORE_ALL  # of the step that was started last
         self.rescuers = 0  # blocks around the current step that would rescue it
+        # Blocks around it whose `rescue` or `always` would run; forced handlers are one more
+        self.sections_after = 0
         self.tentative = {}  # facts set by steps that are not confirmed yet
         self._inflight_steps: deque[InFlightStep] = deque()
         self._pending: dict[str, InFlightStep] = {}  # by the name it will register
@@ -69,6 +73,17 @@ class PendingSteps(Waiter):
     def background_waiter(self) -> BackgroundWaiter:
         """A waiter for a step in the background that is started now."""
         return BackgroundWaiter(self.background, self._producers, self)
+
+    @contextmanager
+    def inside(self, rescued: bool = False) -> Iterator[None]:
+        """Within a part of a block that `rescue` or `always` follows after a failure."""
+        self.rescuers += rescued
+        self.sections_after += 1
+        try:
+            yield
+        finally:
+            self.rescuers -= rescued
+            self.sections_after -= 1
 
     def add(self, inflight: InFlightStep, gives_facts: bool = False) -> None:
         self._inflight_steps.append(inflight)
@@ -146,7 +161,7 @@ class PendingSteps(Waiter):
             registered = self._registered(inflight, values)
             if values["failed"]:
                 registered = {"exception": NO_TRACEBACK, **registered}
-            self.memory.registered[step.register] = registered
+            self.memory.store("registered", {step.register: registered}, step.position)
             if self._pending.get(step.register) is inflight:
                 del self._pending[step.register]
         self._store_facts(inflight)
@@ -182,10 +197,16 @@ class PendingSteps(Waiter):
         stops = status == "failed" and not inflight.ignored
         if status == "unreachable" and not inflight.ignore_unreachable:
             self._cancel_pending()
+            self._note_failure(inflight, rescued=False, counts=False)
             raise HostLost
         if stops:
             self._cancel_pending()
+            self._note_failure(inflight, self.rescuers > 0, counts=not self.sections_after)
             raise StepStopped(inflight, values)
+
+    def _note_failure(self, inflight: InFlightStep, rescued: bool, counts: bool) -> None:
+        fatal, position = inflight.fatal, inflight.step.position
+        self.batch.note_failure(self.host, position, fatal=fatal, rescued=rescued, counts=counts)
 
     def _store_facts(self, inflight: InFlightStep) -> None:
         """Add the facts that a step returns to the memory of its host."""
@@ -195,20 +216,17 @@ class PendingSteps(Waiter):
             facts = (item.values or {}).get("ansible_facts")
             if isinstance(facts, dict) and not (item.values or {}).get("failed"):
                 memory = self.shared.run_vars.memory(inflight.facts_for or self.host)
-                if inflight.step.module == "play.set_fact":
-                    memory.registered.update(facts)
+                layer = _FACT_LAYERS.get(inflight.step.module, "facts")
+                memory.store(layer, facts, inflight.step.position)
+                if layer == "registered":
                     for name in facts:
                         self.tentative.pop(name, None)
-                elif inflight.step.module == "play.include_vars":
-                    memory.included.update(facts)
-                else:
-                    memory.facts.update(facts)
 
     def _filter_facts(self, inflight: InFlightStep, item: LoopItem) -> None:
         """Give facts their `ansible_` prefix, and drop those that are settings of the runner or of
         a connection."""
         facts = (item.values or {}).get("ansible_facts")
-        if not item.values or not isinstance(facts, dict) or inflight.step.module in _OWN_FACTS:
+        if not item.values or not isinstance(facts, dict) or inflight.step.module in _FACT_LAYERS:
             return
         own = not external_modules.is_external(inflight.step.module)
         if own and module_index.runs_on_host(inflight.step.module):

@@ -125,7 +125,7 @@ def _run(
             with _terminated_as_interrupt():
                 shared.callbacks = open_callbacks(plays, report)
                 Execution(shared).play_all(plays)
-                code = 1 if shared.defects else exit_code(shared.recap, options)
+                code = 1 if shared.defects else _exit_code(shared)
                 if then and not code:
                     code = then(shared)
         except (Interrupted, KeyboardInterrupt):
@@ -202,6 +202,13 @@ def _paced(
             f' "ulimit -n {files_for(len(hosts), options.forks)}"\n'
         )
     return replace(options, forks=fitting)
+
+
+def _exit_code(shared: RunState) -> int:
+    code = exit_code(shared.recap, shared.options)
+    if code == 2 and shared.errors_cleared and not shared.ended_badly:
+        return 0  # by `meta: clear_host_errors`
+    return code if code in (2, 4) or not shared.ended_badly else 2
 
 
 def exit_code(recap: Recap, options: Options) -> int:

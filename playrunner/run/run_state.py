@@ -55,6 +55,10 @@ class RunState:
         self.changes: list[Undo] = []  # under --rollback: how to undo what was changed
         # Hosts that failed or were unreachable: later plays run without them
         self.failed_hosts: set[str] = set()
+        # Hosts that make the run fail: a rescued host that any_errors_fatal marked does so only
+        # when another play follows, like with Ansible
+        self.ended_badly: set[str] = set()
+        self.errors_cleared = False  # by `meta: clear_host_errors`
         self.play_number = 0
         self.play_ended = False  # by `meta: end_play`
         self.defects = 0

@@ -85,6 +85,9 @@ class StepStarter:
             inflight.ignore_unreachable = self.requests.flag(
                 step.keywords.ignore_unreachable, scope
             )
+            inflight.fatal = not inflight.ignored and self.requests.flag(
+                step.keywords.any_errors_fatal, scope
+            )
             items = map(inflight.labelled, self._loop_items(step, scope))
         except PlayrunnerError as error:
             inflight.looped = False

@@ -7,6 +7,15 @@ from playrunner.model import Step
 from playrunner.playbook import external_modules, module_index
 from playrunner.variables.scope import Scope
 
+# Metas that act on all hosts at once
+META_FOR_ALL = frozenset(
+    {"end_play", "end_batch", "clear_facts", "clear_host_errors", "refresh_inventory"}
+)
+
+
+def meta_action(step: Step) -> str:
+    return str(step.arguments.get("action", "")).strip()
+
 
 def is_awaited(step: Step) -> bool:
     """Whether the next step must not be sent before this one's result is known here."""
@@ -31,6 +40,8 @@ def in_background(step: Step) -> bool:
 
 
 def waits_for_all(step: Step) -> bool:
+    if step.module == "play.meta":
+        return meta_action(step) in META_FOR_ALL
     cls = module_index.module_class(step.module)
     return cls.reaches_out or cls.once_for_all
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from playrunner.errors import BadInput, Place, StepFailed
 from playrunner.inventory.inventory import Inventory
-from playrunner.model import Step
+from playrunner.model import Position, Step
 from playrunner.text.merging import merged_all
 from playrunner.text.written import Plain, TemplateText, is_authored
 from playrunner.variables.host_memory import PlayVariables, RunVariables
@@ -28,6 +28,7 @@ class Waiter:
     """How a scope waits for values that pending steps will give (PendingSteps is one)."""
 
     tentative: dict[str, Any]  # values of steps that are not confirmed yet
+    position: Position  # of the step that was started last
 
     def wait_for_steps(self) -> None:
         """Wait for every pending step of this host."""
@@ -57,6 +58,7 @@ class Scope:
         params: Mapping[str, Any] | None = None,
         files: Mapping[str, Any] | None = None,
         waiter: Waiter | None = None,
+        seen_by: Scope | None = None,
     ) -> None:
         self.run_vars: RunVariables = run_vars
         self.host: str = host
@@ -66,6 +68,7 @@ class Scope:
         self.params = params or {}
         self.files = files or {}
         self.waiter = waiter
+        self.seen_by = seen_by  # the scope of the host that reads these variables of another
         self._seen: dict[str, Any] = {}
         self._rendering: list[str] = []
 
@@ -80,13 +83,17 @@ class Scope:
             params=self.params,
             files=self.files,
             waiter=self.waiter,
+            seen_by=self.seen_by,
         )
 
     def beside(self, host: str) -> Scope:
         """The variables of another host, once it has come as far as this one."""
-        if self.waiter and host != self.host:
-            self.waiter.wait_for_host(host)
-        return Scope(self.run_vars, host, waiter=self.waiter if host == self.host else None)
+        reader = self.seen_by or self
+        if host == reader.host:
+            return Scope(self.run_vars, host, waiter=reader.waiter)
+        if reader.waiter:
+            reader.waiter.wait_for_host(host)
+        return Scope(self.run_vars, host, seen_by=reader)
 
     def traced(self) -> TracedScope:
         """The same, noting which names were read that the author did not write."""
@@ -171,6 +178,21 @@ class Scope:
         bases.append(self.play.play.directory if self.play else Path.cwd())
         return list(dict.fromkeys(place for base in bases for place in (base / folder, base)))
 
+    def memory(self, layer: str) -> Mapping[str, Any]:
+        """What the run has learnt about this host; of another host, as much as it had when it was
+        where the reader is now."""
+        memory = self.run_vars.memory(self.host)
+        position = self.seen_by._position() if self.seen_by else None
+        if position is None:
+            values: Mapping[str, Any] = getattr(memory, layer)
+            return values
+        return memory.at(layer, position)
+
+    def _position(self) -> Position | None:
+        if self.step:
+            return self.step.position
+        return self.waiter.position if self.waiter else None
+
     # Precedence.
 
     def _raw(self, name: str) -> tuple[Any, bool]:
@@ -195,15 +217,15 @@ class Scope:
 
     def _layers(self) -> Iterator[tuple[Mapping[str, Any], bool]]:
         """The layers, strongest first."""
-        memory, step = self.run_vars.memory(self.host), self.step
+        step = self.step
         yield self.run_vars.extra, False
         yield self.params, False
         if step and step.role:
             yield step.role.params, False
         if self.waiter:
             yield self.waiter.tentative, True
-        yield memory.registered, True
-        yield memory.included, False
+        yield self.memory("registered"), True
+        yield self.memory("included"), False
         if step:
             yield from ((layer, False) for layer in reversed(step.keywords.vars))
             if step.role:
@@ -214,7 +236,7 @@ class Scope:
             yield self.play.prompted, False
             yield self.play.play.vars, False
         if self.run_vars.injects_facts:
-            yield memory.facts, True
+            yield self.memory("facts"), True
         yield _Values(self.run_vars.inventory, self.host), False
         if step and step.role:
             yield step.role.defaults, False
@@ -233,7 +255,7 @@ class Scope:
             # Which hosts are still in the play is only known once they are as far as this one.
             if self.waiter:
                 self.waiter.wait_for_all_hosts()
-            return value()
+            return value(self._position())
         return self.run_vars.settings.get(name, MISSING)
 
     def _magic_names(self) -> Iterator[str]:
