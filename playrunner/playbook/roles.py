@@ -20,6 +20,7 @@ from playrunner.plugins import folders as plugin_folders
 from playrunner.plugins.collections import own_collection, role_folder
 from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import Located, read_variables, read_yaml
+from playrunner.text.written import is_template
 
 _ROLE_KEYWORDS = task_keywords.SHARED | {"role", "name"}
 SUFFIXES = ("", ".yml", ".yaml", ".json")
@@ -104,8 +105,11 @@ def add_plugins_of_role(entry: Any, place: Place, play_directory: Path) -> None:
 
     What is wrong with the role is reported where it is loaded.
     """
+    name = entry.get("role", entry.get("name")) if isinstance(entry, dict) else entry
+    if not isinstance(name, str) or is_template(name):
+        return
     try:
-        plugin_folders.add_role(find_role(_role_entry(entry, place)[0], place, play_directory))
+        plugin_folders.add_role(find_role(name, place, play_directory))
     except BadInput:
         pass
 

@@ -18,7 +18,7 @@ from playrunner.playbook import keywords as task_keywords
 from playrunner.playbook.load_scope import rendered_at_load
 from playrunner.playbook.looping import read_loop
 from playrunner.playbook.surroundings import Surroundings
-from playrunner.playbook.task_module import module_of_task, raw_arguments
+from playrunner.playbook.task_module import WHOLE, module_of_task, raw_arguments
 from playrunner.text.documents import Located, read_yaml
 from playrunner.text.written import is_template, written
 
@@ -99,8 +99,9 @@ def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Su
     include = module.removeprefix("play.") in INCLUDES
     label = f'step "{task["name"]}": {module}' if task.get("name") else module
     keywords = task_keywords.read_keywords(task)
-    problem = ""
-    if not cls.takes_any:
+    problem, whole = "", values.get(WHOLE, ())
+    values = {name: value for name, value in values.items() if name != WHOLE} if whole else values
+    if not cls.takes_any and not whole:
         given = _with_defaults(values, module, keywords, around)
         try:
             values = _checked(cls, given, values, label, place)
@@ -138,6 +139,7 @@ def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Su
         poll=task.get("poll", ansible_config().get("poll_interval", 15)),
         keep=task.get("keep"),
         problem=problem,
+        whole=whole,
         directory=around.directory,
     )
 

@@ -15,6 +15,7 @@ from playrunner.run.external_request import external_arguments, without_omitted
 from playrunner.run.inflight import InFlightStep
 from playrunner.run.run_state import RunState
 from playrunner.run.template_names import template_names
+from playrunner.run.whole_arguments import with_whole_arguments
 from playrunner.ssh.agent_code import AgentKey
 from playrunner.ssh.targets import Become, Target, target_of
 from playrunner.text.written import DecryptedText, authored
@@ -48,6 +49,8 @@ class HostRequests:
     def arguments_of(self, step: Step, scope: Scope) -> dict[str, Any]:
         """The arguments as the module takes them: rendered, converted to their types, without
         omitted ones, file names replaced by uploads."""
+        if step.whole:
+            step = with_whole_arguments(step, scope)
         if external_modules.is_external(step.module):
             return external_arguments(step, scope, self._shared)
         cls, templar = module_index.module_class(step.module), scope.run_vars.templar

@@ -45,9 +45,7 @@ class Target:
     @property
     def setup(self) -> list[str]:
         """Roles that ansible-test runs before the target; the environment has passlib already."""
-        found = {
-            alias.rpartition("/")[2] for alias in self.aliases if alias.startswith("setup/")
-        }
+        found = {alias.rpartition("/")[2] for alias in self.aliases if alias.startswith("setup/")}
         return sorted(found - {"setup_passlib_controller"})
 
     @property
