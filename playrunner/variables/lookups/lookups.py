@@ -156,18 +156,24 @@ def env(terms: list[Any], _scope: LookupScope, default: Any = "") -> list[Any]:
 
 def variables(terms: list[Any], scope: LookupScope, **options: Any) -> list[Any]:
     """Variables by name, with an optional default."""
-    return [_variable(str(term), scope, options) for term in terms]
+    for term in terms:
+        if not isinstance(term, str):
+            raise TypeError(f"Variable name must be 'str' not {type(term).__name__!r}")
+    return [_variable(term, scope, options) for term in terms]
 
 
 def variable_names(terms: list[Any], scope: LookupScope) -> list[str]:
     """The names of variables that match one of the patterns."""
     import re
 
+    for term in terms:
+        if not isinstance(term, str):
+            raise ValueError(f"Invalid setting identifier, {term!r} is not a string")
     names = sorted(scope.names())
     try:
         return [name for term in terms for name in names if re.search(str(term), name)]
     except re.error as error:
-        raise ValueError(f"not a pattern: {error}") from None
+        raise ValueError(f"Unable to use {terms} as a search parameter: {error}") from None
 
 
 LOOKUPS: dict[str, Lookup] = {
@@ -222,7 +228,8 @@ def _variable(name: str, scope: LookupScope, options: Mapping[str, Any]) -> Any:
         return value
     if "default" in options:
         return options["default"]
-    raise UndefinedVariable(f"{name!r} is undefined{did_you_mean(name, scope.names())}", name)
+    hint = did_you_mean(name, scope.names())
+    raise UndefinedVariable(f"No variable named {name!r} was found{hint}", name)
 
 
 def _reason(error: Exception) -> str:
