@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import typing
 from collections.abc import Iterator
-from types import UnionType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 import pytest
 import yaml
