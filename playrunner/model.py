@@ -122,6 +122,7 @@ class Step:
     keep: Any = None  # teardown keeps it, unless --with-kept is given
     # Why it fails when its turn comes, where it is written to fail (ignore_errors, rescue)
     problem: str = ""
+    whole: tuple[Any, ...] = ()  # templates that give several arguments at once
     implicit: bool = False  # the runner's own (gathering facts)
 
     @property

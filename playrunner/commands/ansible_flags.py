@@ -24,18 +24,30 @@ def parser(version: str) -> argparse.ArgumentParser:
 
 
 def _add_run_flags(made: argparse.ArgumentParser) -> None:
-    several = {"action": "append", "default": []}
     made.add_argument(
-        "-i", "--inventory", "--inventory-file", **several, help="inventory or list of hosts"
-    )  # type: ignore[arg-type]
+        "-i",
+        "--inventory",
+        "--inventory-file",
+        action="append",
+        default=[],
+        help="inventory or list of hosts",
+    )
     made.add_argument("-l", "--limit", "--subset", help="only these hosts")
-    made.add_argument("-e", "--extra-vars", **several, help="name=value, YAML, JSON or @file")  # type: ignore[arg-type]
-    made.add_argument("-t", "--tags", **several, help="only steps with these tags")  # type: ignore[arg-type]
-    made.add_argument("--skip-tags", **several, help="not the steps with these tags")  # type: ignore[arg-type]
+    made.add_argument(
+        "-e", "--extra-vars", action="append", default=[], help="name=value, YAML, JSON or @file"
+    )
+    made.add_argument(
+        "-t", "--tags", action="append", default=[], help="only steps with these tags"
+    )
+    made.add_argument(
+        "--skip-tags", action="append", default=[], help="not the steps with these tags"
+    )
     made.add_argument("-C", "--check", action="store_true", help="change nothing")
     made.add_argument("-D", "--diff", action="store_true", help="show changes line by line")
     made.add_argument("-f", "--forks", type=int, help="hosts to work on in parallel")
-    made.add_argument("-M", "--module-path", **several, help="folders with modules")  # type: ignore[arg-type]
+    made.add_argument(
+        "-M", "--module-path", action="append", default=[], help="folders with modules"
+    )
     made.add_argument("--start-at-task", help="start at the task of this name")
     made.add_argument("--step", action="store_true", help="not supported")
     made.add_argument("--force-handlers", action="store_true", help="also after a failure")

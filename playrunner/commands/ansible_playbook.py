@@ -103,6 +103,7 @@ def _exit_code(code: int, unreachable: int) -> int:
 def _load(arguments: argparse.Namespace) -> tuple[list[Play], list[tuple[str, list[Play]]]]:
     """Every play of the playbooks, and the plays of each; flags are the outermost keywords."""
     from playrunner.playbook import load_playbook
+    from playrunner.variables.extra_vars import read_extra_vars
 
     outer = Keywords(
         become=True if arguments.become else None,
@@ -111,13 +112,15 @@ def _load(arguments: argparse.Namespace) -> tuple[list[Play], list[tuple[str, li
         connection=arguments.connection,
         remote_user=arguments.remote_user,
     )
+    extra = read_extra_vars(tuple(arguments.extra_vars))
     files = []
     for name in arguments.playbook:
         if not os.path.exists(name):
             raise BadInput(f"the playbook: {name} could not be found")
         if not os.path.isfile(name):
             raise BadInput(f"the playbook: {name} does not appear to be a file")
-        files.append((name, load_playbook(Path(name).absolute(), outer)))
+        path = Path(name).absolute()
+        files.append((name, load_playbook(path, outer, extra=extra)))
     return [play for _, plays in files for play in plays], files
 
 

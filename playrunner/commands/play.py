@@ -28,11 +28,13 @@ def play(context: Context, playbook: str, flags: dict[str, Any]) -> int:
     from playrunner import project
     from playrunner.playbook import load_playbook
     from playrunner.run.run import listing, open_inventory, run_plays
+    from playrunner.variables.extra_vars import read_extra_vars
 
     asked = [name for name in ("tasks", "hosts", "tags") if flags.pop(f"list_{name}")]
     syntax_only = flags.pop("syntax_check")
     options = options_from(flags)
-    plays = load_playbook(project.find_playbook(playbook))
+    extra = read_extra_vars(options.extra_vars)
+    plays = load_playbook(project.find_playbook(playbook), extra=extra)
     if asked:
         _print_listing(listing(plays, options, asked[0]), options.json)
         return 0

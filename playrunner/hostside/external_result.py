@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from typing import Any, Optional
 
 _FLAGS = ("changed", "failed", "skipped", "unreachable", "unknown")
-_YES = ("yes", "on", "1", "true", "t", "y")
 _SHOWN_CHARACTERS = 2000  # of output that is no result
 _KIND = "__ansible_type"  # names the class of a value that is not plain JSON
 
@@ -38,7 +37,7 @@ def normalized(printed: dict[str, Any]) -> dict[str, Any]:
     result.pop("invocation", None)  # its arguments, which Ansible does not register either
     for name in _FLAGS:
         if name in result:
-            result[name] = _as_bool(result[name])
+            result[name] = bool(result[name])
     result.setdefault("changed", False)
     if "failed" not in result and result.get("rc") not in (None, 0, "0"):
         result["failed"] = True
@@ -103,10 +102,6 @@ def _note(text: Any) -> str:
     if isinstance(text, dict):
         return str(text.get("msg", text))
     return str(text)
-
-
-def _as_bool(value: Any) -> bool:
-    return value.strip().lower() in _YES if isinstance(value, str) else bool(value)
 
 
 def _last_line(text: str) -> str:

@@ -72,6 +72,7 @@ class HostContext:
         env: dict[str, str] | None = None,
         shell: str | None = None,
         timeout: float | None = None,
+        umask: int = -1,
         live: bool = False,
     ) -> Ran:
         """Run a program (a list) or a shell line (a string) in a process group of its own and wait
@@ -88,6 +89,7 @@ class HostContext:
             cwd=cwd,
             env={**os.environ, **env} if env else None,
             start_new_session=True,
+            umask=umask,
             stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -24,6 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn, Optional
 
+INSTALLED = ("/site-packages/", "/dist-packages/")
+PIPE_BYTES = 60000  # fit into a pipe without a reader
 POLL_SECONDS = 0.2  # only where a process that the module left behind keeps its output open
 PRELOADED = ("ansible.module_utils.basic", "ansible.module_utils.common.json")
 
@@ -79,7 +81,7 @@ class Server:
         self.out = os.dup(1)
         nothing = os.open(os.devnull, os.O_RDWR)
         os.dup2(nothing, 1)
-        self.packs = Packs()
+        self.packs, self.installed = Packs(), Installed()
         finders: Any = sys.meta_path
         finders.insert(0, self.packs)
         sys.path = [path for path in sys.path if path]
@@ -106,21 +108,23 @@ class Server:
                 importlib.import_module(name)
 
     def _run(self, request: dict[str, Any], params: bytes) -> None:
-        out_read, out_write = os.pipe()
-        err_read, err_write = os.pipe()
+        pipes = [os.pipe() for _ in range(3)]  # output, errors, what was imported
+        self.installed.check()
         pid = os.fork()
         if not pid:
-            os.dup2(out_write, 1)
-            os.dup2(err_write, 2)
-            for fd in (self.out, out_read, out_write, err_read, err_write):
+            names = os.dup(pipes[2][1])
+            os.dup2(pipes[0][1], 1)
+            os.dup2(pipes[1][1], 2)
+            for fd in (self.out, *(fd for pipe in pipes for fd in pipe)):
                 os.close(fd)
-            _child(self.packs, request, params)
-        os.close(out_write)
-        os.close(err_write)
+            _child(self.packs, request, params, names)
+        for _, write in pipes:
+            os.close(write)
         self._write(json.dumps({"pid": pid}).encode() + b"\n")
-        out, err, status = _follow(pid, out_read, err_read, request["limit"])
+        (out, err, names_text), status = _follow(pid, [pipe[0] for pipe in pipes], request["limit"])
         head = {"rc": _exit_code(status), "out": len(out), "err": len(err)}
         self._write(json.dumps(head).encode() + b"\n" + out + err)
+        self.installed.load(names_text.decode().split())
 
     def _write(self, data: bytes) -> None:
         view = memoryview(data)
@@ -128,10 +132,58 @@ class Server:
             view = view[os.write(self.out, view) :]
 
 
-def _follow(pid: int, out_fd: int, err_fd: int, limit: int) -> tuple[bytes, bytes, int]:
-    """The output of a module until it has ended and nothing more comes."""
-    texts = {out_fd: bytearray(), err_fd: bytearray()}
-    open_fds = [out_fd, err_fd]
+class Installed:
+    """Installed packages that modules import, kept imported for the modules that follow."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.folders: dict[str, int] = {}
+
+    def load(self, names: list[str]) -> None:
+        for name in names:
+            try:
+                importlib.import_module(name)
+            except BaseException:  # it could only be imported by the module that did
+                continue
+            file = getattr(sys.modules.get(name), "__file__", None) or ""
+            self.names.append(name)
+            for part in INSTALLED:
+                if part in file:
+                    folder = file[: file.index(part) + len(part)]
+                    self.folders.setdefault(folder, os.stat(folder).st_mtime_ns)
+
+    def check(self) -> None:
+        """Forget them if packages were installed or removed since."""
+        if all(_modified(folder) == at for folder, at in self.folders.items()):
+            return
+        for name in self.names:
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        self.names, self.folders = [], {}
+
+
+def _modified(folder: str) -> int:
+    try:
+        return os.stat(folder).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _newly_imported(before: set[str]) -> list[str]:
+    """Modules of installed packages, in the order of their import."""
+    return [
+        name
+        for name, module in list(sys.modules.items())
+        if name not in before
+        and any(part in (getattr(module, "__file__", None) or "") for part in INSTALLED)
+        and name.split(".")[0] not in ("ansible", "ansible_collections")
+    ]
+
+
+def _follow(pid: int, fds: list[int], limit: int) -> tuple[list[bytes], int]:
+    """What a module writes until it has ended and nothing more comes, and its status."""
+    texts = {fd: bytearray() for fd in fds}
+    open_fds = list(fds)
     status: Optional[int] = None
     while open_fds:
         ready = select.select(open_fds, [], [], 0 if status is not None else POLL_SECONDS)[0]
@@ -146,20 +198,20 @@ def _follow(pid: int, out_fd: int, err_fd: int, limit: int) -> tuple[bytes, byte
             ended, found = os.waitpid(pid, os.WNOHANG)
             if ended:
                 status = found
-    for fd in texts:
+    for fd in fds:
         os.close(fd)
     if status is None:
         status = os.waitpid(pid, 0)[1]
-    return bytes(texts[out_fd]), bytes(texts[err_fd]), status
+    return [bytes(texts[fd]) for fd in fds], status
 
 
 def _exit_code(status: int) -> int:
     return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
-def _child(packs: Packs, request: dict[str, Any], params: bytes) -> NoReturn:
+def _child(packs: Packs, request: dict[str, Any], params: bytes, names: int) -> NoReturn:
     """Run a module as the program it was written to be."""
-    code = 1
+    code, before = 1, set(sys.modules)
     try:
         os.setsid()
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -186,6 +238,7 @@ def _child(packs: Packs, request: dict[str, Any], params: bytes) -> NoReturn:
             )
         )
     try:
+        os.write(names, " ".join(_newly_imported(before)).encode()[:PIPE_BYTES])
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()

@@ -110,7 +110,7 @@ class AnsibleReport(Report):
     ) -> None:
         for text in values.get("warnings") or ():
             self.print_note(str(text))
-        if values.get("diff") and (self.options.diff or not self.options.rollback):
+        if values.get("diff") and self.options.diff:
             for line in ansible_diff(values["diff"], values):
                 self.terminal.line(Painted(line, line[:1]))
             self.terminal.line("")

@@ -9,9 +9,13 @@ from playrunner.errors import BadInput, Place
 
 # A word ends at white space that is in no quotes and in no {{ }} or {% %}.
 _PIECE = re.compile(
-    r"""\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|"(?:\\.|[^"\\])*"|'[^']*'|\\.|[^\s"'{\\]+|.""", re.DOTALL
+    r"""\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\\.|[^\s"'{\\]+|.""",
+    re.DOTALL,
 )
-_PAIR = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_PAIR = re.compile(r"([A-Za-z_]\w*|[^=]*\{\{.*?\}\}[^=]*)=(.*)", re.DOTALL)
+_ESCAPE = re.compile(
+    r"""\\(?:U[0-9a-fA-F]{8}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|N\{[^}]+\}|[\\'"abfnrtv])"""
+)
 
 
 def words(text: str) -> list[tuple[str, int, int]]:
@@ -37,7 +41,7 @@ def pairs(text: str, label: str, place: Place) -> dict[str, str]:
         match = _PAIR.fullmatch(word)
         if not match:
             raise BadInput(f"{label} takes name=value arguments; {word!r} is neither", place)
-        arguments[match.group(1)] = unquoted(match.group(2))
+        arguments[match.group(1)] = value_of(match.group(2))
     return arguments
 
 
@@ -49,10 +53,26 @@ def command_and_pairs(text: str, names: frozenset[str]) -> tuple[str, dict[str, 
     for word, start, end in words(text):
         match = _PAIR.fullmatch(word)
         if match and match.group(1) in names:
-            arguments[match.group(1)] = unquoted(match.group(2))
+            arguments[match.group(1)] = value_of(match.group(2))
             kept.append(text[last:start])
             last = end
     return ("".join(kept) + text[last:]).strip(), arguments
+
+
+def value_of(text: str) -> str:
+    """The value of name=value: escapes such as \\n stand for characters, outer quotes are not part
+    of it."""
+    text = _ESCAPE.sub(_unescaped, text).strip()
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'" and text[-2] != "\\":
+        return text[1:-1]
+    return text
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    try:
+        return found[0].encode().decode("unicode_escape")
+    except UnicodeDecodeError:  # \\N{no such name}
+        return found[0]
 
 
 def unquoted(text: str) -> str:

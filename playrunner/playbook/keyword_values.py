@@ -76,6 +76,11 @@ def number(word: str, value: Any, scope: Scope, place: Place) -> float:
     return float(_rendered(word, value, scope, place))
 
 
+def name(word: str, value: Any, scope: Scope, place: Place) -> str:
+    """A keyword as the name of a variable, perhaps through a template."""
+    return str(_rendered(word, value, scope, place))
+
+
 def _rendered(word: str, value: Any, scope: Scope, place: Place) -> Any:
     try:
         return {**_KINDS, **_LOOP_KINDS}[word](scope.run_vars.templar.render(value, scope))

@@ -132,7 +132,7 @@ def read_tags(entry: Located) -> list[str]:
     for tag in as_list(entry.get("tags")):
         if isinstance(tag, (dict, list)):
             raise BadInput("a tag is a plain word", entry.place("tags"))
-        found += [part.strip() for part in str(tag).split(",")]
+        found += [tag] if is_template(tag) else [part.strip() for part in str(tag).split(",")]
     return found
 
 

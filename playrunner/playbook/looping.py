@@ -47,7 +47,7 @@ def read_loop(task: Located) -> Loop | None:
     return Loop(
         task[sources[0]],
         lookup,
-        str(control.get("loop_var", "item")),
+        control.get("loop_var", "item"),
         control.get("index_var"),
         control.get("label"),
         control.get("pause", 0),

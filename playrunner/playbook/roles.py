@@ -13,6 +13,7 @@ from playrunner.config.ansible_config import ansible_config
 from playrunner.errors import BadInput, Place
 from playrunner.model import Keywords, Node, Role
 from playrunner.playbook import keywords as task_keywords
+from playrunner.playbook.load_scope import rendered_at_load
 from playrunner.playbook.steps import load_step_file
 from playrunner.playbook.surroundings import Surroundings
 from playrunner.plugins import folders as plugin_folders
@@ -104,8 +105,11 @@ def add_plugins_of_role(entry: Any, place: Place, play_directory: Path) -> None:
 
     What is wrong with the role is reported where it is loaded.
     """
+    name = entry.get("role", entry.get("name")) if isinstance(entry, dict) else entry
+    if not isinstance(name, str) or is_template(name):
+        return
     try:
-        plugin_folders.add_role(find_role(_role_entry(entry, place)[0], place, play_directory))
+        plugin_folders.add_role(find_role(name, place, play_directory))
     except BadInput:
         pass
 
@@ -180,7 +184,7 @@ class RoleList:
         again: bool = False,
     ) -> None:
         around = outer or self.around
-        name, params, keywords = _role_entry(entry, place)
+        name, params, keywords = _role_entry(entry, place, around)
         place = entry.place() if isinstance(entry, Located) else place
         if name in chain:
             raise BadInput(
@@ -227,19 +231,18 @@ def role_parts(given: Mapping[str, Any]) -> dict[str, str]:
     return {part: str(given[part]) for part in parts if given.get(part)}
 
 
-def _role_entry(entry: Any, place: Place) -> tuple[str, dict[str, Any], Keywords]:
+def _role_entry(
+    entry: Any, place: Place, around: Surroundings
+) -> tuple[str, dict[str, Any], Keywords]:
     if isinstance(entry, str):
-        return entry, {}, Keywords()
+        name = str(rendered_at_load(entry, "the name of a role", place, around))
+        return name, {}, Keywords()
     if not isinstance(entry, Located):
         raise BadInput(f'a role is a name or "- role: NAME", not {entry!r}', place)
-    name = entry.get("role", entry.get("name"))
-    if not isinstance(name, str) or not name:
+    written = entry.get("role", entry.get("name"))
+    if not isinstance(written, str) or not written:
         raise BadInput('this role has no name; write "- role: NAME"', entry.place())
-    if is_template(name):
-        raise BadInput(
-            'a role needs a plain name here; use "include_role" for a name from a template',
-            entry.place(),
-        )
+    name = str(rendered_at_load(written, "the name of a role", entry.place(), around))
     params = {key: value for key, value in entry.items() if key not in _ROLE_KEYWORDS}
     for key, value in params.items():
         task_keywords.check_templates(value, entry.place(key))

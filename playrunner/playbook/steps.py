@@ -15,9 +15,10 @@ from playrunner.hostside.module import Module
 from playrunner.model import Block, Keywords, Node, Step
 from playrunner.playbook import arguments, external_modules, module_index
 from playrunner.playbook import keywords as task_keywords
+from playrunner.playbook.load_scope import rendered_at_load
 from playrunner.playbook.looping import read_loop
 from playrunner.playbook.surroundings import Surroundings
-from playrunner.playbook.task_module import module_of_task, raw_arguments
+from playrunner.playbook.task_module import WHOLE, module_of_task, raw_arguments
 from playrunner.text.documents import Located, read_yaml
 from playrunner.text.written import is_template, written
 
@@ -98,8 +99,9 @@ def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Su
     include = module.removeprefix("play.") in INCLUDES
     label = f'step "{task["name"]}": {module}' if task.get("name") else module
     keywords = task_keywords.read_keywords(task)
-    problem = ""
-    if not cls.takes_any:
+    problem, whole = "", values.get(WHOLE, ())
+    values = {name: value for name, value in values.items() if name != WHOLE} if whole else values
+    if not cls.takes_any and not whole:
         given = _with_defaults(values, module, keywords, around)
         try:
             values = _checked(cls, given, values, label, place)
@@ -137,6 +139,7 @@ def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Su
         poll=task.get("poll", ansible_config().get("poll_interval", 15)),
         keep=task.get("keep"),
         problem=problem,
+        whole=whole,
         directory=around.directory,
     )
 
@@ -249,21 +252,14 @@ def _import(
     cls = module_index.module_class(module)
     named = arguments.checked_names(cls, values, module, task.place())
     inside = replace(around, keywords=task_keywords.read_keywords(task).under(around.keywords))
+    named = {
+        name: rendered_at_load(value, module.removeprefix("play."), task.place(), inside)
+        for name, value in named.items()
+    }
     if module == "play.import_role":
-        if is_template(named["name"]):
-            raise BadInput(
-                'an imported role needs a plain name; use "include_role" for a name from a'
-                " template",
-                task.place(),
-            )
         assert around.import_role
         return around.import_role(named, task.place(), inside)
     file = str(named["file"])
-    if is_template(named["file"]):
-        raise BadInput(
-            'an imported file needs a plain name; use "include_tasks" for a name from a template',
-            task.place(),
-        )
     return load_step_file(find_step_file(file, task.place(), around), inside, task.place())
 
 

@@ -50,6 +50,8 @@ class Surroundings:
     rescued: bool = False
     importing: tuple[Path, ...] = ()  # files whose imports are being loaded
     collections: tuple[str, ...] = ()  # searched for short names of modules
+    # Variables that templates of imports may read: --extra-vars, then those of the play
+    known: tuple[Mapping[str, Any], ...] = ()
 
     def position(self) -> Position:
         return (*self.prefix, next(self.counter))

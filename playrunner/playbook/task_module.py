@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from playrunner.errors import BadInput, Place
@@ -11,7 +12,10 @@ from playrunner.playbook.freeform import command_and_pairs, pairs
 from playrunner.project import program
 from playrunner.text.did_you_mean import nearest
 from playrunner.text.documents import Located
-from playrunner.text.written import all_written, is_template
+from playrunner.text.written import all_written, is_template, written
+
+WHOLE = "_variable_params"  # templates that give all arguments of a task
+_WHOLE_TEMPLATE = re.compile(r"\{\{(?:(?!\}\}).)*\}\}", re.DOTALL)
 
 
 def module_of_task(task: Located, in_collections: tuple[str, ...] = ()) -> tuple[str, str]:
@@ -70,11 +74,11 @@ def raw_arguments(task: Located, word: str, module: str) -> dict[str, Any]:
         )
     extra = task.get("args") or {}
     if isinstance(extra, str) and is_template(extra):
-        raise BadInput(
-            "args must be written out as a mapping, not taken from a template", task.place("args")
-        )
+        extra = {WHOLE: (extra,)}
     if not isinstance(extra, dict):
         raise BadInput("args takes a mapping of arguments", task.place("args"))
+    if isinstance(value, str) and not cls.free_form and _WHOLE_TEMPLATE.fullmatch(value.strip()):
+        return {**extra, WHOLE: (*extra.get(WHOLE, ()), written(value.strip()))}
     values = all_written(_one_line(value, cls, module, place)) if isinstance(value, str) else value
     if values is None:
         values = {}

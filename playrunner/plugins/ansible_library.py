@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import threading
 from typing import Any
 
@@ -27,6 +28,8 @@ def loader(kind: str) -> Any:
                 f"plugins of Ansible need ansible-core beside this program:"
                 f" {project.install_extra('ansible')}"
             )
+        # About the plugins' own code, which the user of a collection cannot change
+        os.environ.setdefault("ANSIBLE_DEPRECATION_WARNINGS", "False")
         found = importlib.import_module("ansible.plugins.loader")
         if not _prepared:
             roots = [str(root.parent) for root in folders.collection_roots()]

@@ -57,8 +57,9 @@ def satisfied(inflight: InFlightStep, item: LoopItem) -> bool:
 
 
 def _with_result(inflight: InFlightStep, item: LoopItem) -> Scope:
-    return (
-        item.scope.inner({inflight.step.register: item.values})
-        if inflight.step.register
-        else item.scope
-    )
+    step = inflight.step
+    if not step.register:
+        return item.scope
+    repeated = step.until is not None or step.retries is not None
+    attempts = {"attempts": item.attempts} if repeated else {}
+    return item.scope.inner({step.register: {**(item.values or {}), **attempts}})

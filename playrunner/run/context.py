@@ -13,7 +13,7 @@ from playrunner.errors import NotYet, UndefinedVariable
 from playrunner.hostside.state import Change
 from playrunner.inventory.inventory import Inventory
 from playrunner.run.accounts import CloudAccounts
-from playrunner.ssh.connection import Connection
+from playrunner.ssh.connection import Channel, Connection
 from playrunner.text.written import Written
 from playrunner.variables.scope import Scope
 
@@ -35,6 +35,8 @@ class Context:
     diff: bool
     connection: Callable[[], Connection]  # opened when first called
     reset_connection: Callable[[], None]
+    # Starts a command line on the host as the step's user, and gives its standard error
+    start: Callable[[str], tuple[Channel, Callable[[], str]]]
     # Runs another module on the step's host: its values and body
     on_host: Callable[[str, dict[str, Any]], tuple[dict[str, Any], bytes]]
     sleep: Callable[[float], None]

@@ -15,6 +15,7 @@ from playrunner.run.context import Context
 from playrunner.run.host_request import HostRequests
 from playrunner.run.inflight import InFlightStep, LoopItem
 from playrunner.run.run_state import RunState
+from playrunner.ssh.become_prompt import start_command
 from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.text.written import authored
 from playrunner.variables.scope import Waiter
@@ -120,6 +121,9 @@ class ControllerSteps:
             shared.options.diff,
             connection=lambda: shared.pool.get(self.requests.agent_key(step, scope).target),
             reset_connection=lambda: self.dispatcher.reset(self.requests.agent_key(step, scope)),
+            start=lambda line: start_command(
+                self.requests.agent_key(step, scope), shared.pool, line
+            ),
             on_host=on_host,
             sleep=self.background_sleep if module.in_background else self.sleep,
             show=lambda text: None if inflight.hidden else shared.report.output(self.host, text),

@@ -82,8 +82,7 @@ class Execution:
                 "ansible_play_batch": lambda position: (
                     self._batch.remaining(position) if self._batch else list(hosts)
                 ),
-                "ansible_play_role_names": [role.name for role in play.roles],
-                "ansible_role_names": [role.name for role in play.roles],
+                **_role_names(play),
             },
             prompted=self._prompt(play),
         )
@@ -167,3 +166,15 @@ class Execution:
         self._running.clear()
         batch.wake()
         self.shared.agents.close()
+
+
+def _role_names(play: Play) -> dict[str, list[str]]:
+    """The names of a play's roles: those that it lists itself, and those that they depend on."""
+    listed = list(dict.fromkeys(role.name for role in play.roles if not role.parents))
+    needed = list(dict.fromkeys(role.name for role in play.roles if role.parents))
+    return {
+        "role_names": listed,
+        "ansible_play_role_names": listed,
+        "ansible_dependent_role_names": needed,
+        "ansible_role_names": list(dict.fromkeys((*needed, *listed))),
+    }

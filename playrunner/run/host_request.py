@@ -3,13 +3,10 @@ agent (host and become user) it goes to."""
 
 from __future__ import annotations
 
-import getpass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from playrunner.config.ansible_config import ansible_config
-from playrunner.errors import BadInput, StepFailed
+from playrunner.errors import BadInput, StepFailed, UndefinedVariable
 from playrunner.hostside.module import Module
 from playrunner.inventory.inventory import LOCALHOST_NAMES
 from playrunner.model import Step
@@ -17,6 +14,8 @@ from playrunner.playbook import arguments, external_modules, keyword_values, mod
 from playrunner.run.external_request import external_arguments, without_omitted
 from playrunner.run.inflight import InFlightStep
 from playrunner.run.run_state import RunState
+from playrunner.run.template_names import template_names
+from playrunner.run.whole_arguments import with_whole_arguments
 from playrunner.ssh.agent_code import AgentKey
 from playrunner.ssh.targets import (
     BECOME_METHODS,
@@ -56,6 +55,8 @@ class HostRequests:
     def arguments_of(self, step: Step, scope: Scope) -> dict[str, Any]:
         """The arguments as the module takes them: rendered, converted to their types, without
         omitted ones, file names replaced by uploads."""
+        if step.whole:
+            step = with_whole_arguments(step, scope)
         if external_modules.is_external(step.module):
             return external_arguments(step, scope, self._shared)
         cls, templar = module_index.module_class(step.module), scope.run_vars.templar
@@ -151,11 +152,11 @@ class HostRequests:
             settings = {
                 name: values[name] for name in TEMPLATE_SETTINGS if values.get(name) is not None
             }
-            inner = scope.inner(_template_names(path))
+            inner = scope.inner(template_names(path, str(values["src"]), str(values["dest"])))
             text = self._shared.text_of(path)
             content = scope.run_vars.templar.render_file(text, inner, name=str(path), **settings)
             values["content"] = DecryptedText(content, "") if is_encrypted(text) else content
-        elif cls.ships and values.get(cls.ships) is not None and not values.get("remote_src"):
+        elif cls.ships and values.get(cls.ships) and not _is_on_host(values):
             name = str(values[cls.ships])
             if step.module == "host.script":
                 from playrunner.playbook.freeform import unquoted, words
@@ -169,7 +170,10 @@ class HostRequests:
                 )
             elif "://" not in name:
                 values[cls.ships] = uploads.of(
-                    scope.find(name, "files"), name.endswith("/"), values.get("decrypt") is False
+                    scope.find(name, "files"),
+                    name.endswith("/"),
+                    values.get("decrypt") is False,
+                    values.get("local_follow") is not False,
                 )
         return values
 
@@ -250,26 +254,23 @@ def delegate(step: Step, scope: Scope) -> str | None:
     return "localhost"
 
 
-@cache
-def _template_names(path: Path) -> dict[str, Any]:
-    """The variables that describe the template file itself."""
-    import os
-
-    return {
-        "template_path": str(path),
-        "template_fullpath": str(path.absolute()),
-        "template_host": os.uname().nodename,
-        "template_uid": getpass.getuser(),
-        "template_destpath": None,
-        "template_mtime": path.stat().st_mtime,
-        "template_run_date": None,
-        "ansible_managed": "Ansible managed",
-    }
+def _without_facts(layer: dict[Any, Any], scope: Scope) -> dict[Any, Any]:
+    """An environment without the entries that need the facts which are being gathered."""
+    kept = {}
+    for name, value in layer.items():
+        try:
+            kept[name] = scope.run_vars.templar.render(value, scope)
+        except UndefinedVariable as error:
+            if error.name != "ansible_env" and "ansible_facts" not in str(value):
+                raise
+    return kept
 
 
 def _environment(step: Step, scope: Scope) -> dict[str, str]:
     environment: dict[str, str] = {}
     for layer in step.keywords.environment:
+        if step.module == "host.setup" and isinstance(layer, dict):
+            layer = _without_facts(layer, scope)
         rendered = scope.run_vars.templar.render(layer, scope)
         for part in rendered if isinstance(rendered, list) else [rendered]:
             if part is OMIT:
@@ -282,3 +283,8 @@ def _environment(step: Step, scope: Scope) -> dict[str, str]:
                 {str(name): str(value) for name, value in part.items() if value is not OMIT}
             )
     return environment
+
+
+def _is_on_host(values: dict[str, Any]) -> bool:
+    """Whether the file to use is on the host already; `copy: false` is the older way to say it."""
+    return bool(values.get("remote_src")) or values.get("copy") is False

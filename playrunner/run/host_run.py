@@ -158,7 +158,7 @@ class HostRun:
     def step(self, step: Step) -> None:
         """Start one step; returns at once unless its result is needed before the next step."""
         self._check_others(step.position)
-        if not self.shared.plan.selects(step):
+        if not self.shared.plan.selects(step, lambda: self.scopes.of_step(step)):
             return
         self.pending.position = step.position
         if self._meets_others(step):
@@ -269,7 +269,7 @@ class HostRun:
                 self.handlers.add(included.handlers)
                 for role in included.roles:
                     self.variables.add_role(role)
-                with self.scopes.inside(item.local, included.params):
+                with self.scopes.inside(item.loop_variables(), included.params):
                     run_included(self, included.nodes)
 
     def _load_include(self, step: Step, item: LoopItem, number: int) -> IncludedSteps:

@@ -52,6 +52,7 @@ def included_nodes(
         (*step.position, number),
         import_role=import_role,
         rescued=True,  # the hosts are at work: what is wrong fails in its turn
+        known=(shared.run_vars.extra, step.params, play.vars),
     )
     params = step.params
     if step.module == "play.include_tasks":

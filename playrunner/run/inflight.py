@@ -30,6 +30,7 @@ _DEFECTS = (
 )
 
 
+_EXTENDED = ("ansible_loop",)
 _PRINTING = ("play.debug", "play.fail", "play.assert", "play.pause")
 _OUTPUT = ("stdout", "stdout_lines", "stderr", "stderr_lines")
 _HIDDEN_DIFF = {"before": None, "after": "hidden because the source is encrypted with vault"}
@@ -55,6 +56,11 @@ class LoopItem:
     conditions_applied: bool = False
     hides_diff: bool = False  # what is sent was encrypted with vault
     seconds: float = 0.0  # spent on the controller
+
+    def loop_variables(self) -> dict[str, Any]:
+        """What steps of an include see of its loop: its variables, and `ansible_loop`."""
+        extended = {key: self.scope.local[key] for key in _EXTENDED if key in self.scope.local}
+        return {**self.local, **extended}
 
     def wait(self, dispatcher: AgentDispatcher) -> dict[str, Any]:
         if self.values is None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from playrunner.errors import Place, StepFailed
 from playrunner.model import Loop
 from playrunner.playbook import keyword_values
 from playrunner.run.inflight import LoopItem
-from playrunner.text.written import authored
+from playrunner.text.written import authored, is_template
 from playrunner.variables.scope import Scope
 
 
@@ -17,8 +18,18 @@ def loop_items(
     loop: Loop, scope: Scope, place: Place, sleep: Callable[[float], None]
 ) -> Iterator[LoopItem]:
     items = items_of(loop, scope)
+    if is_template(loop.loop_var) or is_template(loop.index_var):
+        loop = _with_rendered_names(loop, scope, place)
     pause = keyword_values.number("pause", loop.pause_seconds or 0, scope, place)
     return _loop_items(loop, scope, items, pause, sleep)
+
+
+def _with_rendered_names(loop: Loop, scope: Scope, place: Place) -> Loop:
+    def named(word: str, value: str | None) -> str:
+        return keyword_values.name(word, value, scope, place)
+
+    index = None if loop.index_var is None else named("index_var", loop.index_var)
+    return replace(loop, loop_var=named("loop_var", loop.loop_var), index_var=index)
 
 
 def items_of(loop: Loop, scope: Scope) -> list[Any]:

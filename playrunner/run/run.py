@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 
 
 def run_playbook(playbook: str, options: Options) -> int:
-    return run_plays(load_playbook(project.find_playbook(playbook)), options, f"play {playbook}")
+    extra = read_extra_vars(options.extra_vars)
+    plays = load_playbook(project.find_playbook(playbook), extra=extra)
+    return run_plays(plays, options, f"play {playbook}")
 
 
 def run_plays(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -11,6 +11,8 @@ from typing import Any
 from playrunner.errors import BadInput, Place, StepFailed
 from playrunner.model import Play, Step, steps_of
 from playrunner.text.did_you_mean import did_you_mean
+from playrunner.text.written import is_template
+from playrunner.variables.scope import Scope
 
 
 @dataclass(frozen=True)
@@ -22,10 +24,11 @@ class Plan:
     start: tuple[int, tuple[int, ...]] | None = None  # play number and position of the first step
     play_number: int = 0
 
-    def selects(self, step: Step) -> bool:
+    def selects(self, step: Step, scope_of: Callable[[], Scope]) -> bool:
         if self.start and not step.implicit and (self.play_number, step.position) < self.start:
             return False
-        return self.wants(step.keywords.tags)
+        tags = step.keywords.tags
+        return self.wants(rendered_tags(tags, scope_of()) if any(map(is_template, tags)) else tags)
 
     def wants(self, tags: frozenset[str]) -> bool:
         tagged = bool(tags - {"always", "never"}) or "never" in tags
@@ -54,6 +57,16 @@ class Plan:
             or ("all" in self.skip_tags and "always" not in tags)
         )
         return not skipped
+
+
+def rendered_tags(tags: frozenset[str], scope: Scope) -> frozenset[str]:
+    """The tags with templates among them rendered; one may give several."""
+    found: list[str] = []
+    for tag in tags:
+        rendered = scope.run_vars.templar.render(tag, scope)
+        for each in rendered if isinstance(rendered, list) else [rendered]:
+            found += _words(str(each))
+    return frozenset(found)
 
 
 def make_plan(

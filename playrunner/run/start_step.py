@@ -217,20 +217,19 @@ class StepStarter:
             item.values = {**self._problem(error, step, scope), **item.local}
 
     def _delegated(self, inflight: InFlightStep, scope: Scope) -> Scope:
-        """The step's scope with the connection variables of the host it is delegated to."""
+        """The step's scope, which knows how the host is reached that it is delegated to."""
         inflight.delegated_to = delegate(inflight.step, scope) or ""
         if not inflight.delegated_to:
             return scope
         if self.requests.flag(inflight.step.keywords.delegate_facts, scope):
             inflight.facts_for = inflight.delegated_to
         other = Scope(scope.run_vars, inflight.delegated_to)
-        settings = {name: other.lookup(name) for name in CONNECTION_NAMES}
+        settings = {name: other.given(name) for name in CONNECTION_NAMES}
         connection = {
             "ansible_host": inflight.delegated_to,
             **{name: value for name, value in settings.items() if value is not MISSING},
         }
-        delegated = {inflight.delegated_to: connection}
-        return scope.inner({**connection, "ansible_delegated_vars": delegated})
+        return scope.inner({"ansible_delegated_vars": {inflight.delegated_to: connection}})
 
     def _false_condition(self, step: Step, scope: Scope) -> Any:
         truth = scope.run_vars.templar.truth

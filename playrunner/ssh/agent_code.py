@@ -43,7 +43,11 @@ def command(key: AgentKey, marker: str) -> str:
     start = f"echo {STARTED.decode()}; exec {python} -IS -c {shlex.quote(code)}"
     guarded = f"command -v {python} >/dev/null 2>&1 || exit {NO_PYTHON}; {start}"
     inner = f"/bin/sh -c {shlex.quote(guarded)}"
-    become = key.become
+    return as_user(key.become, inner, marker)
+
+
+def as_user(become: Become | None, inner: str, marker: str) -> str:
+    """A command line run as another user; `marker` is the prompt that sudo then shows."""
     if not become:
         return inner
     user = shlex.quote(become.user)

@@ -13,12 +13,12 @@ from playrunner.playbook import module_index
 from playrunner.project import program
 from playrunner.ssh import replies
 from playrunner.ssh.agent_code import NO_PYTHON, STARTED, AgentKey, agent_code, code_frame, command
+from playrunner.ssh.become_prompt import answer_prompt
 from playrunner.ssh.connection import Channel
 from playrunner.ssh.frames import ConnectionLost, FrameReader, ReceiveTimeout, TooLong
 from playrunner.ssh.limits import GREETING_BYTES, LINE_BYTES, limits
 from playrunner.ssh.pool import Pool
 from playrunner.ssh.replies import InvalidReply, Outstanding, Reply, SentRequest
-from playrunner.ssh.targets import Become
 
 SEND_AT_BYTES = 1 << 14  # small frames travel together
 SHOWN_CHARACTERS = 300  # of a line in a message
@@ -227,7 +227,7 @@ def _start(key: AgentKey, pool: Pool) -> Agent:
     if key.become and key.become.password and key.become.method != "doas":
         started = threading.Event()
         threading.Thread(
-            target=_answer_prompt, args=(channel, key.become, marker, started), daemon=True
+            target=answer_prompt, args=(channel, key.become, marker, started), daemon=True
         ).start()
         try:
             agent.expect_start()
@@ -242,17 +242,6 @@ def _start(key: AgentKey, pool: Pool) -> Agent:
     except (OSError, EOFError, ValueError):
         raise _did_not_start(key, channel) from None
     return agent
-
-
-def _answer_prompt(channel: Channel, become: Become, marker: str, started: threading.Event) -> None:
-    prompt = marker if become.method == "sudo" else "assword:"
-    while not started.wait(0.02):  # a prompt on standard error has no event to wait for
-        if prompt in channel.stderr_text():
-            try:
-                channel.send(become.password.encode() + b"\n")
-            except (OSError, EOFError, ValueError):
-                pass  # it has ended; the thread that waits for its start gets the error
-            return
 
 
 def _did_not_start(key: AgentKey, channel: Channel) -> Exception:

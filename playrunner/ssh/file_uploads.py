@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,19 @@ class FileUploads:
         self._packed: dict[str, tuple[bool, bytes]] = {}
 
     def of(
-        self, path: Path, trailing_slash: bool = False, encrypted: bool = False
+        self,
+        path: Path,
+        trailing_slash: bool = False,
+        encrypted: bool = False,
+        follow: bool = True,
     ) -> dict[str, Any]:
         """Describe the file or folder for the host; an encrypted file is decrypted, or with
-        `encrypted` sent as it is."""
+        `encrypted` sent as it is. With `follow`, links in a folder count as what they point to."""
         if path.is_dir():
-            files = [self._entry(path, child, encrypted) for child in sorted(path.rglob("*"))]
+            files = [
+                self._entry(path, child, encrypted, follow)
+                for child in _below(path, follow, (path.resolve(),))
+            ]
             return {
                 "name": path.name,
                 "folder": True,
@@ -95,9 +103,9 @@ class FileUploads:
             description["text"] = data.decode("latin-1")
         return description
 
-    def _entry(self, folder: Path, path: Path, encrypted: bool) -> dict[str, Any]:
+    def _entry(self, folder: Path, path: Path, encrypted: bool, follow: bool) -> dict[str, Any]:
         relative = str(path.relative_to(folder))
-        if path.is_symlink():
+        if path.is_symlink() and not follow:
             return {"path": relative, "kind": "link", "target": str(path.readlink())}
         if path.is_dir():
             return {
@@ -121,3 +129,13 @@ def _decrypted(data: bytes, path: Path) -> bytes:
     from playrunner.vault.vault import decrypted_bytes
 
     return decrypted_bytes(data, path)
+
+
+def _below(folder: Path, follow: bool, chain: tuple[Path, ...]) -> Iterator[Path]:
+    """What is in a folder and below; a link back to a folder of the chain is not entered."""
+    for path in sorted(folder.iterdir()):
+        yield path
+        if path.is_dir() and (follow or not path.is_symlink()):
+            target = path.resolve()
+            if target not in chain:
+                yield from _below(path, follow, (*chain, target))

@@ -23,8 +23,11 @@ from playrunner.variables.templating import MISSING
 CONNECTION_NAMES = (
     "ansible_connection",
     "ansible_host",
+    "ansible_ssh_host",
     "ansible_port",
+    "ansible_ssh_port",
     "ansible_user",
+    "ansible_ssh_user",
     "ansible_python_interpreter",
 )
 MOST_HOPS = 8  # a longer chain of jump hosts is a loop

@@ -148,7 +148,7 @@ def without_settings(facts: Mapping[str, Any]) -> tuple[dict[str, Any], list[str
 def setting(scope: Scope, name: str) -> Any:
     """The value of a setting; MISSING where there is none."""
     traced = scope.traced()
-    return _checked(name, traced.lookup(name), traced.foreign, scope.host)
+    return _checked(name, traced.given(name), traced.foreign, scope.host)
 
 
 def keyword(scope: Scope, name: str, written: Any) -> Any:

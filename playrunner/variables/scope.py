@@ -18,6 +18,7 @@ from playrunner.model import Position, Step
 from playrunner.text.merging import merged_all
 from playrunner.text.written import Plain, TemplateText, is_authored
 from playrunner.variables.host_memory import PlayVariables, RunVariables
+from playrunner.variables.implied import IMPLIED, implied_value
 from playrunner.variables.layers import InventoryLayer, Layer, collected
 from playrunner.variables.magic import MAGIC_VARIABLES
 from playrunner.variables.templating import MISSING
@@ -102,6 +103,11 @@ class Scope:
     # Called by templates.
 
     def lookup(self, name: str) -> Any:
+        value = self.given(name)
+        return implied_value(self, name) if value is MISSING and name in IMPLIED else value
+
+    def given(self, name: str) -> Any:
+        """The value of a variable that somebody set; MISSING where there is none."""
         if name in self._seen:
             return self._seen[name]
         raw, is_data = self._raw(name)

@@ -15,13 +15,13 @@ class View(Mapping[str, Any]):
         self._scope = scope
 
     def __getitem__(self, name: str) -> Any:
-        value = self._scope.lookup(name)
+        value = self._scope.given(name)
         if value is MISSING:
             raise KeyError(name)
         return value
 
     def __contains__(self, name: object) -> bool:
-        return self._scope.lookup(str(name)) is not MISSING
+        return self._scope.given(str(name)) is not MISSING
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._scope.names())

@@ -36,8 +36,16 @@ def prepare() -> None:
         _download()
     if not ansible("ansible-playbook").exists():
         shutil.rmtree(cache() / "venv", ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", str(cache() / "venv")], check=True)
+        subprocess.run([_python(), "-m", "venv", str(cache() / "venv")], check=True)
         _pip("install", f"ansible-core=={VERSION}", "passlib", "pexpect")
+
+
+def _python() -> str:
+    """A Python that every user may run: targets become other users."""
+    system = "/usr/bin/python3"
+    words = [system, "-c", "import ensurepip, sys; sys.exit(sys.version_info < (3, 11))"]
+    usable = Path(system).exists() and not subprocess.run(words, check=False).returncode
+    return system if usable else sys.executable
 
 
 def _download() -> None:

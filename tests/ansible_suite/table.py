@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from . import sources
 from .score import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "ansible-differences.md"
@@ -16,7 +17,13 @@ def summary(results: dict[str, dict[str, Any]]) -> list[str]:
     counted = _counted(results)
     roles = Counter(entry["playrunner"]["status"] for entry in counted if entry["kind"] == "role")
     calls = Counter(status for entry in counted for status, _, _ in _calls(entry))
-    return [_line("role targets", roles), _line("playbook calls of runme.sh scripts", calls)]
+    lines = [_line("role targets", roles)]
+    if calls:
+        lines.append(_line("playbook calls of runme.sh scripts", calls))
+    alone = Counter(entry["playrunner"]["status"] for entry in _not_compared(results))
+    if alone:
+        lines.append(_line("role targets that ansible-core did not run here yet", alone))
+    return lines
 
 
 def write(results: dict[str, dict[str, Any]]) -> None:
@@ -30,8 +37,9 @@ def _table(results: dict[str, dict[str, Any]]) -> str:
     counted = _counted(results)
     lines = [*(f"- {line}" for line in summary(results)), "", "| target | result | reason |"]
     lines.append("|---|---|---|")
+    shown = [*counted, *_not_compared(results)]
     for name, entry in sorted(results.items()):
-        if entry not in counted:
+        if entry not in shown:
             continue
         if entry["kind"] == "role":
             if entry["playrunner"]["status"] != "pass":
@@ -52,6 +60,15 @@ def _counted(results: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
         entry
         for entry in results.values()
         if entry.get("ansible", {}).get("status") == "pass" and "playrunner" in entry
+    ]
+
+
+def _not_compared(results: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Role targets of which only our result is known: ansible-core took too long, or never ran."""
+    return [
+        entry
+        for entry in results.values()
+        if entry["kind"] == "role" and "ansible" not in entry and "playrunner" in entry
     ]
 
 
@@ -78,5 +95,6 @@ def _line(what: str, counts: Counter[str]) -> str:
 
 
 def _cell(text: str) -> str:
+    text = text.replace(f"{sources.integration()}/", "").replace(f"{REPOSITORY}/", "")
     shown = text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
     return shown[:160]

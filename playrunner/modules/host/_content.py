@@ -180,7 +180,7 @@ def _validated(ctx: HostContext, validate: str, scrap: str, path: str) -> None:
     import shlex
 
     if "%s" not in validate:
-        raise Failed(f"validate must contain %s, which stands for the file to check: {validate}")
+        raise Failed(f"validate must contain %s: {validate}")
     ran = ctx.run(shlex.split(validate % scrap))
     if ran.rc:
         raise Failed(

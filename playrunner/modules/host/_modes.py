@@ -9,7 +9,7 @@ from playrunner.hostside.module import Failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Union
+    from typing import Optional, Union
 
 _BITS = {"r": 4, "w": 2, "x": 1}
 _SHIFTS = {"u": 6, "g": 3, "o": 0}
@@ -89,3 +89,13 @@ def _not_a_mode(mode: str) -> Failed:
     return Failed(
         f'mode must be in octal or symbolic form, not "{mode}"; write it as "0644" or "u=rw,go=r"'
     )
+
+
+def umask_of(text: Optional[str]) -> int:
+    """A umask such as "0022" for ctx.run; -1, which leaves it as it is, when none is given."""
+    if text is None:
+        return -1
+    try:
+        return int(str(text), 8)
+    except ValueError:
+        raise Failed(f"umask must be an octal number, not {text!r}") from None

@@ -28,6 +28,7 @@ class Command(Guarded):
     stdin_add_newline: bool = True  # end that text with a newline
     strip_empty_ends: bool = True  # drop newlines at the end of stdout and stderr
     expand_argument_vars: bool = True  # replace ~ and $NAME in arguments
+    executable: str | None = None  # has no effect: no shell is used; see shell
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> Optional[str]:
@@ -45,6 +46,8 @@ class Command(Guarded):
         return skipped(self.words(), reason, ctx.check) if reason else None
 
     def act(self, ctx: HostContext) -> dict[str, Any]:
+        if self.executable:
+            ctx.warn(f"command uses no shell, so executable ({self.executable}) has no effect")
         arguments = self.words()
         command = (
             [expanded_argument(word) for word in arguments]

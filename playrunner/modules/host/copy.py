@@ -46,8 +46,9 @@ class Copy(Delivered):
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> Optional[str]:
-        if (arguments.get("src") is None) == (arguments.get("content") is None):
-            missing = arguments.get("src") is None
+        # An empty src is none, as from a variable that is empty.
+        missing = arguments.get("src") in (None, "")
+        if missing == (arguments.get("content") is None):
             return (
                 "src (or content) is required"
                 if missing
@@ -146,15 +147,11 @@ class Copy(Delivered):
 
     def _pieces(self, ctx: HostContext) -> list[Entry]:
         """The folder itself, then what is in it, each folder before its contents."""
-        top = {
-            "path": "",
-            "kind": "directory",
-            "copied_mode": ctx.memory["entry"].get("copied_mode"),
-        }
-        return [
-            top,
-            *sorted(ctx.memory["entry"]["files"], key=lambda piece: piece["path"].split("/")),
-        ]
+        entry = ctx.memory["entry"]
+        # A folder that gets the contents of another is made as usual, not with the other's mode.
+        mode = None if entry["trailing_slash"] else entry.get("copied_mode")
+        top = {"path": "", "kind": "directory", "copied_mode": mode}
+        return [top, *sorted(entry["files"], key=lambda piece: piece["path"].split("/"))]
 
     def _at(self, ctx: HostContext, piece: Entry) -> str:
         top: str = ctx.memory["path"]

@@ -26,7 +26,14 @@ _BYTES = {"b": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 class Find(Probe):
     """Files below some folders, chosen by name, age, size, kind and content."""
 
-    aliases = {"path": "paths", "name": "paths", "pattern": "patterns", "exclude": "excludes"}
+    aliases = {
+        "path": "paths",
+        "name": "paths",
+        "pattern": "patterns",
+        "exclude": "excludes",
+        "checksum": "checksum_algorithm",
+        "checksum_algo": "checksum_algorithm",
+    }
 
     paths: list[str]  # the folders to look in
     patterns: list[
@@ -49,6 +56,7 @@ class Find(Probe):
     limit: int | None = None  # stop after so many
     mode: Any = None  # permissions to choose by
     exact_mode: bool = True  # exactly this mode, not at least it
+    encoding: str | None = None  # how files that `contains` looks into are written; UTF-8 usually
 
     def look(self, ctx: HostContext) -> dict[str, Any]:
         search = _Search(self)
@@ -169,11 +177,20 @@ class _Search:
         if self.find.contains is None:
             return True
         pattern = compiled(self.find.contains, "contains")
+        encoding = self.find.encoding
+        errors = "strict" if encoding else "surrogateescape"
         try:
-            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            with open(path, encoding=encoding or "utf-8", errors=errors) as file:
                 if self.find.read_whole_file:
                     return bool(pattern.search(file.read()))
                 return any(pattern.match(line) for line in file)
+        except LookupError:
+            raise Failed(f"unknown encoding: {encoding}") from None
+        except UnicodeDecodeError as error:
+            self.skipped[path] = (
+                f"Failed to read the file {path} due to an encoding error: {error}"
+            )
+            return False
         except OSError as error:
             self.skipped[path] = str(error.strerror)
             return False

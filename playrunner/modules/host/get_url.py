@@ -53,6 +53,17 @@ class GetUrl(Placed):
     http_agent: str = "ansible-httpget"  # how to introduce oneself
     # Where the download waits until it is whole; beside dest when not given
     tmp_dest: str | None = None
+    ciphers: list[str] | None = None  # the ciphers to offer, as OpenSSL names them
+    decompress: bool = True  # unpack an answer that comes with gzip
+    unredirected_headers: list[str] = []  # headers that are not sent on to another address
+    use_gssapi: bool = False  # log in by GSSAPI; it needs a library and is refused
+    use_netrc: bool = True  # take the login from ~/.netrc when none is given
+
+    @classmethod
+    def check(cls, arguments: dict[str, Any]) -> Optional[str]:
+        if arguments.get("use_gssapi"):
+            return "use_gssapi needs a library that hosts do not have; log in another way"
+        return None
 
     def observe(self, ctx: HostContext) -> Optional[State]:
         path = expanded(self.dest)
@@ -177,6 +188,10 @@ class GetUrl(Placed):
             client_cert=self.client_cert,
             client_key=self.client_key,
             proxy=self.use_proxy,
+            ciphers=self.ciphers,
+            decompress=self.decompress,
+            unredirected_headers=self.unredirected_headers,
+            use_netrc=self.use_netrc,
         )
 
     def _download(self, ctx: HostContext, answer: Answer) -> str:

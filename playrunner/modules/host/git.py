@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from playrunner.hostside.module import Failed, Module
+from playrunner.modules.host._modes import umask_of
 from playrunner.modules.host._packages import needed
 from playrunner.modules.host._paths import expanded, remove
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 class Git(Module):
     """A working copy of a git repository, at one version."""
 
-    aliases = {"name": "repo"}
+    aliases = {"name": "repo", "gpg_whitelist": "gpg_allowlist"}
     repo: str  # where it comes from
     dest: str  # where the copy is
     version: str = "HEAD"  # a branch, a tag, a commit, or HEAD for the repository's main branch
@@ -36,6 +37,15 @@ class Git(Module):
     accept_hostkey: bool = False  # trust whatever key the server shows
     accept_newhostkey: bool = False  # trust the key of a server never seen before
     executable: str | None = None  # the git to use
+    refspec: str | None = None  # further references to fetch
+    reference: str | None = None  # a repository on the host to take objects from
+    separate_git_dir: str | None = None  # where git's own folder is, when not in dest
+    track_submodules: bool = False  # submodules at the newest commit of their branch
+    umask: str | None = None  # the umask for what is checked out, such as "0022"
+    verify_commit: bool = False  # refuse a commit or tag without a good signature
+    gpg_allowlist: list[str] = []  # fingerprints of keys that count as good
+    archive: str | None = None  # also pack the files into this .zip, .tar, .tar.gz or .tgz
+    archive_prefix: str | None = None  # a folder that they have in there
 
     @property
     def _git(self) -> str:
@@ -86,6 +96,8 @@ class Git(Module):
             self._clone(ctx)
         else:
             self._fetch(ctx, change)
+        if self.verify_commit:
+            self._verify(ctx)
         if not self.bare:
             self._check_out(ctx)
 
@@ -98,7 +110,42 @@ class Git(Module):
         if change.observed and self.update:
             told["remote_url_changed"] = change.touches("url")
             told["changed"] = before != after or change.touches("modified", "url")
+        if self.archive and not ctx.check and os.path.isdir(self._dest):
+            self._pack(ctx, told, bool(change))
         return told
+
+    def _pack(self, ctx: HostContext, told: dict[str, Any], changed: bool) -> None:
+        from playrunner.modules.host._git_archive import pack
+
+        words = [self._git, "-C", self._dest]
+        packed = pack(ctx, words, self.archive or "", self.version, self.archive_prefix)
+        told["archive"] = expanded(self.archive or "")
+        told["changed"] = bool(told.get("changed", changed)) or packed
+
+    def _verify(self, ctx: HostContext) -> None:
+        """Refuse a version without a good signature of somebody who is listed."""
+        tag = f"refs/tags/{self.version}" in self._heads
+        branch = f"{self.remote}/{self.version}" if self._is_branch() else self.version
+        target = self.version if tag else "FETCH_HEAD" if self.version == "HEAD" else branch
+        verb = "verify-tag" if tag else "verify-commit"
+        target = f"{self.remote}/HEAD" if target == "FETCH_HEAD" else target
+        ran = ctx.run(
+            [self._git, verb, target, *(["--raw"] if self.gpg_allowlist else [])],
+            cwd=self._dest,
+            env=self._environment(),
+        )
+        good = [
+            line.split()[2]
+            for line in ran.err.splitlines()
+            if line.startswith("[GNUPG:] VALIDSIG ") and len(line.split()) > 2
+        ]
+        if ran.rc or (self.gpg_allowlist and not set(good) & set(self.gpg_allowlist)):
+            raise Failed(
+                f'Failed to verify GPG signature of commit/tag "{self.version}"',
+                rc=ran.rc,
+                stdout=ran.out,
+                stderr=ran.err,
+            )
 
     def _commit_here(self, ctx: HostContext) -> str | None:
         return self._ask(ctx, "rev-parse", "--verify", "-q", "HEAD") or None
@@ -142,10 +189,18 @@ class Git(Module):
         arguments += ["--no-checkout"] if not self.bare else []
         arguments += ["--depth", str(self.depth)] if self.depth else []
         arguments += ["--single-branch"] if self.single_branch else []
+        arguments += ["--reference", expanded(self.reference)] if self.reference else []
+        if self.separate_git_dir:
+            arguments.append(f"--separate-git-dir={expanded(self.separate_git_dir)}")
         if self._is_branch(ctx) or f"refs/tags/{self.version}" in ctx.memory["heads"]:
             arguments += ["--branch", self.version]
         os.makedirs(os.path.dirname(self._dest.rstrip("/")) or "/", exist_ok=True)
         self._run(ctx, [*arguments, self.repo, self._dest], None)
+        if self.refspec:
+            self._do(ctx, "fetch", *self._depth(), self.remote, self.refspec)
+
+    def _depth(self) -> list[str]:
+        return ["--depth", str(self.depth)] if self.depth else []
 
     def _fetch(self, ctx: HostContext, change: Change) -> None:
         if change.touches("url"):
@@ -167,6 +222,7 @@ class Git(Module):
             )
         else:
             arguments.append(f"+refs/heads/*:refs/remotes/{self.remote}/*")
+        arguments += [self.refspec] if self.refspec else []
         self._do(ctx, *arguments)
 
     def _check_out(self, ctx: HostContext) -> None:
@@ -193,6 +249,7 @@ class Git(Module):
                 "update",
                 "--init",
                 "--recursive",
+                *(["--remote"] if self.track_submodules else []),
                 *(["--force"] if self.force else []),
             )
 
@@ -215,6 +272,7 @@ class Git(Module):
             cwd=folder,
             env=self._environment(),
             live=arguments[0] == "clone",
+            umask=umask_of(self.umask),
         )
         if ran.rc:
             what = f"Failed to checkout {self.version}: " if arguments[0] == "checkout" else ""

@@ -6,6 +6,7 @@ import os
 
 from playrunner.hostside.module import Failed, Module
 from playrunner.modules.host import _requirements
+from playrunner.modules.host._modes import umask_of
 from playrunner.modules.host._packages import program
 from playrunner.modules.host._paths import expanded, remove
 
@@ -39,6 +40,7 @@ class Pip(Module):
     editable: bool = False  # install from a working copy
     chdir: str | None = None  # run pip in this folder
     break_system_packages: bool = False  # install beside the distribution's own packages
+    umask: str | None = None  # the umask for what is installed, such as "0022"
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> Optional[str]:
@@ -185,7 +187,11 @@ class Pip(Module):
 
     def _run(self, ctx: HostContext, command: list[str]) -> Any:
         ran = ctx.run(
-            command, cwd=self.chdir, live=True, env={"PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+            command,
+            cwd=self.chdir,
+            live=True,
+            env={"PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+            umask=umask_of(self.umask),
         )
         if ran.rc:
             raise Failed(

@@ -21,7 +21,11 @@ class Service(Module):
     """Something that runs in the background: through systemd where it runs, else through the
     scripts of /etc/init.d."""
 
-    aliases = {"args": "arguments"}
+    aliases = {
+        "args": "arguments",
+        "daemon-reload": "daemon_reload",
+        "daemon-reexec": "daemon_reexec",
+    }
     name: str  # the service
     # running, or started afresh
     state: Literal["started", "stopped", "restarted", "reloaded"] | None = None
@@ -31,16 +35,30 @@ class Service(Module):
     sleep: int | None = None  # accepted for Ansible's sake; a restart waits for the script
     # Who starts it, when it should not be found out
     use: Literal["auto", "systemd", "service", "sysvinit"] = "auto"
+    runlevel: str = "default"  # accepted for Ansible's sake; has a meaning on OpenRC only
+    # What only systemd knows: see the module systemd
+    daemon_reload: bool | None = None  # have systemd read its unit files first
+    daemon_reexec: bool | None = None  # have systemd start itself afresh first
+    masked: bool | None = None  # impossible to start
+    force: bool | None = None  # replace existing links when enabling
+    no_block: bool | None = None  # do not wait until it is done
+    scope: Literal["system", "user", "global"] | None = None  # whose units
 
     @classmethod
     def check(cls, arguments: dict[str, Any]) -> str | None:
-        asked = arguments.get("state") or arguments.get("enabled") is not None
+        names = ("state", "enabled", "daemon_reload", "daemon_reexec", "masked")
+        asked = any(arguments.get(name) is not None for name in names)
         return None if asked else "nothing asked of the service; give state or enabled"
 
     def observe(self, ctx: HostContext) -> State | None:
         systemd = self._systemd()
         if systemd:
             return systemd.observe(ctx)
+        if self._for_systemd():
+            raise Failed(
+                "Unsupported parameters for (service) module:"
+                f" {', '.join(sorted(self._for_systemd()))}; systemd does not run on this host"
+            )
         if not os.access(os.path.join(SCRIPTS, self.name), os.X_OK):
             raise Failed(
                 f"Could not find the requested service {self.name}: host; systemd does not run"
@@ -91,8 +109,14 @@ class Service(Module):
         if self.use == "systemd" or (self.use == "auto" and os.path.isdir("/run/systemd/system")):
             from playrunner.modules.host.systemd import Systemd
 
-            return Systemd(name=self.name, state=self.state, enabled=self.enabled)
+            return Systemd(
+                name=self.name, state=self.state, enabled=self.enabled, **self._for_systemd()
+            )
         return None
+
+    def _for_systemd(self) -> dict[str, Any]:
+        names = ("daemon_reload", "daemon_reexec", "masked", "force", "no_block", "scope")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def _script(self, ctx: HostContext, verb: str, output: str = os.devnull) -> Any:
         tool = program("service")

@@ -28,11 +28,13 @@ class Slurp(Probe):
 
         source = expanded(self.src)
         if not os.path.exists(source):
-            raise Failed(f"file not found: {source}; check the path, or make the file first")
+            raise Failed(f"File not found: {source}")
         if os.path.isdir(source):
             raise Failed(
-                f"source is a directory and must be a file: {source}; find lists what is in it"
+                f"Source is a directory and must be a file: {source}; find lists what is in it"
             )
+        if not os.access(source, os.R_OK):
+            raise Failed(f"File is not readable: {source}")
         return {
             "content": binascii.b2a_base64(read_bytes(source), newline=False).decode(),
             "source": source,

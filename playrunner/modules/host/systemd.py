@@ -20,7 +20,12 @@ RUNNING = ("active", "activating", "reloading")
 class Systemd(Module):
     """A unit of systemd: running or not, started at boot or not, masked or not."""
 
-    aliases = {"service": "name", "unit": "name", "daemon-reload": "daemon_reload"}
+    aliases = {
+        "service": "name",
+        "unit": "name",
+        "daemon-reload": "daemon_reload",
+        "daemon-reexec": "daemon_reexec",
+    }
     name: str | None = None  # the unit; .service may be left out
     # running, or started afresh
     state: Literal["started", "stopped", "restarted", "reloaded"] | None = None

@@ -41,7 +41,8 @@ class Uri(Placed, Action):
     url: str  # the address
     method: str = "GET"  # GET, POST, PUT, ...
     body: Any = None  # what to send
-    body_format: Literal["raw", "json", "form-urlencoded"] = "raw"  # how body becomes text
+    # How body becomes text; with form-multipart a part is a text, or has filename and content
+    body_format: Literal["raw", "json", "form-urlencoded", "form-multipart"] = "raw"
     headers: dict[str, str] = {}  # more headers
     status_code: list[int] = [200]  # the answers that count as success
     return_content: bool = False  # return the body also when it is not asked for otherwise
@@ -64,6 +65,17 @@ class Uri(Placed, Action):
     use_proxy: bool = True  # ask through the proxy of the environment
     http_agent: str = "ansible-httpget"  # how to introduce oneself
     force: bool = False  # ask caches for a fresh answer
+    ciphers: list[str] | None = None  # the ciphers to offer, as OpenSSL names them
+    decompress: bool = True  # unpack an answer that comes with gzip
+    unredirected_headers: list[str] = []  # headers that are not sent on to another address
+    use_gssapi: bool = False  # log in by GSSAPI; it needs a library and is refused
+    use_netrc: bool = True  # take the login from ~/.netrc when none is given
+
+    @classmethod
+    def check(cls, arguments: dict[str, Any]) -> Optional[str]:
+        if arguments.get("use_gssapi"):
+            return "use_gssapi needs a library that hosts do not have; log in another way"
+        return None
 
     def guard(self, ctx: HostContext) -> Optional[dict[str, Any]]:
         if ctx.check:
@@ -110,6 +122,10 @@ class Uri(Placed, Action):
             client_key=self.client_key,
             unix_socket=self.unix_socket,
             proxy=self.use_proxy,
+            ciphers=self.ciphers,
+            decompress=self.decompress,
+            unredirected_headers=self.unredirected_headers,
+            use_netrc=self.use_netrc,
         )
         data = b"".join(answer.chunks())
         shown = {
@@ -153,6 +169,10 @@ class Uri(Placed, Action):
 
             text = self.body if isinstance(self.body, str) else urlencode(self.body, doseq=True)
             return text.encode(), "application/x-www-form-urlencoded"
+        if self.body_format == "form-multipart":
+            from playrunner.modules.host._multipart import encoded_form
+
+            return encoded_form(self.body)
         return (self.body if isinstance(self.body, str) else json.dumps(self.body)).encode(), None
 
     def _keep(self, ctx: HostContext, data: bytes) -> dict[str, Any]:

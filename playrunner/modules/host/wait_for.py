@@ -73,7 +73,7 @@ class WaitFor(Probe):
         time.sleep(self.delay)
         result: dict[str, Any] = {}
         if self.port is None and self.path is None:
-            time.sleep(max(0.0, self.timeout - self.delay))
+            time.sleep(self.timeout)
         else:
             while not self._so(result):
                 if time.monotonic() - started >= self.timeout:

@@ -8,6 +8,8 @@ from playrunner.hostside.module import Probe
 class ImportRole(Probe):
     """The steps of a role, as if they were written here."""
 
+    aliases = {"role": "name"}
+
     name: str  # the role
     tasks_from: str | None = None  # another file than main under tasks/
     vars_from: str | None = None  # another file than main under vars/

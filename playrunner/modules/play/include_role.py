@@ -11,6 +11,7 @@ class IncludeRole(Probe):
     """The steps of a role, read when this step runs."""
 
     in_memory = True
+    aliases = {"role": "name"}
     raw = ("apply",)  # keywords of the steps, rendered when those run
 
     name: str  # the role

@@ -173,10 +173,7 @@ class PlayEnvironment(jinja2.Environment):
         return self._lexer
 
     def resolve(self, key: str, scope: LookupScope | None) -> Any:
-        """What a name stands for: our functions, then the scope's variables, then jinja's
-        functions."""
-        if key in self.functions:
-            return self.functions[key]
+        """What a name stands for: a variable of the scope, then our functions and jinja's."""
         if scope is not None:
             try:
                 value = scope.lookup(key)
@@ -188,6 +185,8 @@ class PlayEnvironment(jinja2.Environment):
                 return Pending(error)
             if value is not MISSING:
                 return value
+        if key in self.functions:
+            return self.functions[key]
         if key in self.globals:
             return self.globals[key]
         return Missing(name=key, known_names=scope.names if scope is not None else tuple)

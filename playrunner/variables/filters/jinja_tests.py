@@ -7,7 +7,7 @@ import os.path
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from playrunner.variables.filters.booleans import to_bool
+from playrunner.variables.filters.booleans import FALSE_WORDS
 from playrunner.variables.filters.regex import compiled
 from playrunner.variables.filters.undefined import is_missing
 from playrunner.variables.filters.versions import version
@@ -100,10 +100,10 @@ def contains(container: Any, value: Any) -> bool:
 
 
 def truthy(value: Any, convert_bool: bool = False) -> bool:
-    """Whether a value is neither empty, zero nor false; with `convert_bool` words such as no count
-    too."""
-    if convert_bool and (isinstance(value, str) or value in (0, 1)):
-        return to_bool(value)
+    """Whether a value is neither empty, zero nor false; with `convert_bool` words such as no are
+    false too."""
+    if convert_bool and isinstance(value, str) and value.lower() in FALSE_WORDS:
+        return False
     return bool(value)
 
 

@@ -19,5 +19,8 @@ class Overlay:
     def lookup(self, name: str) -> Any:
         return self._extra[name] if name in self._extra else self._scope.lookup(name)
 
+    def given(self, name: str) -> Any:
+        return self._extra[name] if name in self._extra else self._scope.given(name)
+
     def names(self) -> Iterable[str]:
         return {*self._scope.names(), *self._extra}

@@ -56,13 +56,14 @@ def _calling(name: str) -> Lookup:
                     loader=ansible_library.data_loader(folder),
                     templar=RenderedAlready(variables),
                 )
-                if plugin is None:
-                    raise BadInput(f"there is no lookup {name!r}")
-                found = plugin.run(
-                    [as_given(term) for term in terms],
-                    variables=variables,
-                    **{option: as_given(value) for option, value in options.items()},
-                )
+            if plugin is None:
+                raise BadInput(f"there is no lookup {name!r}")
+            # Not under the lock: a variable that it reads may have to wait for another host
+            found = plugin.run(
+                [as_given(term) for term in terms],
+                variables=variables,
+                **{option: as_given(value) for option, value in options.items()},
+            )
         except PlayrunnerError:
             raise
         except Exception as error:  # Ansible's errors, and the plugin's own

@@ -32,12 +32,13 @@ from playrunner.variables.lookups.outside import (
     file,
     fileglob,
     first_found,
-    ini,
     lines,
     pipe,
     unvault,
 )
+from playrunner.variables.lookups.passwords import password
 from playrunner.variables.lookups.sequence import sequence
+from playrunner.variables.lookups.tables import csvfile, ini
 
 _CAUGHT = (TypeError, ValueError, LookupError, AttributeError, OSError)
 
@@ -155,15 +156,24 @@ def env(terms: list[Any], _scope: LookupScope, default: Any = "") -> list[Any]:
 
 def variables(terms: list[Any], scope: LookupScope, **options: Any) -> list[Any]:
     """Variables by name, with an optional default."""
-    return [_variable(str(term), scope, options) for term in terms]
+    for term in terms:
+        if not isinstance(term, str):
+            raise TypeError(f"Variable name must be 'str' not {type(term).__name__!r}")
+    return [_variable(term, scope, options) for term in terms]
 
 
 def variable_names(terms: list[Any], scope: LookupScope) -> list[str]:
     """The names of variables that match one of the patterns."""
     import re
 
+    for term in terms:
+        if not isinstance(term, str):
+            raise ValueError(f"Invalid setting identifier, {term!r} is not a string")
     names = sorted(scope.names())
-    return [name for term in terms for name in names if re.search(str(term), name)]
+    try:
+        return [name for term in terms for name in names if re.search(str(term), name)]
+    except re.error as error:
+        raise ValueError(f"Unable to use {terms} as a search parameter: {error}") from None
 
 
 LOOKUPS: dict[str, Lookup] = {
@@ -187,6 +197,8 @@ LOOKUPS: dict[str, Lookup] = {
     "sequence": sequence,
     "first_found": first_found,
     "ini": ini,
+    "csvfile": csvfile,
+    "password": password,
 }
 
 # These touch nothing but their terms and what the scope knows, so no earlier step needs to be done.
@@ -199,12 +211,12 @@ _PURE = LOOKUPS.keys() - {
     "lines",
     "first_found",
     "ini",
+    "csvfile",
+    "password",
 }
 
 _INSTEAD = {
-    "password": "keep the password in the environment and read it with lookup('env', 'NAME')",
     "url": "use lookup('pipe', 'curl -fsS URL'), or a step with the module uri",
-    "csvfile": "use lookup('file', ...) with split",
     "config": "write the value as a variable",
     "inventory_hostnames": "use the variable groups, as in groups['all']",
 }
@@ -216,7 +228,8 @@ def _variable(name: str, scope: LookupScope, options: Mapping[str, Any]) -> Any:
         return value
     if "default" in options:
         return options["default"]
-    raise UndefinedVariable(f"{name!r} is undefined{did_you_mean(name, scope.names())}", name)
+    hint = did_you_mean(name, scope.names())
+    raise UndefinedVariable(f"No variable named {name!r} was found{hint}", name)
 
 
 def _reason(error: Exception) -> str:

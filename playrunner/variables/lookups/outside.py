@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput
-from playrunner.text.documents import decrypted_text, read_text, refuse_control_characters
+from playrunner.text.documents import decrypted_text, read_text
 from playrunner.variables.lookups.lookup_scope import LookupScope
 from playrunner.vault.masking import masking
 
@@ -17,12 +17,12 @@ def file(
     terms: list[Any], scope: LookupScope, lstrip: bool = False, rstrip: bool = True
 ) -> list[str]:
     """The text of files, without the white space at the end."""
-    return [_stripped(_text(scope.find(str(term), "files")), lstrip, rstrip) for term in terms]
+    return [_stripped(text_of(scope.find(str(term), "files")), lstrip, rstrip) for term in terms]
 
 
 def unvault(terms: list[Any], scope: LookupScope) -> list[str]:
     """The text of files as it is in them, decrypted if they are encrypted with vault."""
-    return [_text(scope.find(str(term), "files")) for term in terms]
+    return [text_of(scope.find(str(term), "files")) for term in terms]
 
 
 def fileglob(terms: list[Any], scope: LookupScope) -> list[str]:
@@ -71,49 +71,7 @@ def first_found(
     raise ValueError("none of the files is there; `skip: true` makes that fine")
 
 
-def ini(
-    terms: list[Any],
-    scope: LookupScope,
-    file: str = "ansible.ini",
-    section: str = "global",
-    default: Any = "",
-    re: bool = False,
-    type: str = "ini",
-    encoding: str = "utf-8",
-    case_sensitive: bool = False,
-) -> list[Any]:
-    """Values of an INI or properties file."""
-    import configparser
-    from re import fullmatch
-
-    values: list[Any] = []
-    for term in terms:
-        key, options = _key_and_options(str(term))
-        parser = configparser.ConfigParser(interpolation=None)
-        if case_sensitive:
-            parser.optionxform = str  # type: ignore[method-assign, assignment]
-        path = scope.find(options.get("file", file), "files")
-        text = _text(path, options.get("encoding", encoding))
-        refuse_control_characters(text, str(path))
-        where = options.get("section", section)
-        if options.get("type", type) == "properties":
-            where, text = "properties", f"[properties]\n{text}"
-        try:
-            parser.read_string(text)
-        except configparser.Error as error:
-            raise ValueError(f"not an INI file: {' '.join(str(error).split())}") from None
-        if re:
-            values += (
-                [value for name, value in parser.items(where) if fullmatch(key, name)]
-                if where in parser
-                else []
-            )
-        else:
-            values.append(parser.get(where, key, fallback=options.get("default", default)))
-    return values
-
-
-def _text(path: Path, encoding: str = "utf-8") -> str:
+def text_of(path: Path, encoding: str = "utf-8") -> str:
     text = read_text(path, encoding)
     decrypted = decrypted_text(text, path)
     if decrypted is not text:
@@ -157,9 +115,3 @@ def _names(value: Any) -> list[str]:
 
     texts = [value] if isinstance(value, str) else list(value or ())
     return [name for text in texts for name in re.split(r"[,;:]", str(text)) if name]
-
-
-def _key_and_options(term: str) -> tuple[str, dict[str, str]]:
-    """`key section=a file=b` in the old one-text form."""
-    key, *pairs = term.split(" ") if "=" in term else [term]
-    return key, dict(pair.split("=", 1) for pair in pairs if "=" in pair)

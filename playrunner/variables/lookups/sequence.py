@@ -27,14 +27,19 @@ def _read(text: str) -> dict[str, Any]:
     given = dict(part.partition("=")[::2] for part in text.split())
     for name in given:
         if name not in _NAMES:
-            raise ValueError(f"cannot read {text!r}; write start=1 end=5 stride=2 format=node%02d")
+            raise ValueError(
+                f"unrecognized arguments to with_sequence: {[name]}; write start=1 end=5 stride=2"
+                " format=node%02d"
+            )
     return given
 
 
 def _numbers(options: dict[str, Any]) -> Iterator[str]:
     start, stride = _number(options, "start", 1), _number(options, "stride", 1)
-    if ("count" in options) == ("end" in options):
-        raise ValueError("needs either count or end")
+    if "count" not in options and "end" not in options:
+        raise ValueError("must specify count or end in with_sequence")
+    if "count" in options and "end" in options:
+        raise ValueError("can't specify both count and end in with_sequence")
     if "count" in options:
         count = _number(options, "count", 0)
         if not count:
@@ -43,9 +48,9 @@ def _numbers(options: dict[str, Any]) -> Iterator[str]:
     else:
         end = _number(options, "end", 0)
     if stride > 0 and end < start:
-        raise ValueError("to count backwards, make stride negative")
+        raise ValueError("to count backwards make stride negative")
     if stride < 0 and end > start:
-        raise ValueError("to count forwards, make stride positive")
+        raise ValueError("to count forward don't make stride negative")
     if stride == 0:
         return
     form = str(options.get("format", "%d"))
@@ -62,4 +67,4 @@ def _number(given: dict[str, Any], name: str, otherwise: int) -> int:
             else int(value, 0 if value.lower().startswith("0x") else 10)
         )
     except ValueError:
-        raise ValueError(f"{name} is not a number: {value!r}") from None
+        raise ValueError(f"{name!r} has an invalid value: {value!r} is not a number") from None

@@ -1,3 +1,3 @@
 #!/bin/sh
 . "$1"
-echo "{\"changed\": \"$touched\", \"msg\": \"words $name\"}"
+echo "{\"changed\": $touched, \"msg\": \"words $name\"}"
