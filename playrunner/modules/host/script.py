@@ -24,6 +24,8 @@ class Script(Guarded):
     script: Any = None  # the script itself, put here by the controller
     # What runs it, such as python3; its first line decides when not given
     executable: str | None = None
+    # No sends a file that ansible-vault encrypts as it is; otherwise it is refused
+    decrypt: bool = True
 
     def guard(self, ctx: HostContext) -> dict[str, Any] | None:
         reason = self.reason_not_to()

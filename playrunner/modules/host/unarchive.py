@@ -45,7 +45,7 @@ class Unarchive(Placed):
     keep_newer: bool = False  # leave files alone that are newer than those in the archive
     list_files: bool = False  # return the names of all members
     validate_certs: bool = True  # with a URL: check the server's certificate
-    copy: bool | None = None  # an older name for the opposite of remote_src
+    copy: bool = True  # an older name for the opposite of remote_src
     io_buffer_size: int = 65536  # accepted for Ansible's sake; it has no effect on the result
     # No sends a file that ansible-vault encrypts as it is; otherwise it is refused
     decrypt: bool = True
