@@ -65,9 +65,9 @@ class Unarchive(Placed):
         if not all(is_known(option) for option in self.extra_opts):
             self._handler = "TarArchive"
             with self._as_file(ctx) as archive:
-                different = self._tar(archive).differs(ctx)
-            ctx.memory["tar"] = different
-            return {"unpacked": not different, "different": [], "missing": []}
+                by_tar = self._tar(archive).differs(ctx)
+            ctx.memory["tar"] = by_tar
+            return {"unpacked": not by_tar, "different": [], "missing": []}
         self._handler, members = self._read(ctx)
         self._members = [
             member
