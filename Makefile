@@ -120,7 +120,7 @@ define install
 endef
 
 packages:  ## what tests and the sandbox need from Debian
-	$(call install,sshd:openssh-server ssh:openssh-client sudo:sudo git:git ip:iproute2)
+	$(call install,sshd:openssh-server ssh:openssh-client sudo:sudo git:git ip:iproute2 iptables:iptables svn:subversion)
 
 kube-packages:  ## kubectl, and names for the sandbox's pods
 	$(call install,kubectl:kubernetes-client)

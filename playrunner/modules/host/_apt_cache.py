@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 
 from playrunner.hostside.module import Failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Optional
 
     from playrunner.hostside.host_context import HostContext
@@ -15,6 +17,13 @@ if TYPE_CHECKING:
 # Stands for the version of a package that exists only as a name others provide
 PROVIDED = "provided"
 PLAIN = {"LC_ALL": "C", "LANG": "C"}
+FORCED = (
+    "--allow-unauthenticated",
+    "--allow-downgrades",
+    "--allow-remove-essential",
+    "--allow-change-held-packages",
+)
+POLICY = "/usr/sbin/policy-rc.d"  # asked by packages before they start a service
 STAMPS = ("/var/lib/apt/periodic/update-success-stamp", "/var/lib/apt/lists")
 
 
@@ -107,3 +116,20 @@ def fetched_at() -> int:
         except OSError:
             continue
     return 0
+
+
+@contextmanager
+def policy_rc_d(ctx: HostContext, status: Optional[int]) -> Iterator[None]:
+    """While it lasts, services that packages would start are told `status`; what was there before
+    comes back."""
+    if status is None:
+        yield
+        return
+    from playrunner.modules.host._text_files import put_text, text_at
+
+    before = text_at(POLICY)
+    put_text(ctx, POLICY, f"#!/bin/sh\nexit {status}\n", {"mode": "0755"})
+    try:
+        yield
+    finally:
+        put_text(ctx, POLICY, before, {} if before is None else {"mode": "0755"})

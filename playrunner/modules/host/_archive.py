@@ -180,3 +180,26 @@ def _unpacked(path: str, data: Any) -> bytes:
         raise Failed(f"{path} cannot be unpacked: {done.stderr.decode(errors='replace').strip()}")
     unpacked: bytes = done.stdout
     return unpacked
+
+
+def packed_owner(member: Member) -> tuple[int, int]:
+    import grp
+    import pwd
+
+    try:
+        uid = pwd.getpwnam(member.owner[0]).pw_uid
+    except KeyError:
+        uid = member.owner[1]
+    try:
+        return uid, grp.getgrnam(member.group[0]).gr_gid
+    except KeyError:
+        return uid, member.group[1]
+
+
+def topmost(paths: list[str]) -> list[str]:
+    """Those that do not lie below another of them."""
+    chosen: list[str] = []
+    for path in sorted(paths):
+        if not chosen or not (path + "/").startswith(chosen[-1] + "/"):
+            chosen.append(path)
+    return chosen

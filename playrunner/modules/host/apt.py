@@ -31,10 +31,14 @@ class Apt(Packages):
         "allow-downgrade": "allow_downgrade",
         "allow-downgrades": "allow_downgrade",
         "allow_downgrades": "allow_downgrade",
+        "allow-unauthenticated": "allow_unauthenticated",
     }
     name: list[Any] = []  # packages: name, name=version (with *), name>=version
     # installed, newest or gone
-    state: Literal["present", "installed", "latest", "absent", "removed"] = "present"
+    # build-dep: what building them needs; fixed: repair what was left half done
+    state: Literal["present", "installed", "latest", "absent", "removed", "build-dep", "fixed"] = (
+        "present"
+    )
     update_cache: bool = False  # fetch the package lists first
     cache_valid_time: int = 0  # seconds for which fetched lists are good enough
     # Also install what packages recommend; apt's own setting when not given
@@ -50,6 +54,16 @@ class Apt(Packages):
     # How dpkg settles questions about configuration files
     dpkg_options: str = "force-confdef,force-confold"
     lock_timeout: int = 60  # seconds to wait while another program holds the package database
+    allow_change_held_packages: bool = False  # packages on hold may change too
+    fail_on_autoremove: bool = False  # fail rather than remove other packages
+    force: bool = False  # unsigned, older, held and essential packages may change
+    autoclean: bool = False  # remove fetched packages that can no longer be fetched
+    clean: bool = False  # remove all fetched packages
+    policy_rc_d: int | None = None  # what services are told when they would start; 101 forbids it
+    update_cache_retries: int = 5  # how often fetching the lists is tried
+    update_cache_retry_max_delay: int = 12  # seconds between two tries at most
+    force_apt_get: bool = False  # accepted for Ansible's sake; apt-get is always used
+    auto_install_module_deps: bool = True  # accepted for Ansible's sake; nothing more is needed
 
     def names(self) -> list[str]:
         return named(self.name)
@@ -83,7 +97,7 @@ class Apt(Packages):
     def apply(self, ctx: HostContext, change: Change) -> None:
         after: State = dict(change.after or {})
         if change.touches("lists") and after.get("lists") == "fresh":
-            self._apt_get(ctx, ["update"])
+            self._update(ctx)
             after["packages"] = self._wanted(
                 ctx, (change.observed or {})["packages"], lenient=False
             )
@@ -116,12 +130,27 @@ class Apt(Packages):
             more["stdout"].splitlines(),
             more["stderr"].splitlines(),
         )
+        if not ctx.check and (self.clean or self.autoclean):
+            self._apt_get(ctx, ["clean" if self.clean else "autoclean"])
+            more.update(self._output, changed=more["changed"] or self.clean)
         return {"cache_updated": updated, "cache_update_time": fetched, **more}
+
+    def _update(self, ctx: HostContext) -> None:
+        for attempt in range(self.update_cache_retries):
+            try:
+                self._apt_get(ctx, ["update"])
+                return
+            except Failed:
+                if attempt == self.update_cache_retries - 1:
+                    raise
+                time.sleep(min(2**attempt, self.update_cache_retry_max_delay))
 
     def _wanted(self, ctx: HostContext, packages: dict[str, Any], lenient: bool) -> dict[str, Any]:
         asked = [_apt_cache.split_version(name) for name in self.names()]
         if self.state in ("absent", "removed"):
             return dict.fromkeys(packages)
+        if self.state in ("fixed", "build-dep"):
+            return dict(packages)
         latest = self.state == "latest"
         uncertain = [
             name
@@ -201,10 +230,17 @@ class Apt(Packages):
             *(["--allow-downgrades"] if self.allow_downgrade else []),
             *(["--allow-unauthenticated"] if self.allow_unauthenticated else []),
             *(["--auto-remove"] if self.autoremove else []),
+            *(["--allow-change-held-packages"] if self.allow_change_held_packages else []),
+            *(["--no-remove"] if self.fail_on_autoremove else []),
+            *(_apt_cache.FORCED if self.force else []),
         ]
 
     def _sweeping(self) -> list[str]:
         """The apt-get words that upgrade or tidy the whole host, or none."""
+        if self.state == "fixed":
+            return ["install", "--fix-broken"]
+        if self.state == "build-dep" and self.names():
+            return ["build-dep", *self.names()]
         if self.upgrade != "no":
             return (
                 ["dist-upgrade"]
@@ -247,9 +283,12 @@ class Apt(Packages):
         ]
         give_up = time.monotonic() + self.lock_timeout
         while True:
-            ran = ctx.run(
-                command, env={**_apt_cache.PLAIN, "DEBIAN_FRONTEND": "noninteractive"}, live=True
-            )
+            with _apt_cache.policy_rc_d(ctx, self.policy_rc_d):
+                ran = ctx.run(
+                    command,
+                    env={**_apt_cache.PLAIN, "DEBIAN_FRONTEND": "noninteractive"},
+                    live=True,
+                )
             if ran.rc == 0:
                 break
             if "Could not get lock" not in ran.err or time.monotonic() > give_up:

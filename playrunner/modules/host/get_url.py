@@ -37,7 +37,7 @@ class GetUrl(Placed):
 
     url: str  # the address
     dest: str  # where the file goes; a directory keeps the name in the address
-    checksum: str | None = None  # algorithm:hex, or algorithm:URL of a list of sums
+    checksum: str = ""  # algorithm:hex, or algorithm:URL of a list of sums
     force: bool = False  # download even when the file is there
     backup: bool = False  # keep a copy of the file as it was
     headers: dict[str, str] = {}  # more headers

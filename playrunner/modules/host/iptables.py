@@ -54,7 +54,7 @@ class Iptables(Rule):
         return {tool: self._found(ctx, tool) for tool in self._tools()}
 
     def desired(self, ctx: HostContext, current: State | None) -> State | None:
-        return {tool: self._target((current or {})[tool]) for tool in self._tools()}
+        return {tool: self._target() for tool in self._tools()}
 
     def apply(self, ctx: HostContext, change: Change) -> None:
         for tool in self._tools():
@@ -92,25 +92,18 @@ class Iptables(Rule):
             return {"flushed": False}
         if self.policy:
             return {"policy": self._current_policy(ctx, tool)}
-        found: State = {}
-        if self.chain_management:
+        if self._whole_chain():
             listed = ["--numeric"] if self.numeric else []
-            found["chain"] = self._run(ctx, tool, "-L", listed).rc == 0
-        if not self._whole_chain():
-            found["rule"] = self._run(ctx, tool, "-C", self.rule(self._jump())).rc == 0
-        return found
+            return {"chain": self._run(ctx, tool, "-L", listed).rc == 0}
+        return {"rule": self._run(ctx, tool, "-C", self.rule(self._jump())).rc == 0}
 
-    def _target(self, current: State) -> State:
+    def _target(self) -> State:
         if self.flush:
             return {"flushed": True}
         if self.policy:
             return {"policy": self.policy}
         present = self.state == "present"
-        if self._whole_chain():
-            return {"chain": present}
-        # A rule that should be gone needs no chain, but one that should be there does.
-        chain = {"chain": True} if self.chain_management and present else {}
-        return {**chain, "rule": present}
+        return {"chain": present} if self._whole_chain() else {"rule": present}
 
     def _set(self, ctx: HostContext, tool: str, key: str, value: Any) -> None:
         if key == "flushed":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from playrunner.hostside.module import Failed
-from playrunner.modules.host._archive import Member, members_of
+from playrunner.modules.host._archive import Member, members_of, packed_owner, topmost
 from playrunner.modules.host._content import chunks_of, refuse, sha1_of, stat_of, write
 from playrunner.modules.host._labels import set_labels
 from playrunner.modules.host._modes import default_bits, octal
@@ -19,6 +19,7 @@ from playrunner.modules.host._paths import (
     remove,
 )
 from playrunner.modules.host._placed import Placed
+from playrunner.modules.host._tar_program import TarProgram, as_file, is_known
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,11 +42,11 @@ class Unarchive(Placed):
     creates: str | None = None  # do nothing when this path exists
     exclude: list[str] = []  # members to leave out
     include: list[str] = []  # members to unpack, when not all
-    extra_opts: list[str] = []  # of tar's options, --strip-components=N
+    extra_opts: list[str] = []  # options of tar, such as --strip-components=1 or --transform=...
     keep_newer: bool = False  # leave files alone that are newer than those in the archive
     list_files: bool = False  # return the names of all members
     validate_certs: bool = True  # with a URL: check the server's certificate
-    copy: bool | None = None  # an older name for the opposite of remote_src
+    copy: bool = True  # an older name for the opposite of remote_src
     io_buffer_size: int = 65536  # accepted for Ansible's sake; it has no effect on the result
     # No sends a file that is encrypted with vault as it is; otherwise it is decrypted
     decrypt: bool = True
@@ -57,6 +58,12 @@ class Unarchive(Placed):
         folder = self._folder()
         if not os.path.isdir(folder):
             raise Failed(f"dest '{folder}' must be an existing dir; make it first", dest=folder)
+        if not all(is_known(option) for option in self.extra_opts):
+            ctx.memory["handler"] = "TarArchive"
+            with self._as_file(ctx) as archive:
+                by_tar = self._tar(archive).differs(ctx)
+            ctx.memory["tar"] = by_tar
+            return {"unpacked": not by_tar, "different": [], "missing": []}
         ctx.memory["handler"], packed = self._read(ctx)
         members = ctx.memory["members"] = [
             member for member in map(self._stripped, packed) if member and self._chosen(member.name)
@@ -70,7 +77,7 @@ class Unarchive(Placed):
             self._refuse_way_out(member)
         different = [member for member in members if self._differs(ctx, member)]
         absent = [self._at(member) for member in different if not os.path.lexists(self._at(member))]
-        missing = _topmost([first_missing(path) or path for path in absent])
+        missing = topmost([first_missing(path) or path for path in absent])
         names = [member.name for member in different if os.path.lexists(self._at(member))]
         return {"unpacked": not different, "different": names[:_SHOWN], "missing": missing}
 
@@ -87,6 +94,9 @@ class Unarchive(Placed):
                     f"what was in {', '.join(after['different'])} before unpacking was not kept",
                     dest=self.dest,
                 )
+            return
+        if "tar" in ctx.memory:
+            self._unpack_by_tar(ctx)
             return
         folders = []
         try:
@@ -147,15 +157,35 @@ class Unarchive(Placed):
             )
         return members_of(source)
 
+    def _as_file(self, ctx: HostContext) -> Any:
+        if isinstance(self.src, dict):
+            return as_file(ctx, None, ctx.blob(self.src))
+        if "://" in self.src:
+            raise Failed("extra_opts: fetch the archive with get_url first, then unpack it")
+        return as_file(ctx, expanded(self.src), b"")
+
+    def _tar(self, archive: str) -> TarProgram:
+        options = [f"--exclude={pattern}" for pattern in self.exclude]
+        options += ["--keep-newer-files"] if self.keep_newer else []
+        return TarProgram(archive, self._folder(), [*self.extra_opts, *options])
+
+    def _unpack_by_tar(self, ctx: HostContext) -> None:
+        with self._as_file(ctx) as archive:
+            tar = self._tar(archive)
+            tar.unpack(ctx)
+            for name in tar.names(ctx):
+                path = os.path.join(self._folder(), name)
+                info = stat_of(path)
+                if info is not None:
+                    kind = kind_of(info)
+                    current = {"kind": kind, "mode": octal(info.st_mode)}
+                    access = {**mode_state(self.mode, current, kind), **self.owner_state(ctx, None)}
+                    set_attributes(path, access)
+
     def _stripped(self, member: Member) -> Optional[Member]:
         """The member under the name it gets when leading folders are to be dropped."""
         for option in self.extra_opts:
-            name, _, number = option.partition("=")
-            if name != "--strip-components" or not number.isdigit():
-                raise Failed(
-                    f"extra_opts: {option} is not supported; --strip-components=N is, and command"
-                    " can run tar"
-                )
+            number = option.partition("=")[2]
             parts = member.name.split("/")[int(number) :]
             if not parts or member.name == ".":
                 return None
@@ -241,31 +271,8 @@ class Unarchive(Placed):
     def _finish(self, ctx: HostContext, member: Member) -> None:
         path = self._at(member)
         if os.geteuid() == 0 and self.owner is None and self.group is None and member.owner[1] >= 0:
-            os.chown(path, *_packed_owner(member))
+            os.chown(path, *packed_owner(member))
         wanted = self._wanted(ctx, member)
         set_attributes(path, wanted)
         os.utime(path, (member.mtime, member.mtime))
         set_labels(ctx, path, wanted)
-
-
-def _packed_owner(member: Member) -> tuple[int, int]:
-    import grp
-    import pwd
-
-    try:
-        uid = pwd.getpwnam(member.owner[0]).pw_uid
-    except KeyError:
-        uid = member.owner[1]
-    try:
-        return uid, grp.getgrnam(member.group[0]).gr_gid
-    except KeyError:
-        return uid, member.group[1]
-
-
-def _topmost(paths: list[str]) -> list[str]:
-    """Those that do not lie below another of them."""
-    chosen: list[str] = []
-    for path in sorted(paths):
-        if not chosen or not (path + "/").startswith(chosen[-1] + "/"):
-            chosen.append(path)
-    return chosen
