@@ -14,6 +14,7 @@ from playrunner.commands import (
     audit,
     cost,
     doctor,
+    galaxy,
     hosts,
     init,
     inventory,
@@ -26,7 +27,7 @@ from playrunner.commands.role import role_verbs
 from playrunner.project import role_folders
 
 _ALL = {"--list", "-l", "--complete"}  # flags whose answer is about every verb
-_OWN = {"inventory": inventory, "hosts": hosts, "runs": runs, "modules": modules}
+_OWN = {"inventory": inventory, "hosts": hosts, "runs": runs, "modules": modules, "galaxy": galaxy}
 
 
 def namespace(words: Sequence[str] = ()) -> Collection:
