@@ -190,3 +190,36 @@ class CallbackModule(CallbackBase):
         "stats 4 ['node1']",
     ]  # fmt: skip
     assert done.err.count("broken listener") == 1
+
+
+def test_vars_plugins_give_variables_to_hosts_and_groups(stage: Stage) -> None:
+    _beside(stage, "vars_plugins/made.py", """
+from ansible.plugins.vars import BaseVarsPlugin
+class VarsModule(BaseVarsPlugin):
+    def get_vars(self, loader, path, entities, cache=True):
+        super().get_vars(loader, path, entities)
+        return {'made_for_' + type(each).__name__.lower(): each.name + ' {{ 1 + 1 }}' for each in entities}
+""")  # fmt: skip
+    done = stage.play("""
+- hosts: node1
+  gather_facts: false
+  tasks:
+    - {name: shows, debug: {msg: "{{ made_for_host }}, {{ made_for_group }}"}}
+""")
+    assert done.code == 0, done.text
+    assert done.result("node1", "shows")["values"]["msg"] == (
+        "node1 {{ 1 + 1 }}, nodes {{ 1 + 1 }}"
+    )
+
+
+def test_an_inventory_plugin_of_ansible_finds_hosts(stage: Stage) -> None:
+    hosts = _beside(stage, "made.generator.yaml", """
+plugin: ansible.builtin.generator
+hosts: {name: "{{ operation }}-{{ place }}", parents: [{name: "{{ operation }}", vars: {what: "{{ operation }}"}}]}
+layers: {operation: [build, launch], place: [here, there]}
+""")  # fmt: skip
+    done = stage.invoke("inventory.show", "--inventory", hosts)
+    assert done.code == 0, done.text
+    shown = json.loads(done.out)
+    assert sorted(shown["build"]["hosts"]) == ["build-here", "build-there"]
+    assert shown["_meta"]["hostvars"]["launch-here"]["what"] == "launch"
