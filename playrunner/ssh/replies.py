@@ -23,7 +23,6 @@ _KINDS = ("alive", "need", "out", "passed", "result")
 _FLAGS = ("changed", "failed", "skipped", "unreachable", "unknown")  # of a result
 _NO_VALUES = ("failed", "skipped", "unreachable", "unknown")  # such a result has no other values
 _TEXTS = ("msg", "exception", "ansible_job_id")
-_SIDES = (dict, str, type(None))  # what a diff may have before and after
 _MOST_SECONDS = 1e9  # 31 years
 
 
@@ -206,7 +205,7 @@ def _check_diff(diff: Any) -> None:
     """Our modules give two states; those written for Ansible also give texts, or a list."""
     for part in diff if type(diff) is list else [diff]:
         sides = [part.get("before"), part.get("after")] if type(part) is dict else [part]
-        if type(part) is not dict or any(type(side) not in _SIDES for side in sides):
+        if type(part) is not dict or {*map(type, sides)} - {dict, str, type(None)}:
             raise InvalidReply('"diff" does not have two states')
 
 
