@@ -7,9 +7,12 @@ collection-beside-a-playbook).
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.support.runner import LIMIT_SECONDS, REPOSITORY, Outcome, Stage
 
@@ -223,3 +226,29 @@ layers: {operation: [build, launch], place: [here, there]}
     shown = json.loads(done.out)
     assert sorted(shown["build"]["hosts"]) == ["build-here", "build-there"]
     assert shown["_meta"]["hostvars"]["launch-here"]["what"] == "launch"
+
+
+def _other_pythons() -> list[str]:
+    """Interpreters of other versions than ours, which cannot run what ours compiled."""
+    found = {f"3.{minor}": shutil.which(f"python3.{minor}") for minor in range(9, 15)}
+    for path in Path.home().glob(".pyenv/versions/3.*/bin/python3"):
+        found.setdefault(".".join(path.parts[-3].split(".")[:2]), None)
+        found[".".join(path.parts[-3].split(".")[:2])] = str(path)
+    own = f"3.{sys.version_info[1]}"
+    supported = [f"3.{minor}" for minor in range(9, 15)]
+    return [path for version in supported if version != own and (path := found.get(version))]
+
+
+def test_a_host_with_another_version_of_python_gets_the_source(stage: Stage) -> None:
+    others = _other_pythons()
+    if not others:
+        pytest.skip("no other version of Python is installed")
+    _beside(stage, "library/waits.py", MODULE)
+    for python in (others[0], others[-1]):
+        done = stage.play(
+            "- {hosts: node1, gather_facts: false, tasks: [{name: asks, waits: {text: hello}}]}",
+            "--extra-vars",
+            f"ansible_python_interpreter={python}",
+        )
+        assert done.code == 0, done.text
+        assert done.result("node1", "asks")["values"]["text"] == "hello"
