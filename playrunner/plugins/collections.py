@@ -14,7 +14,8 @@ from playrunner.plugins import folders
 from playrunner.text.documents import read_yaml
 
 BUILTIN = "ansible.builtin"
-_NAME = re.compile(r"[a-z_]\w*\.[a-z_]\w*", re.ASCII)
+_NAME = re.compile(r"[a-z_]\w{0,60}\.[a-z_]\w{0,60}", re.ASCII)  # part of a path
+_ROLE = re.compile(r"[\w.-]{1,120}", re.ASCII)
 MOST_REDIRECTS = 10
 
 
@@ -52,6 +53,8 @@ def role_folder(name: str, searched: tuple[str, ...] = ()) -> Path | None:
     if is_qualified(name) and "/" not in name:
         searched, name = (split_name(name)[0],), split_name(name)[1]
     elif "." in name or "/" in name:
+        return None
+    if not _ROLE.fullmatch(name):
         return None
     for collection in searched:
         folder = collection_folder(collection)

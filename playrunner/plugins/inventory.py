@@ -25,7 +25,11 @@ def read_with_plugin(name: str, path: Path, place: Place) -> dict[str, Any]:
         try:
             plugin: Any = ansible_library.loader("inventory").get(full)
             if plugin is None:
-                raise BadInput(f'there is no inventory plugin "{name}"', place)
+                raise BadInput(
+                    f'there is no inventory plugin "{name}"; install its collection, or use an'
+                    " executable script that answers --list with JSON",
+                    place,
+                )
             found = importlib.import_module("ansible.inventory.data").InventoryData()
             reader = ansible_library.data_loader(str(path.parent))
             if not plugin.verify_file(str(path.absolute())):
