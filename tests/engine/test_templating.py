@@ -494,10 +494,6 @@ def test_expressions_give_values(templar: Templar, world: World) -> None:
         ),
         ("{{ a | community.general.json_query('x') }}", "is not supported"),
         ("{{ lookup('fiel', 'x') }}", "there is no lookup 'fiel'; did you mean 'file'?"),
-        (
-            "{{ q('password', 'x') }}",
-            "lookup 'password' is not supported; keep the password in the environment",
-        ),
     ],
 )
 def test_syntax_errors_and_unknown_names_are_found_without_running(
