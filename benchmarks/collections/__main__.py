@@ -1,4 +1,4 @@
-"""python -m benchmarks.collections: 42 modules of six collections on ten hosts, by both tools."""
+"""python -m benchmarks.collections: 43 modules of six collections on ten hosts, by both tools."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ INSTALLED = REPOSITORY / ".bench" / "collections"
 PLAY = HERE / "play.yaml"
 COLLECTIONS = ("community.general", "ansible.posix", "community.crypto", "community.docker",
                "kubernetes.core", "amazon.aws", "community.library_inventory_filtering_v1")  # fmt: skip
-GOAL = 10.0  # times faster than ansible-playbook, on ten hosts
+HOSTS = 10
+GOAL = 10.0  # times faster than ansible-playbook, on that many hosts
 START_SECONDS = 60
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.collections", description=__doc__)
-    parser.add_argument("--hosts", type=int, default=10)
+    parser.add_argument("--hosts", type=int, default=HOSTS)
     parser.add_argument("--collections", help="a folder with ansible_collections/, if there is one")
     given = parser.parse_args()
     folder = Path(given.collections) if given.collections else install()
@@ -124,7 +125,9 @@ def show(runs: dict[str, tuple[Measured, dict[str, Any]]], hosts: int) -> int:
     for name, text in found[:40]:
         print(f"  {name}: {text}")
     factor = ansible.wall_seconds / ours.wall_seconds
-    print(f"goal: {GOAL:g}x on ten hosts: {'pass' if factor >= GOAL else 'miss'} ({factor:.1f}x)")
+    if hosts >= HOSTS:
+        verdict = "pass" if factor >= GOAL else "miss"
+        print(f"goal: {GOAL:g}x faster on ten hosts: {verdict} ({factor:.1f}x)")
     return 1 if found or not compared else 0
 
 

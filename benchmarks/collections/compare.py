@@ -9,14 +9,17 @@ from typing import Any
 CHANGES = frozenset(
     {
         "account", "arn", "cmd", "content", "csr", "delta", "elapsed", "end", "filename", "fingerprint",
-        "fingerprints", "not_after", "not_before", "public_key", "public_key_data",
-        "public_key_fingerprints", "serial_number", "signature", "start", "exception", "location",
+        "fingerprints", "not_after", "not_before", "notAfter", "notBefore", "public_key", "public_key_data",
+        "public_key_fingerprints", "serial_number", "signature", "start", "location",
         "authority_key_identifier", "subject_key_identifier", "previous_release",
         "certificate", "name", "mtime", "inode", "public_data", "private_data", "user_id", "create_date",
+        "response_metadata", "value", "stderr", "stderr_lines", "python_system_path",
     }
 )  # fmt: skip
-# Ours has a text where Ansible's has an object, or says less of a crash
-WORDED = frozenset({"msg", "warnings", "deprecations", "module_stderr", "module_stdout"})
+# Prose, and tracebacks, for which Ansible has a stand-in where there is none
+WORDED = frozenset(
+    {"msg", "warnings", "deprecations", "exception", "module_stderr", "module_stdout"}
+)
 
 
 def differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ from playrunner.commands import (
     audit,
     cost,
     doctor,
+    galaxy,
     hosts,
     init,
     inventory,
@@ -34,6 +35,7 @@ _OWN = {
     "runs": runs,
     "modules": modules,
     "vault": vault,
+    "galaxy": galaxy,
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from playrunner.errors import BadInput, Place
 from playrunner.inventory.value import Values, values_of
+from playrunner.plugins.vars_plugins import variables_from_plugins
 from playrunner.text.documents import decrypted_text, parse_json, read_text, read_variables
 from playrunner.text.written import all_written
 
@@ -31,6 +32,9 @@ class VarsFolder:
         if found is None:
             layer = f"{self.label}/{name}"
             found = [(layer, _read_values(file, layer)) for file in self._files(name)]
+            kind = "host" if self.folder.name == "host_vars" else "group"
+            for plugin, file, values in variables_from_plugins(kind, name, self.folder.parent):
+                found.append((plugin, values_of(values, f"vars plugin {plugin}", Place(file))))
             self._read[name] = found
         return found
 

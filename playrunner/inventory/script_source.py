@@ -3,6 +3,7 @@ that is not all."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,18 @@ class NotAProgram(Exception):
 
 def add_script(path: Path, graph: Graph) -> None:
     """Run an inventory script and add its output to the graph."""
-    place = Place(str(path))
-    answer = _ask(path, "--list")
+    add_groups(
+        _ask(path, "--list"), Place(str(path)), graph, lambda name: _ask(path, "--host", name)
+    )
+
+
+def add_groups(
+    answer: dict[str, Any],
+    place: Place,
+    graph: Graph,
+    ask_host: Callable[[str], dict[str, Any]] = lambda name: {},
+) -> None:
+    """Add groups in the form of a script's answer; `ask_host` is called where it has no _meta."""
     meta = answer.pop("_meta", None)
     if meta is not None and not isinstance(meta, dict):
         raise BadInput(
@@ -32,7 +43,7 @@ def add_script(path: Path, graph: Graph) -> None:
     for name, body in answer.items():
         hosts.update(dict.fromkeys(_add_group(name, body, place, graph)))
     if meta is None:
-        host_variables: Any = {host: _ask(path, "--host", host) for host in hosts}
+        host_variables: Any = {host: ask_host(host) for host in hosts}
     else:
         host_variables = meta.get("hostvars") or {}
     if not isinstance(host_variables, dict):

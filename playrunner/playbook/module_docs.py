@@ -12,7 +12,7 @@ from typing import Any
 
 from playrunner.errors import BadInput
 from playrunner.hostside.module import Action, Module, Probe
-from playrunner.playbook import arguments, module_index
+from playrunner.playbook import arguments, external_modules, module_index
 
 _SUMMARY = re.compile(r'"""[\w.]+: (.*?)(?:"""|\n\n)', re.DOTALL)
 _COMMENT = re.compile(r"#\s*(.*?)(?:\s*# noqa.*)?$")
@@ -33,6 +33,12 @@ def describe(name: str) -> dict[str, Any]:
         close = module_index.nearest_module(name)
         raise BadInput(
             f'there is no module "{name}"' + (f'; did you mean "{close}"?' if close else "")
+        )
+    if external_modules.is_external(full):
+        file = external_modules.module_file(full).path
+        raise BadInput(
+            f'"{name}" is a module written for Ansible ({file}); "ansible-doc {name}" shows its'
+            " manual"
         )
     cls = module_index.module_class(full)
     notes = _notes(cls)

@@ -14,7 +14,8 @@ from playrunner.plugins import folders
 from playrunner.text.documents import read_yaml
 
 BUILTIN = "ansible.builtin"
-_NAME = re.compile(r"[a-z_]\w*\.[a-z_]\w*", re.ASCII)
+_NAME = re.compile(r"[a-z_]\w{0,60}\.[a-z_]\w{0,60}", re.ASCII)  # part of a path
+_ROLE = re.compile(r"[\w.-]{1,120}", re.ASCII)
 MOST_REDIRECTS = 10
 
 
@@ -53,6 +54,8 @@ def role_folder(name: str, searched: tuple[str, ...] = ()) -> Path | None:
         searched, name = (split_name(name)[0],), split_name(name)[1]
     elif "." in name or "/" in name:
         return None
+    if not _ROLE.fullmatch(name):
+        return None
     for collection in searched:
         folder = collection_folder(collection)
         if folder and (folder / "roles" / name).is_dir():
@@ -72,6 +75,8 @@ def redirected(kind: str, name: str) -> str:
     """The full name that a full name stands for after every redirect; a tombstone is bad input."""
     for _ in range(MOST_REDIRECTS):
         collection, leaf = split_name(name)
+        if not _mentions(collection, leaf):
+            return name
         entry = _routing(collection).get(kind, {}).get(leaf)
         if not isinstance(entry, Mapping):
             return name
@@ -89,6 +94,8 @@ def redirected(kind: str, name: str) -> str:
 def builtin_redirect(kind: str, name: str) -> str | None:
     """Where a short name of older Ansible lives today, such as docker_container; None if it never
     was one."""
+    if not _mentions(BUILTIN, name):
+        return None
     entry = _routing(BUILTIN).get(kind, {}).get(name)
     return redirected(kind, f"{BUILTIN}.{name}") if isinstance(entry, Mapping) else None
 
@@ -103,13 +110,27 @@ def _routing(collection: str) -> Mapping[str, Mapping[str, Any]]:
     return found if isinstance(found, Mapping) else {}
 
 
+def _mentions(collection: str, leaf: str) -> bool:
+    """Whether the file has such a key; reading thousands of lines as YAML would take seconds."""
+    return re.search(rf"\b{re.escape(leaf)}[\"']?\s*:", _runtime_text(collection)) is not None
+
+
 @cache
-def _runtime(collection: str) -> Mapping[str, Any]:
+def _runtime_text(collection: str) -> str:
+    file = _runtime_file(collection)
+    return file.read_text(encoding="utf-8", errors="replace") if file and file.is_file() else ""
+
+
+def _runtime_file(collection: str) -> Path | None:
     if collection == BUILTIN:
         core = ansible_folder()
-        file = core / "config/ansible_builtin_runtime.yml" if core else None
-    else:
-        folder = collection_folder(collection)
-        file = folder / "meta/runtime.yml" if folder else None
+        return core / "config/ansible_builtin_runtime.yml" if core else None
+    folder = collection_folder(collection)
+    return folder / "meta/runtime.yml" if folder else None
+
+
+@cache
+def _runtime(collection: str) -> Mapping[str, Any]:
+    file = _runtime_file(collection)
     value = read_yaml(file) if file and file.is_file() else None
     return value if isinstance(value, Mapping) else {}

@@ -18,6 +18,7 @@ from playrunner.plugins import ansible_library, collections, folders
 from playrunner.plugins.values import as_data, as_given
 
 Function = Callable[..., Any]
+LONGEST_NAME = 120
 _CLASSES = {"filter": ("FilterModule", "filters"), "test": ("TestModule", "tests")}
 
 
@@ -65,6 +66,8 @@ class PluginFunctions(dict[str, Function]):
 
 def _of_ansible(kind: str, name: str) -> Function | None:
     """A function of a collection or of ansible-core; None if there is none of this name."""
+    if len(name) > LONGEST_NAME:
+        return None
     if not ansible_library.is_installed():
         if collections.is_qualified(name) and not name.startswith("ansible.builtin."):
             raise BadInput(

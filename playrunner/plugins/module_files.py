@@ -15,6 +15,7 @@ from playrunner.plugins.collections import BUILTIN, is_qualified, redirected, sp
 
 _SKIPPED = (".pyc", ".pyo", ".swp", ".bak", "~", ".rpm", ".md", ".txt", ".rst", ".yml", ".yaml",
             ".ini", ".json")  # fmt: skip
+_MODULE_NAME = re.compile(r"[A-Za-z_][\w.]{0,120}", re.ASCII)  # part of a path on this machine
 _USES_LIBRARY = re.compile(
     rb"^\s*(?:from\s+ansible\.module_utils[\s.]|import\s+ansible\.module_utils\.|"
     rb"from\s+ansible_collections\.|from\s+\.+module_utils)",
@@ -46,6 +47,8 @@ class ModuleFile:
 
 def find_module(name: str) -> ModuleFile | None:
     """The module a task names, where it is none of ours; None if there is none."""
+    if not _MODULE_NAME.fullmatch(name):
+        return None
     return _qualified(name) if is_qualified(name) else _core_or_redirect(name)
 
 
@@ -63,7 +66,7 @@ def in_collections(name: str, searched: tuple[str, ...]) -> ModuleFile | None:
 def in_library(name: str) -> ModuleFile | None:
     """A module of library/, which wins over ours of the same short name."""
     name = name.removeprefix("ansible.legacy.")
-    if "." in name or "/" in name:
+    if "." in name or not _MODULE_NAME.fullmatch(name):
         return None
     places, actions = folders.folders("module"), folders.folders("action")
     return _in_library(name, places, actions) if places or actions else None

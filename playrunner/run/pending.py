@@ -10,23 +10,21 @@ from typing import Any
 
 from playrunner.errors import HostUnreachable, StepFailed
 from playrunner.model import Position
-from playrunner.playbook import external_modules, module_index
+from playrunner.playbook import external_modules
 from playrunner.results import Result, status_of
 from playrunner.run.background import Background, BackgroundWaiter
 from playrunner.run.batch import Batch
 from playrunner.run.conditions import NO_TRACEBACK, apply_result_conditions
+from playrunner.run.fact_names import FACT_LAYERS, filter_facts
 from playrunner.run.handlers import Handlers
-from playrunner.run.inflight import InFlightStep, LoopItem
+from playrunner.run.inflight import InFlightStep
 from playrunner.run.rollback import Undo
 from playrunner.run.run_state import RunState
 from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.variables.host_memory import UnknownValues
-from playrunner.variables.origins import named_facts, without_settings
 from playrunner.variables.scope import Waiter
 
 BEFORE_ALL: Position = (-1,)
-# Where the facts of modules go whose values the playbook's author wrote
-_FACT_LAYERS = {"play.set_fact": "registered", "play.include_vars": "included"}
 
 
 class StepStopped(Exception):
@@ -112,6 +110,16 @@ class PendingSteps(Waiter):
         if inflight is not None and name not in self.tentative:
             self._collect(inflight)
 
+    def wait_for_facts(self) -> bool:
+        external = [
+            inflight
+            for inflight in self._inflight_steps
+            if external_modules.is_external(inflight.step.module)
+        ]
+        if external:
+            self._collect(external[-1])
+        return bool(external)
+
     def wait_for_host(self, host: str) -> None:
         self.wait_for_steps()
         self.batch.wait_for(host, self.position)
@@ -151,7 +159,7 @@ class PendingSteps(Waiter):
         step = inflight.step
         for item in inflight.items:
             apply_result_conditions(inflight, item)
-            self._filter_facts(inflight, item)
+            filter_facts(inflight, item, self.host)
         values = inflight.values()
         if values.get("unknown") and not self.shared.options.check:
             values.pop("unknown")  # check_mode on a step of an ordinary run
@@ -216,33 +224,11 @@ class PendingSteps(Waiter):
             facts = (item.values or {}).get("ansible_facts")
             if isinstance(facts, dict) and not (item.values or {}).get("failed"):
                 memory = self.shared.run_vars.memory(inflight.facts_for or self.host)
-                layer = _FACT_LAYERS.get(inflight.step.module, "facts")
+                layer = FACT_LAYERS.get(inflight.step.module, "facts")
                 memory.store(layer, facts, inflight.step.position)
                 if layer == "registered":
                     for name in facts:
                         self.tentative.pop(name, None)
-
-    def _filter_facts(self, inflight: InFlightStep, item: LoopItem) -> None:
-        """Give facts their `ansible_` prefix, and drop those that are settings of the runner or of
-        a connection."""
-        facts = (item.values or {}).get("ansible_facts")
-        if not item.values or not isinstance(facts, dict) or inflight.step.module in _FACT_LAYERS:
-            return
-        own = not external_modules.is_external(inflight.step.module)
-        if own and module_index.runs_on_host(inflight.step.module):
-            plain = module_index.module_class(inflight.step.module).plain_facts
-            facts = named_facts(facts, plain)
-        item.values["ansible_facts"], refused = without_settings(facts)
-        if refused:
-            warnings = item.values.get("warnings")
-            shown = f"{', '.join(refused[:5])}{', ...' if len(refused) > 5 else ''}"
-            item.values["warnings"] = [
-                *(warnings if isinstance(warnings, list) else ()),
-                (
-                    f"ignored facts of {inflight.delegated_to or self.host}: they name settings"
-                    f" that only a playbook or an inventory may set: {shown}"
-                ),
-            ]
 
     def _notify(self, inflight: InFlightStep) -> None:
         if not inflight.step.notify:

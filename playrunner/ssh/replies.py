@@ -204,11 +204,9 @@ def _checked_values(values: dict[str, Any]) -> dict[str, Any]:
 def _check_diff(diff: Any) -> None:
     """Our modules give two states; those written for Ansible also give texts, or a list."""
     for part in diff if type(diff) is list else [diff]:
-        if type(part) is not dict:
-            raise InvalidReply('"diff" is not a mapping')
-        for side in ("before", "after"):
-            if part.get(side) is not None and type(part[side]) not in (dict, str):
-                raise InvalidReply(f'"{side}" is not a mapping')
+        sides = [part.get("before"), part.get("after")] if type(part) is dict else [part]
+        if type(part) is not dict or {*map(type, sides)} - {dict, str, type(None)}:
+            raise InvalidReply('"diff" does not have two states')
 
 
 def _with_long_texts(values: dict[str, Any], parts: Any, body: bytes | bytearray) -> bytes:

@@ -36,6 +36,10 @@ class Waiter:
     def wait_for(self, name: str) -> None:
         """Wait for the pending step that registers this name, if there is one."""
 
+    def wait_for_facts(self) -> bool:
+        """Wait for pending steps that may give facts of any name; False if there are none."""
+        return False
+
     def wait_for_all_hosts(self) -> None:
         """Wait until every host has finished the steps before this one."""
 
@@ -206,12 +210,18 @@ class Scope:
             return magic, True
         if self.waiter:
             self.waiter.wait_for(name)
+        found = self._in_layers(name)
+        if found is None and self.waiter and self.waiter.wait_for_facts():
+            found = self._in_layers(name)
+        return found or (MISSING, True)
+
+    def _in_layers(self, name: str) -> tuple[Any, bool] | None:
         for layer, is_data in self._layers():
             if name in layer:
                 if self.run_vars.merges and isinstance(layer[name], dict):
                     return self._merged(name), False
                 return layer[name], is_data
-        return MISSING, True
+        return None
 
     def _merged(self, name: str) -> Any:
         return merged_all(layer[name] for layer, _ in self._layers() if name in layer)

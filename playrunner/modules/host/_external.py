@@ -106,7 +106,7 @@ def _kept(ctx: Any, upload: dict[str, Any]) -> bytes:
     """A file of the controller, from this host's own folder if it was sent before."""
     import hashlib
 
-    folder = _folder()
+    folder = _folder(not ctx.check)
     path = os.path.join(folder, upload["sha1"]) if folder else ""
     if path:
         try:
@@ -122,11 +122,12 @@ def _kept(ctx: Any, upload: dict[str, Any]) -> bytes:
     return sent
 
 
-def _folder() -> str:
+def _folder(make: bool) -> str:
     """Where code is kept; nowhere if others could write to it, since what is there is run."""
     folder = os.path.join(os.path.expanduser("~"), ".playrunner", "modules")
     try:
-        os.makedirs(folder, 0o700, exist_ok=True)
+        if make:
+            os.makedirs(folder, 0o700, exist_ok=True)
         status = os.lstat(folder)
     except OSError:
         return ""

@@ -187,9 +187,7 @@ class _Search:
         except LookupError:
             raise Failed(f"unknown encoding: {encoding}") from None
         except UnicodeDecodeError as error:
-            self.skipped[path] = (
-                f"Failed to read the file {path} due to an encoding error: {error}"
-            )
+            self.skipped[path] = f"Failed to read the file {path} due to an encoding error: {error}"
             return False
         except OSError as error:
             self.skipped[path] = str(error.strerror)

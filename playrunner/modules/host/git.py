@@ -124,8 +124,8 @@ class Git(Module):
 
     def _verify(self, ctx: HostContext) -> None:
         """Refuse a version without a good signature of somebody who is listed."""
-        tag = f"refs/tags/{self.version}" in self._heads
-        branch = f"{self.remote}/{self.version}" if self._is_branch() else self.version
+        tag = f"refs/tags/{self.version}" in ctx.memory["heads"]
+        branch = f"{self.remote}/{self.version}" if self._is_branch(ctx) else self.version
         target = self.version if tag else "FETCH_HEAD" if self.version == "HEAD" else branch
         verb = "verify-tag" if tag else "verify-commit"
         target = f"{self.remote}/HEAD" if target == "FETCH_HEAD" else target

@@ -67,6 +67,8 @@ ACCEPT_MISSING = frozenset(
 )
 
 INSTEAD_OF_FILTER = {
-    "json_query": "use selectattr, map(attribute='name') and dict access",
-    "ipaddr": "use regex_search, or compute the address where the variable is defined",
+    "json_query": "install the collection community.general, or use selectattr,"
+    " map(attribute='name') and dict access",
+    "ipaddr": "install the collection ansible.utils, or use regex_search, or compute the address"
+    " where the variable is defined",
 }
