@@ -189,7 +189,7 @@ def _number(value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{type(value)} cannot be converted to a float") from None
+        raise ValueError(f"<class '{_type_name(value)}'> cannot be converted to a float") from None
 
 
 def _boolean(value: Any) -> bool:
@@ -204,7 +204,7 @@ def _list(value: Any) -> list[Any]:
         return list(value)
     if isinstance(value, (str, int, float)):
         return str(value).split(",")
-    raise ValueError(f"{type(value)} cannot be converted to a list")
+    raise ValueError(f"<class '{_type_name(value)}'> cannot be converted to a list")
 
 
 def _mapping(value: Any) -> Any:
@@ -217,7 +217,7 @@ def _mapping(value: Any) -> Any:
         if "=" in value:
             return arguments.convert(value, dict)
         raise ValueError("dictionary requested, could not parse JSON or key=value")
-    raise ValueError(f"{type(value)} cannot be converted to a dict")
+    raise ValueError(f"<class '{_type_name(value)}'> cannot be converted to a dict")
 
 
 def _size(value: Any) -> int:

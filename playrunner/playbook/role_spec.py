@@ -30,7 +30,7 @@ def validation(role: Role, entry_point: str, around: Surroundings) -> tuple[Node
             "type": "role",
             "name": role.name,
             "argument_spec_name": name,
-            "path": str(role.path),
+            "path": str(role.path.absolute()),
         },
     }
     return (

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput, Place, StepFailed
-from playrunner.inventory.inventory import Inventory
 from playrunner.model import Step
 from playrunner.text.merging import merged_all
 from playrunner.text.written import Plain, TemplateText, is_authored
 from playrunner.variables.host_memory import PlayVariables, RunVariables
 from playrunner.variables.implied import IMPLIED, implied_value
+from playrunner.variables.inventory_values import InventoryValues
 from playrunner.variables.magic import MAGIC_VARIABLES
 from playrunner.variables.templating import MISSING
 
@@ -123,7 +123,7 @@ class Scope:
     def origin(self, name: str) -> Place | None:
         """The file and line that gave a variable, when it is the inventory's value that wins."""
         layer = next((layer for layer, *_ in self._layers() if name in layer), None)
-        return layer.place(name) if isinstance(layer, _Values) else None
+        return layer.place(name) if isinstance(layer, InventoryValues) else None
 
     def names(self) -> Iterator[str]:
         seen: set[str] = set()
@@ -169,7 +169,8 @@ class Scope:
                 bases.append(self.step.role.path)
             bases.append(self.step.directory)
         bases.append(self.play.play.directory if self.play else Path.cwd())
-        return list(dict.fromkeys(place for base in bases for place in (base / folder, base)))
+        whole = [base.absolute() for base in bases]  # what is found is looked for elsewhere again
+        return list(dict.fromkeys(place for base in whole for place in (base / folder, base)))
 
     # Precedence.
 
@@ -215,7 +216,7 @@ class Scope:
             yield self.play.play.vars, False
         if self.run_vars.injects_facts:
             yield memory.facts, True
-        yield _Values(self.run_vars.inventory, self.host), False
+        yield InventoryValues(self.run_vars.inventory, self.host), False
         if step and step.role:
             yield step.role.defaults, False
         if self.play:
@@ -261,28 +262,6 @@ class TracedScope(Scope):
         ):
             self.foreign.append(name)
         return raw, is_data
-
-
-class _Values(Mapping[str, Any]):
-    """The inventory's variables of a host without their origins."""
-
-    def __init__(self, inventory: Inventory, host: str) -> None:
-        self._values = inventory.variables(host)
-
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name].value
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._values
-
-    def place(self, name: str) -> Place:
-        return self._values[name].place
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
 
 
 def contains_template(value: Any) -> bool:
