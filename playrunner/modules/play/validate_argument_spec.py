@@ -15,7 +15,6 @@ class ValidateArgumentSpec(Probe):
     """Values, or the variables of the same names, checked against a specification."""
 
     in_memory = True
-    raw = ("argument_spec",)
 
     argument_spec: dict[str, Any]  # names with type, required, default, choices, elements, options
     provided_arguments: dict[str, Any] = {}  # values that are checked instead of variables
@@ -23,9 +22,7 @@ class ValidateArgumentSpec(Probe):
 
     def look(self, ctx: Context) -> dict[str, Any]:
         spec = self.argument_spec
-        if self.validate_args_context.get("type") != "role":  # a role's is taken as it is written
-            spec = ctx.render(spec)
-        if not isinstance(spec, dict) or any(not isinstance(each, dict) for each in spec.values()):
+        if any(not isinstance(each, dict) for each in spec.values()):
             raise Failed("argument_spec is a mapping of names to mappings")
         context = {"validate_args_context": dict(self.validate_args_context)}
         values = {**_from_variables(ctx, spec), **self.provided_arguments}
