@@ -128,6 +128,6 @@ def rendered_at_load(value: Any, what: str, place: Place, around: Surroundings) 
 def _magic(around: Surroundings) -> dict[str, Any]:
     names: dict[str, Any] = {"playbook_dir": str(around.play_directory.absolute())}
     if around.role:
-        names |= {"role_path": str(around.role.path), "role_name": around.role.name}
+        names |= {"role_path": str(around.role.path.absolute()), "role_name": around.role.name}
         names["ansible_role_name"] = around.role.name
     return names

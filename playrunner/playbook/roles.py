@@ -14,6 +14,8 @@ from playrunner.errors import BadInput, Place
 from playrunner.model import Keywords, Node, Role
 from playrunner.playbook import keywords as task_keywords
 from playrunner.playbook.load_scope import rendered_at_load
+from playrunner.playbook.role_files import main_file
+from playrunner.playbook.role_spec import validation
 from playrunner.playbook.steps import load_step_file
 from playrunner.playbook.surroundings import Surroundings
 from playrunner.plugins import folders as plugin_folders
@@ -117,7 +119,7 @@ def add_plugins_of_role(entry: Any, place: Place, play_directory: Path) -> None:
 def variables_file(role: Path, folder: str, name: str, place: Place) -> dict[str, Any]:
     """A role's defaults or vars: one file, or a folder of files that add up in order of their
     names."""
-    source = _main_file(role, folder, name)
+    source = main_file(role, folder, name)
     if source is None:
         if name != "main":
             raise BadInput(f'role "{role.name}" has no {folder}/{name}', place)
@@ -136,7 +138,7 @@ def variables_file(role: Path, folder: str, name: str, place: Place) -> dict[str
 def role_nodes(
     role: Role, place: Place, around: Surroundings, tasks_from: str = "main"
 ) -> tuple[Node, ...]:
-    file = _main_file(role.path, "tasks", tasks_from)
+    file = main_file(role.path, "tasks", tasks_from)
     if file is None:
         if tasks_from != "main":
             raise BadInput(f'role "{role.name}" has no tasks/{tasks_from}', place)
@@ -147,12 +149,12 @@ def role_nodes(
 def role_handlers(
     role: Role, around: Surroundings, handlers_from: str = "main"
 ) -> tuple[Node, ...]:
-    file = _main_file(role.path, "handlers", handlers_from)
+    file = main_file(role.path, "handlers", handlers_from)
     return load_step_file(file, replace(around, role=role, handlers=True)) if file else ()
 
 
 def read_meta(role: Role) -> Located:
-    file = _main_file(role.path, "meta", "main")
+    file = main_file(role.path, "meta", "main")
     meta = read_yaml(file) if file else None
     if meta is None:
         empty = Located()
@@ -210,7 +212,10 @@ class RoleList:
             )
         self.done.append(mention)
         self.roles.append(role)
-        self.nodes += role_nodes(role, place, inside, (parts or {}).get("tasks_from", "main"))
+        tasks_from = (parts or {}).get("tasks_from", "main")
+        if (parts or {}).get("rolespec_validate") != "False":
+            self.nodes += validation(role, tasks_from, replace(inside, role=role))
+        self.nodes += role_nodes(role, place, inside, tasks_from)
         self.handlers += role_handlers(role, inside, (parts or {}).get("handlers_from", "main"))
 
 
@@ -228,7 +233,11 @@ def import_role(given: Mapping[str, Any], place: Place, around: Surroundings) ->
 def role_parts(given: Mapping[str, Any]) -> dict[str, str]:
     """Which files of a role are asked for instead of main."""
     parts = ("tasks_from", "vars_from", "defaults_from", "handlers_from")
-    return {part: str(given[part]) for part in parts if given.get(part)}
+    checked = str(given.get("rolespec_validate", True)).lower() not in ("false", "no", "off", "0")
+    return {
+        **{part: str(given[part]) for part in parts if given.get(part)},
+        "rolespec_validate": str(checked),
+    }
 
 
 def _role_entry(
@@ -247,13 +256,3 @@ def _role_entry(
     for key, value in params.items():
         task_keywords.check_templates(value, entry.place(key))
     return name, params, task_keywords.read_keywords(entry)
-
-
-def _main_file(role: Path, folder: str, name: str) -> Path | None:
-    for suffix in (".yml", ".yaml", ".json", ""):
-        candidate = role / folder / f"{name}{suffix}"
-        if os.path.isfile(candidate) or (
-            os.path.isdir(candidate) and folder in ("vars", "defaults")
-        ):
-            return candidate
-    return None

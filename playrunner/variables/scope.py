@@ -181,7 +181,8 @@ class Scope:
                 bases.append(self.step.role.path)
             bases.append(self.step.directory)
         bases.append(self.play.play.directory if self.play else Path.cwd())
-        return list(dict.fromkeys(place for base in bases for place in (base / folder, base)))
+        whole = [base.absolute() for base in bases]  # what is found is looked for elsewhere again
+        return list(dict.fromkeys(place for base in whole for place in (base / folder, base)))
 
     def memory(self, layer: str) -> Mapping[str, Any]:
         """What the run has learnt about this host; of another host, as much as it had when it was

@@ -24,7 +24,7 @@ from .web import running_web
 
 REPOSITORY = Path(__file__).parents[2]
 COUNTS = ("ok", "changed", "unreachable", "failed", "skipped", "rescued", "ignored")
-LIMIT_SECONDS = 300
+LIMIT_SECONDS = 900
 
 ANSIBLE_CFG = """\
 [defaults]

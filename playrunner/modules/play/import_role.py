@@ -16,5 +16,6 @@ class ImportRole(Probe):
     defaults_from: str | None = None  # another file than main under defaults/
     handlers_from: str | None = None  # another file than main under handlers/
     allow_duplicates: bool = True  # run it again though it ran before
-    rolespec_validate: bool = True  # accepted; roles here have no argument specification
+    # Check its variables against meta/argument_specs.yml before its first step
+    rolespec_validate: bool = True
     public: bool = True  # its variables belong to the whole play

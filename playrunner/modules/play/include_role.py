@@ -22,4 +22,5 @@ class IncludeRole(Probe):
     allow_duplicates: bool = True  # run it again though it ran before
     public: bool = False  # its variables stay visible after it
     apply: Any = None  # keywords for every step that comes in
-    rolespec_validate: bool = True  # accepted; roles here have no argument specification
+    # Check its variables against meta/argument_specs.yml before its first step
+    rolespec_validate: bool = True

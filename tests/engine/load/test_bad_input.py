@@ -49,7 +49,7 @@ HEAD = "- hosts: all\n  tasks:\n"
         (HEAD + "    - rescue: []\n", 3, '"rescue"'),
         (HEAD + "    - block: [{ping: }]\n      notify: h\n", 4, 'no keyword "notify"'),
         ("- hosts: all\n  gather_timeout: 3\n", 2, "facts are gathered without"),
-        (HEAD + "    - include_vars: {file: x, hash_behaviour: merge}\n", 3, "cannot be 'merge'"),
+        (HEAD + "    - include_vars: {file: x, hash_behaviour: mix}\n", 3, "cannot be 'mix'"),
         (HEAD + "    - meta: end_everything\n", 3, "cannot be 'end_everything'"),
         ("- hosts: all\n  roles: [nope]\n", 2, 'no role "nope"'),
         ("- hosts: all\n  strategy: fastest\n", 2, "strategy"),
