@@ -124,7 +124,7 @@ def _load_play(entry: Located, directory: Path, outer: Keywords) -> Play:
         directory=directory,
         keywords=keywords,
         sections=(before, tuple(roles.nodes) + tasks, after),
-        handlers=(*roles.handlers, *imported.handlers, *handlers),
+        handlers=(*roles.handlers, *handlers, *imported.handlers),
         roles=(*roles.roles, *imported.roles),
         mentions=tuple(imported.done),
         vars=variables,

@@ -43,6 +43,7 @@ def _body_and_rescue(run: HostRun, block: Block) -> None:
         with run.pending.inside(rescued=bool(block.rescue)):
             run.nodes(block.body)
             run.wait_for_steps()
+        run.pending.files.pass_unseen(block.rescue)
         return
     except StepStopped as failure:
         if not block.rescue:

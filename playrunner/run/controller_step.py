@@ -17,7 +17,7 @@ from playrunner.run.inflight import InFlightStep, LoopItem
 from playrunner.run.run_state import RunState
 from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.text.written import authored
-from playrunner.variables.scope import Waiter
+from playrunner.variables.waiter import Waiter
 
 Sleep = Callable[[float], None]
 

@@ -9,24 +9,22 @@ from contextlib import contextmanager
 from typing import Any
 
 from playrunner.errors import HostUnreachable, StepFailed
-from playrunner.model import Position
-from playrunner.playbook import module_index
-from playrunner.results import Result, status_of
+from playrunner.model import Position, Step
+from playrunner.results import status_of
 from playrunner.run.background import Background, BackgroundWaiter
 from playrunner.run.batch import Batch
 from playrunner.run.conditions import apply_result_conditions
+from playrunner.run.controller_files import ControllerFiles
+from playrunner.run.fact_filter import AUTHORED_LAYERS, filter_facts
 from playrunner.run.handlers import Handlers
-from playrunner.run.inflight import InFlightStep, LoopItem
+from playrunner.run.inflight import InFlightStep
 from playrunner.run.rollback import Undo
 from playrunner.run.run_state import RunState
 from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.variables.host_memory import UnknownValues
-from playrunner.variables.origins import without_settings
-from playrunner.variables.scope import Waiter
+from playrunner.variables.waiter import Waiter
 
 BEFORE_ALL: Position = (-1,)
-# Where the facts of modules go whose values the playbook's author wrote
-_FACT_LAYERS = {"play.set_fact": "registered", "play.include_vars": "included"}
 
 
 class StepStopped(Exception):
@@ -51,6 +49,7 @@ class PendingSteps(Waiter):
         host: str,
         dispatcher: AgentDispatcher,
         handlers: Handlers,
+        is_local: bool = False,
     ) -> None:
         self.shared, self.batch, self.host, self.dispatcher, self.handlers = (
             shared,
@@ -60,6 +59,7 @@ class PendingSteps(Waiter):
             handlers,
         )
         self.memory = shared.run_vars.memory(host)
+        self.files = ControllerFiles(batch, host, is_local, self)
         self.position: Position = BEFORE_ALL  # of the step that was started last
         self.rescuers = 0  # blocks around the current step that would rescue it
         # Blocks around it whose `rescue` or `always` would run; forced handlers are one more
@@ -94,11 +94,18 @@ class PendingSteps(Waiter):
         if gives_facts:
             self._pending["ansible_facts"] = inflight
 
+    def steps(self) -> Iterator[Step]:
+        """The steps whose results are not processed yet."""
+        return (inflight.step for inflight in self._inflight_steps)
+
     # Called by scopes.
 
     def wait_for_steps(self) -> None:
         self._collect(None)
         self.batch.reached(self.host, self.position)
+
+    def wait_for_files(self) -> None:
+        self.files.wait()
 
     def wait_for(self, name: str) -> None:
         inflight = self._pending.get(name)
@@ -146,7 +153,7 @@ class PendingSteps(Waiter):
         step = inflight.step
         for item in inflight.items:
             apply_result_conditions(inflight, item)
-            self._filter_facts(inflight, item)
+            filter_facts(inflight, item, self.host)
         values = inflight.values()
         if values.get("unknown") and not self.shared.options.check:
             values.pop("unknown")  # check_mode on a step of an ordinary run
@@ -159,7 +166,9 @@ class PendingSteps(Waiter):
                 del self._pending[step.register]
         self._store_facts(inflight)
         status = status_of(values)
-        self.shared.add_result(self._result(inflight, values, status))
+        rescued = status == "failed" and not inflight.ignored and self.rescuers > 0
+        play = self.shared.play_number
+        self.shared.add_result(inflight.result(self.host, values, status, play, rescued))
         if values.get("changed") and status not in ("failed", "unreachable"):
             self._notify(inflight)
             self._remember(inflight)
@@ -209,34 +218,11 @@ class PendingSteps(Waiter):
             facts = (item.values or {}).get("ansible_facts")
             if isinstance(facts, dict) and not (item.values or {}).get("failed"):
                 memory = self.shared.run_vars.memory(inflight.facts_for or self.host)
-                layer = _FACT_LAYERS.get(inflight.step.module, "facts")
+                layer = AUTHORED_LAYERS.get(inflight.step.module, "facts")
                 memory.store(layer, facts, inflight.step.position)
                 if layer == "registered":
                     for name in facts:
                         self.tentative.pop(name, None)
-
-    def _filter_facts(self, inflight: InFlightStep, item: LoopItem) -> None:
-        """Give facts their `ansible_` prefix, and drop those that are settings of the runner or of
-        a connection."""
-        facts = (item.values or {}).get("ansible_facts")
-        if not item.values or not isinstance(facts, dict) or inflight.step.module in _FACT_LAYERS:
-            return
-        if module_index.runs_on_host(inflight.step.module):
-            facts = {
-                name if name.startswith("ansible_") else f"ansible_{name}": value
-                for name, value in facts.items()
-            }
-        item.values["ansible_facts"], refused = without_settings(facts)
-        if refused:
-            warnings = item.values.get("warnings")
-            shown = f"{', '.join(refused[:5])}{', ...' if len(refused) > 5 else ''}"
-            item.values["warnings"] = [
-                *(warnings if isinstance(warnings, list) else ()),
-                (
-                    f"ignored facts of {inflight.delegated_to or self.host}: they name settings"
-                    f" that only a playbook or an inventory may set: {shown}"
-                ),
-            ]
 
     def _notify(self, inflight: InFlightStep) -> None:
         if not inflight.step.notify:
@@ -283,31 +269,6 @@ class PendingSteps(Waiter):
         self._pending.clear()
         self.tentative.clear()
         self.dispatcher.drop_pending()
-
-    def _result(self, inflight: InFlightStep, values: Mapping[str, Any], status: str) -> Result:
-        step = inflight.step
-        shown, items = inflight.shown(values)
-        seconds = sum(
-            item.agent_request.seconds if item.agent_request else item.seconds
-            for item in inflight.items
-        )
-        return Result(
-            self.host,
-            inflight.title,
-            step.module,
-            status,
-            shown,
-            round(seconds, 3),
-            step.place,
-            step.position,
-            items,
-            rescued=status == "failed" and not inflight.ignored and self.rescuers > 0,
-            ignored=inflight.ignored,
-            attempts=max((item.attempts for item in inflight.items), default=1),
-            delegated_to=inflight.shown_delegate(),
-            play=self.shared.play_number,
-            weight=inflight.weight(),
-        )
 
 
 def _is_open(values: Mapping[str, Any]) -> bool:

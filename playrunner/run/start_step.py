@@ -29,8 +29,9 @@ from playrunner.run.survey import NOT_SURVEYED
 from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.ssh.targets import CONNECTION_NAMES
 from playrunner.text.written import is_template
-from playrunner.variables.scope import Scope, Waiter
+from playrunner.variables.scope import Scope
 from playrunner.variables.templating import MISSING
+from playrunner.variables.waiter import Waiter
 
 SKIPPED = {"changed": False, "skipped": True, "skip_reason": "Conditional result was False"}
 MOST_DELAY_SECONDS = 3600.0

@@ -7,7 +7,6 @@ from playrunner.model import Step
 from playrunner.playbook import module_index
 from playrunner.variables.scope import Scope
 
-
 # Metas that act on all hosts at once
 META_FOR_ALL = frozenset(
     {"end_play", "end_batch", "clear_facts", "clear_host_errors", "refresh_inventory"}
