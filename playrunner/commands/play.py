@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from playrunner.commands.flags import RUN_FLAGS, options_from, verb
@@ -32,7 +34,8 @@ def play(context: Context, playbook: str, flags: dict[str, Any]) -> int:
     asked = [name for name in ("tasks", "hosts", "tags") if flags.pop(f"list_{name}")]
     syntax_only = flags.pop("syntax_check")
     options = options_from(flags)
-    plays = load_playbook(project.find_playbook(playbook))
+    with refused_as_a_run():
+        plays = load_playbook(project.find_playbook(playbook))
     if asked:
         _print_listing(listing(plays, options, asked[0]), options.json)
         return 0
@@ -43,7 +46,8 @@ def play(context: Context, playbook: str, flags: dict[str, Any]) -> int:
         else:
             print(f"{playbook}: {len(plays)} play{'s' * (len(plays) != 1)}, no problem found")
         return 0
-    return run_plays(plays, options, f"play {playbook}")
+    with refused_as_a_run():
+        return run_plays(plays, options, f"play {playbook}")
 
 
 @verb(
@@ -72,6 +76,19 @@ def run(
         options_from(flags),
         f"run {pattern} --module {module}",
     )
+
+
+@contextmanager
+def refused_as_a_run() -> Iterator[None]:
+    """Under --json a run that is refused has the fields of one that was not: no results, and an
+    empty recap."""
+    from playrunner.errors import PlayrunnerError
+
+    try:
+        yield
+    except PlayrunnerError as error:
+        error.json_fields = {"results": [], "recap": {}}
+        raise
 
 
 def _print_listing(listed: dict[str, Any], as_json: bool) -> None:

@@ -18,7 +18,7 @@ from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import Located, read_yaml
 from playrunner.text.written import is_template
 
-_ROLE_KEYWORDS = task_keywords.SHARED | {"role", "name"}
+_ROLE_KEYWORDS = task_keywords.SHARED - {"notify"} | {"role", "name"}
 _PLUGIN_FOLDERS = ("library", "filter_plugins", "lookup_plugins", "module_utils", "action_plugins")
 SUFFIXES = ("", ".yml", ".yaml", ".json")
 

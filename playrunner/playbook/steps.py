@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from playrunner.errors import BadInput, Place
+from playrunner.hostside.module import Module
 from playrunner.model import Block, Keywords, Node, Step
 from playrunner.playbook import arguments, module_index
 from playrunner.playbook import keywords as task_keywords
@@ -78,8 +79,12 @@ def _load_block(task: Located, around: Surroundings) -> Block:
     place = task.place()
     return Block(
         str(task.get("name") or ""),
-        load_nodes(task["block"], task.place("block"), inside),
-        load_nodes(task.get("rescue"), task.place("rescue"), inside),
+        load_nodes(
+            task["block"],
+            task.place("block"),
+            replace(inside, rescued=around.rescued or bool(task.get("rescue"))),
+        ),
+        load_nodes(task.get("rescue"), task.place("rescue"), replace(inside, rescued=True)),
         load_nodes(task.get("always"), task.place("always"), inside),
         keywords,
         place,
@@ -91,16 +96,18 @@ def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Su
     include = module.removeprefix("play.") in INCLUDES
     label = f'step "{task["name"]}": {module}' if task.get("name") else module
     keywords = task_keywords.read_keywords(task)
-    if not cls.takes_any:
-        named = arguments.checked_names(
-            cls, _with_defaults(values, module, keywords, around), label, place
-        )
-        values = _with_place(named, values)
-        arguments.converted(
-            cls, {name: value for name, value in values.items() if _literal(value)}, label, place
-        )
-    if include:
-        _look_inside(module, values, task.place(), around)
+    inherited = keywords.under(around.keywords)
+    refusal = ""
+    try:
+        if not cls.takes_any:
+            given = _with_defaults(values, module, keywords, around)
+            values = _checked(given, values, cls, label, place)
+        if include:
+            _look_inside(module, values, task.place(), around)
+    except BadInput as error:
+        if not _may_be_meant(task, inherited, around, include):
+            raise
+        refusal = str(error)
     if "local_action" in task:
         keywords = replace(keywords, delegate_to="localhost")
     return Step(
@@ -110,7 +117,7 @@ def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Su
         place=place,
         position=around.position(),
         role=around.role,
-        keywords=keywords.under(around.keywords),
+        keywords=inherited,
         outer=around.keywords if include else None,
         params=task_keywords.read_vars(task) if include else {},
         loop=read_loop(task),
@@ -118,7 +125,8 @@ def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Su
         until=task.get("until"),
         retries=task.get("retries"),
         delay=task.get("delay", 5),
-        notify=tuple(task_keywords.as_list(task.get("notify"))),
+        notify=tuple(task_keywords.as_list(inherited.notify)),
+        refusal=refusal,
         listen=tuple(str(topic) for topic in task_keywords.as_list(task.get("listen"))),
         changed_when=task.get("changed_when"),
         failed_when=task.get("failed_when"),
@@ -127,6 +135,23 @@ def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Su
         keep=task.get("keep"),
         directory=around.directory,
     )
+
+
+def _may_be_meant(task: Located, keywords: Keywords, around: Surroundings, include: bool) -> bool:
+    """Whether a step that cannot work may be skipped, or is meant to fail: then it fails when its
+    turn has come."""
+    tolerated = not include and (keywords.ignore_errors or "failed_when" in task)
+    return bool(keywords.when or tolerated or around.rescued or around.handlers)
+
+
+def _checked(
+    given: Mapping[str, Any], original: Mapping[str, Any], cls: type[Module], label: str, at: Place
+) -> Mapping[str, Any]:
+    """The arguments under their own names; literal ones can be converted to their types."""
+    values = _with_place(arguments.checked_names(cls, given, label, at), original)
+    literals = {name: value for name, value in values.items() if _literal(value)}
+    arguments.converted(cls, literals, label, at)
+    return values
 
 
 def _look_inside(

@@ -1,12 +1,16 @@
-"""Result conditions: changed_when, failed_when and until."""
+"""What a result goes through: changed_when, failed_when, until, and which facts are kept."""
 
 from __future__ import annotations
 
 from playrunner.errors import PlayrunnerError
+from playrunner.playbook import module_index
 from playrunner.run.inflight import InFlightStep, LoopItem
+from playrunner.variables.origins import without_settings
 from playrunner.variables.scope import Scope
 
 _WITHOUT_CONDITIONS = ("skipped", "unreachable", "unknown", "passed")
+# Where the facts of modules go whose values the playbook's author wrote
+AUTHORED_LAYERS = {"play.set_fact": "registered", "play.include_vars": "included"}
 
 
 def apply_result_conditions(inflight: InFlightStep, item: LoopItem) -> None:
@@ -55,3 +59,27 @@ def _with_result(inflight: InFlightStep, item: LoopItem) -> Scope:
         if inflight.step.register
         else item.scope
     )
+
+
+def filter_facts(inflight: InFlightStep, item: LoopItem, host: str) -> None:
+    """Give facts their `ansible_` prefix, and drop those that are settings of the runner or of
+    a connection."""
+    facts = (item.values or {}).get("ansible_facts")
+    if not item.values or not isinstance(facts, dict) or inflight.step.module in AUTHORED_LAYERS:
+        return
+    if module_index.runs_on_host(inflight.step.module):
+        facts = {
+            name if name.startswith("ansible_") else f"ansible_{name}": value
+            for name, value in facts.items()
+        }
+    item.values["ansible_facts"], refused = without_settings(facts)
+    if refused:
+        warnings = item.values.get("warnings")
+        shown = f"{', '.join(refused[:5])}{', ...' if len(refused) > 5 else ''}"
+        item.values["warnings"] = [
+            *(warnings if isinstance(warnings, list) else ()),
+            (
+                f"ignored facts of {inflight.delegated_to or host}: they name settings"
+                f" that only a playbook or an inventory may set: {shown}"
+            ),
+        ]

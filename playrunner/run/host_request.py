@@ -46,6 +46,8 @@ class HostRequests:
     def arguments_of(self, step: Step, scope: Scope) -> dict[str, Any]:
         """The arguments as the module takes them: rendered, converted to their types, without
         omitted ones, file names replaced by uploads."""
+        if step.refusal and step.module not in ("play.include_tasks", "play.include_role"):
+            raise StepFailed(step.refusal)
         cls, templar = module_index.module_class(step.module), scope.run_vars.templar
         render = _kept if cls.takes_any else templar.render
         values = {

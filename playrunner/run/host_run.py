@@ -18,10 +18,10 @@ from playrunner.run.batch import (
     PlayAborted,
     PlayEnded,
 )
-from playrunner.run.blocks import run_block
+from playrunner.run.control.blocks import run_block
+from playrunner.run.control.include_step import run_include
 from playrunner.run.handlers import Handlers
 from playrunner.run.host_scopes import HostScopes
-from playrunner.run.include_step import run_include
 from playrunner.run.inflight import InFlightStep
 from playrunner.run.meta_step import run_meta
 from playrunner.run.pending import BEFORE_ALL, HostLost, PendingSteps, StepStopped

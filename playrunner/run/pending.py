@@ -13,9 +13,8 @@ from playrunner.model import Position, Step
 from playrunner.results import status_of
 from playrunner.run.background import Background, BackgroundWaiter
 from playrunner.run.batch import Batch
-from playrunner.run.conditions import apply_result_conditions
-from playrunner.run.controller_files import ControllerFiles
-from playrunner.run.fact_filter import AUTHORED_LAYERS, filter_facts
+from playrunner.run.conditions import AUTHORED_LAYERS, apply_result_conditions, filter_facts
+from playrunner.run.control.controller_files import ControllerFiles
 from playrunner.run.handlers import Handlers
 from playrunner.run.inflight import InFlightStep
 from playrunner.run.rollback import Undo

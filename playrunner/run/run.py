@@ -96,6 +96,7 @@ def _run(
     from playrunner.output.report import Report
     from playrunner.record.inventory_lock import inventory_lock
     from playrunner.record.ledger import Ledger
+    from playrunner.run.control.warnings import warn_of_refusals
     from playrunner.run.execute import Execution
     from playrunner.run.rollback import roll_back
     from playrunner.run.run_state import RunState
@@ -103,6 +104,7 @@ def _run(
     gc.freeze()  # imported modules stay; only objects of the run itself are worth collecting
     gc.enable()
     report = Report(options)
+    warn_of_refusals(plays, report.print_note)
     with inventory_lock(inventory.files, command, not options.no_wait, report.print_note):
         started = time.monotonic()
         ledger = Ledger(command)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from playrunner.model import Block, Node
 from playrunner.run.batch import MarkedFailed
-from playrunner.run.failed_task import failed_task
+from playrunner.run.control.failed_task import failed_task
 from playrunner.run.pending import StepStopped
 
 if TYPE_CHECKING:
