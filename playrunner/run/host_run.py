@@ -119,6 +119,7 @@ class HostRun:
 
     def _report_error(self, error: PlayrunnerError, status: str) -> None:
         (self.batch.unreachable if status == "unreachable" else self.batch.failed).add(self.host)
+        self.batch.remove(self.host, self.pending.position)
         values = {status: True, "msg": str(error)}
         self.shared.add_result(
             Result(self.host, self.play.name, "", status, values, place=self.play.place)
@@ -251,6 +252,7 @@ class HostRun:
         if self.batch.meet(self.host, step.position) != self.host:
             outcome = self.batch.wait_for_result(step.position)
             if outcome.marks:
+                self._fatal_seen.add(step.position)
                 self.batch.mark_failed(self.host, step.position, outcome.marks)
             registered = {step.register: outcome.values} if step.register else {}
             self.memory.store("registered", {**registered, **outcome.facts}, step.position)

@@ -58,7 +58,7 @@ class PendingSteps(Waiter):
             handlers,
         )
         self.memory = shared.run_vars.memory(host)
-        self.files = ControllerFiles(batch, host, is_local, self)
+        self.files = ControllerFiles(batch, is_local, self)
         self.position: Position = BEFORE_ALL  # of the step that was started last
         self.rescuers = 0  # blocks around the current step that would rescue it
         # Blocks around it whose `rescue` or `always` would run; forced handlers are one more

@@ -25,13 +25,18 @@ _ONLY_READ = frozenset(
 class ControllerFiles:
     """What one host knows of the steps that may have written files of this machine."""
 
-    def __init__(self, batch: Batch, host: str, is_local: bool, pending: PendingSteps) -> None:
-        self._batch, self._host, self._is_local, self._pending = batch, host, is_local, pending
+    def __init__(self, batch: Batch, is_local: bool, pending: PendingSteps) -> None:
+        self._batch, self._is_local, self._pending = batch, is_local, pending
+        self._runs_here = False  # steps of this host that were passed may have run on this machine
         self._written = False  # by steps of any host, which this one has passed
         self._includes: list[Position] = []  # of which other hosts may have taken other files
 
     def pass_step(self, step: Step) -> None:
         """The host comes to a step, which it may skip and others not."""
+        keywords = step.keywords
+        self._runs_here = bool(
+            self._runs_here or self._is_local or keywords.connection or keywords.delegate_to
+        )
         if step.module == "play.fetch":
             self._written = True
 
@@ -49,8 +54,10 @@ class ControllerFiles:
 
     def wait(self) -> None:
         """Return when no earlier step can write a file of this machine any more."""
-        if any(self._runs_here(step) for step in self._pending.steps()):
-            self._pending.wait_for_steps()
+        if self._runs_here:
+            self._runs_here = False
+            if any(map(self._may_write, self._pending.steps())):
+                self._pending.wait_for_steps()
         if len(self._batch.hosts) == 1:
             return
         if self._includes:
@@ -65,7 +72,7 @@ class ControllerFiles:
             self._written = False
             self._pending.wait_for_all_hosts()
 
-    def _runs_here(self, step: Step) -> bool:
+    def _may_write(self, step: Step) -> bool:
         if step.module in _ONLY_READ or not module_index.runs_on_host(step.module):
             return False
         keywords = step.keywords
