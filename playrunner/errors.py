@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -21,6 +22,7 @@ class PlayrunnerError(Exception):
     """An expected error with a message for the user; any other exception is a defect."""
 
     exit_code = 1
+    json_fields: Mapping[str, object] = {}  # beside the message, under --json
 
 
 class NotWritten(PlayrunnerError):

@@ -54,6 +54,7 @@ class Keywords:
     throttle: Any = None
     timeout: Any = None
     any_errors_fatal: Any = None
+    notify: Any = None
     connection: Any = None
     remote_user: Any = None
     port: Any = None
@@ -119,9 +120,9 @@ class Step:
     outer: Keywords | None = None
     params: Mapping[str, Any] = field(default_factory=dict)  # and its own variables
     action: str = ""  # the module as the playbook spells it
+    # What is wrong with its arguments or with what it includes: it fails if it is reached
+    refusal: str = ""
     keep: Any = None  # teardown keeps it, unless --with-kept is given
-    # Why it fails when its turn comes, where it is written to fail (ignore_errors, rescue)
-    problem: str = ""
     whole: tuple[Any, ...] = ()  # templates that give several arguments at once
     implicit: bool = False  # the runner's own (gathering facts)
 

@@ -179,7 +179,8 @@ def positional_if_given(path: str, name: str) -> list[str]:
 
 def print_error(error: Exception, code: int) -> None:
     """An error as the one JSON object of a verb."""
-    sys.stdout.write(json_text({"error": str(error), "exit_code": code}) + "\n")
+    fields = getattr(error, "json_fields", {})
+    sys.stdout.write(json_text({"error": str(error), "exit_code": code, **fields}) + "\n")
 
 
 def _with_default(default: Any, text: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from playrunner.commands.flags import RUN_FLAGS, options_from, verb
@@ -33,8 +35,9 @@ def play(context: Context, playbook: str, flags: dict[str, Any]) -> int:
     asked = [name for name in ("tasks", "hosts", "tags") if flags.pop(f"list_{name}")]
     syntax_only = flags.pop("syntax_check")
     options = options_from(flags)
-    extra = read_extra_vars(options.extra_vars)
-    plays = load_playbook(project.find_playbook(playbook), extra=extra)
+    with refused_as_a_run():
+        extra = read_extra_vars(options.extra_vars)
+        plays = load_playbook(project.find_playbook(playbook), extra=extra)
     if asked:
         _print_listing(listing(plays, options, asked[0]), options.json)
         return 0
@@ -45,7 +48,8 @@ def play(context: Context, playbook: str, flags: dict[str, Any]) -> int:
         else:
             print(f"{playbook}: {len(plays)} play{'s' * (len(plays) != 1)}, no problem found")
         return 0
-    return run_plays(plays, options, f"play {playbook}")
+    with refused_as_a_run():
+        return run_plays(plays, options, f"play {playbook}")
 
 
 @verb(
@@ -74,6 +78,19 @@ def run(
         options_from(flags),
         f"run {pattern} --module {module}",
     )
+
+
+@contextmanager
+def refused_as_a_run() -> Iterator[None]:
+    """Under --json a run that is refused has the fields of one that was not: no results, and an
+    empty recap."""
+    from playrunner.errors import PlayrunnerError
+
+    try:
+        yield
+    except PlayrunnerError as error:
+        error.json_fields = {"results": [], "recap": {}}
+        raise
 
 
 def _print_listing(listed: dict[str, Any], as_json: bool) -> None:

@@ -15,7 +15,7 @@ from playrunner.text.written import is_template
 from playrunner.variables.templating import default_templar
 
 SHARED = frozenset(field.name for field in fields(Keywords))
-PLAY = SHARED - {"delegate_to", "delegate_facts"} | {
+PLAY = SHARED - {"delegate_to", "delegate_facts", "notify"} | {
     "name",
     "hosts",
     "roles",
@@ -46,7 +46,6 @@ STEP = SHARED | {
     "until",
     "retries",
     "delay",
-    "notify",
     "listen",
     "changed_when",
     "failed_when",

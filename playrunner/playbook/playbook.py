@@ -150,7 +150,7 @@ def _load_play(
         directory=directory,
         keywords=keywords,
         sections=(before, tuple(roles.nodes) + tasks, after),
-        handlers=(*roles.handlers, *imported.handlers, *handlers),
+        handlers=(*roles.handlers, *handlers, *imported.handlers),
         roles=(*roles.roles, *imported.roles),
         mentions=tuple(imported.done),
         vars=variables,

@@ -24,7 +24,7 @@ from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.documents import Located, read_variables, read_yaml
 from playrunner.text.written import is_template
 
-_ROLE_KEYWORDS = task_keywords.SHARED | {"role", "name"}
+_ROLE_KEYWORDS = task_keywords.SHARED - {"notify"} | {"role", "name"}
 SUFFIXES = ("", ".yml", ".yaml", ".json")
 
 

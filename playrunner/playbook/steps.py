@@ -87,7 +87,7 @@ def _load_block(task: Located, around: Surroundings) -> Block:
     return Block(
         str(task.get("name") or ""),
         load_nodes(task["block"], task.place("block"), body),
-        load_nodes(task.get("rescue"), task.place("rescue"), inside),
+        load_nodes(task.get("rescue"), task.place("rescue"), replace(inside, rescued=True)),
         load_nodes(task.get("always"), task.place("always"), inside),
         keywords,
         place,
@@ -99,21 +99,22 @@ def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Su
     include = module.removeprefix("play.") in INCLUDES
     label = f'step "{task["name"]}": {module}' if task.get("name") else module
     keywords = task_keywords.read_keywords(task)
-    problem, whole = "", values.get(WHOLE, ())
+    inherited = keywords.under(around.keywords)
+    refusal, whole = "", values.get(WHOLE, ())
     values = {name: value for name, value in values.items() if name != WHOLE} if whole else values
-    if not cls.takes_any and not whole:
-        given = _with_defaults(values, module, keywords, around)
-        try:
-            values = _checked(cls, given, values, label, place)
-        except BadArgument as error:
-            if not _may_fail(task, keywords, around):
-                raise
-            problem = error.result
-    elif external_modules.is_external(module):
-        external_modules.check_runnable(module, place)
-        values = _with_place(dict(_with_defaults(values, module, keywords, around)), values)
-    if include and not problem:
-        _look_inside(module, values, task.place(), around)
+    try:
+        if not cls.takes_any and not whole:
+            given = _with_defaults(values, module, keywords, around)
+            values = _checked(given, values, cls, label, place)
+        elif external_modules.is_external(module):
+            external_modules.check_runnable(module, place)
+            values = _with_place(dict(_with_defaults(values, module, keywords, around)), values)
+        if include:
+            _look_inside(module, values, task.place(), around)
+    except BadInput as error:
+        if not _may_be_meant(task, inherited, around, include):
+            raise
+        refusal = error.result if isinstance(error, BadArgument) else str(error)
     if "local_action" in task:
         keywords = replace(keywords, delegate_to="localhost")
     return Step(
@@ -123,7 +124,7 @@ def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Su
         place=place,
         position=around.position(),
         role=around.role,
-        keywords=keywords.under(around.keywords),
+        keywords=inherited,
         outer=around.keywords if include else None,
         params=task_keywords.read_vars(task) if include else {},
         loop=read_loop(task),
@@ -131,36 +132,34 @@ def _load_step(task: Located, module: str, values: Mapping[str, Any], around: Su
         until=task.get("until"),
         retries=task.get("retries"),
         delay=task.get("delay", 5),
-        notify=tuple(task_keywords.as_list(task.get("notify"))),
+        notify=tuple(task_keywords.as_list(inherited.notify)),
+        refusal=refusal,
         listen=tuple(str(topic) for topic in task_keywords.as_list(task.get("listen"))),
         changed_when=task.get("changed_when"),
         failed_when=task.get("failed_when"),
         async_seconds=task.get("async"),
         poll=task.get("poll", ansible_config().get("poll_interval", 15)),
         keep=task.get("keep"),
-        problem=problem,
         whole=whole,
         directory=around.directory,
     )
 
 
+def _may_be_meant(task: Located, keywords: Keywords, around: Surroundings, include: bool) -> bool:
+    """Whether a step that cannot work may be skipped, or is meant to fail: then it fails when its
+    turn has come."""
+    tolerated = not include and (keywords.ignore_errors or "failed_when" in task)
+    return bool(keywords.when or tolerated or around.rescued or around.handlers)
+
+
 def _checked(
-    cls: type[Module],
-    given: Mapping[str, Any],
-    original: Mapping[str, Any],
-    label: str,
-    place: Place,
+    given: Mapping[str, Any], original: Mapping[str, Any], cls: type[Module], label: str, at: Place
 ) -> Mapping[str, Any]:
-    values = _with_place(arguments.checked_names(cls, given, label, place), original)
-    literal = {name: value for name, value in values.items() if _literal(value)}
-    arguments.converted(cls, literal, label, place)
+    """The arguments under their own names; literal ones can be converted to their types."""
+    values = _with_place(arguments.checked_names(cls, given, label, at), original)
+    literals = {name: value for name, value in values.items() if _literal(value)}
+    arguments.converted(cls, literals, label, at)
     return values
-
-
-def _may_fail(task: Located, keywords: Keywords, around: Surroundings) -> bool:
-    """Whether the playbook goes on after a failure of this step, so that the failure is its own."""
-    ignored = keywords.ignore_errors if "ignore_errors" in task else around.keywords.ignore_errors
-    return bool(ignored) or "failed_when" in task or around.rescued
 
 
 def _look_inside(

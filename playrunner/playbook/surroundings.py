@@ -41,6 +41,7 @@ class Surroundings:
     prefix: Position = ()
     counter: Iterator[int] = field(default_factory=count)
     handlers: bool = False
+    rescued: bool = False  # a block around rescues failures, or the tasks are its `rescue`
     imported: Imported | None = None
     # How a role's steps are loaded; given from above, since roles are made of steps
     import_role: ImportRole | None = None

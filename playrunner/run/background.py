@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from playrunner.errors import Interrupted
 from playrunner.run.batch import Batch
 from playrunner.run.inflight import InFlightStep, LoopItem
-from playrunner.variables.scope import Waiter
+from playrunner.variables.waiter import Waiter
 
 LOOK_SECONDS = 0.2  # how soon a waiting step notices that the run is being stopped
 

@@ -67,6 +67,10 @@ class Batch:
         self.ended_at: Position | None = None  # where end_play or end_batch stands
         # Failures that are fatal for every host: where, and the hosts that failed there themselves
         self.fatal: dict[Position, set[str]] = {}
+        # Includes in which a host found steps that write files of this machine
+        self.writing_includes: set[Position] = set()
+        self._started: dict[str, Position] = dict.fromkeys(hosts, (-2,))
+        self._watched = False  # a host waits until others have started a step
         self._removed: dict[str, Position] = {}  # since when a host is not in the play any more
         self._counted: set[str] = set()  # failed hosts, as max_fail_percentage counts them
         self._slots, self._running, self._most_failed = slots, running, max_fail_percentage
@@ -120,6 +124,23 @@ class Batch:
             if position > self._progress[host]:
                 self._progress[host] = position
                 self._moved.notify_all()
+
+    def starts(self, host: str, position: Position) -> None:
+        """A host comes to the step at this position."""
+        self._started[host] = position
+        if self._watched:
+            self.wake()
+
+    def all_started(self, position: Position) -> bool:
+        """Whether every host has come to a step after this position."""
+        return all(
+            started > position or self._progress[host] > position
+            for host, started in self._started.items()
+        )
+
+    def wait_until_started(self, position: Position) -> None:
+        self._watched = True
+        self._wait(lambda: self.all_started(position))
 
     def leave(self, host: str) -> None:
         self.reached(host, END)

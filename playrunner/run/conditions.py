@@ -1,4 +1,4 @@
-"""Result conditions: changed_when, failed_when and until."""
+"""What a result goes through: changed_when, failed_when, until, and which facts are kept."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from playrunner.run.run_state import RunState
 from playrunner.ssh.become_prompt import start_command
 from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.text.written import authored
-from playrunner.variables.scope import Waiter
+from playrunner.variables.waiter import Waiter
 
 Sleep = Callable[[float], None]
 

@@ -125,6 +125,9 @@ class Execution:
             play.any_errors_fatal
             or play.max_fail_percentage is not None
             or play.strategy.endswith("linear")
+            # Hosts that are this machine see each other's files, so their order matters
+            or any(not self._needs_ssh(host) for host in hosts)
+            or play.keywords.connection == "local"
         )
         batch = self._batch = Batch(
             hosts, self._slots, self._running, lockstep, self._most_failed(play)
@@ -135,7 +138,11 @@ class Execution:
             session.prepare()
         threads = [
             threading.Thread(
-                target=HostRun(self.shared, batch, variables, host).go, name=host, daemon=True
+                target=HostRun(
+                    self.shared, batch, variables, host, is_local=not self._needs_ssh(host)
+                ).go,
+                name=host,
+                daemon=True,
             )
             for host in hosts
         ]

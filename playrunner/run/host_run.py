@@ -18,12 +18,12 @@ from playrunner.run.batch import (
     PlayAborted,
     PlayEnded,
 )
-from playrunner.run.blocks import run_block, run_included
+from playrunner.run.control.blocks import run_block
+from playrunner.run.control.include_step import run_include
 from playrunner.run.gathering import gathers_facts
 from playrunner.run.handlers import Handlers
 from playrunner.run.host_scopes import HostScopes
-from playrunner.run.includes import IncludedSteps, included_nodes
-from playrunner.run.inflight import InFlightStep, LoopItem
+from playrunner.run.inflight import InFlightStep
 from playrunner.run.meta_step import run_meta
 from playrunner.run.pending import BEFORE_ALL, HostLost, PendingSteps, StepStopped
 from playrunner.run.run_state import RunState
@@ -39,7 +39,14 @@ _ENDINGS = (StepStopped, MarkedFailed, HostLost, PlayEnded, HostEnded, PlayAbort
 class HostRun:
     """One host in one play; runs in a thread of its own."""
 
-    def __init__(self, shared: RunState, batch: Batch, variables: PlayVariables, host: str) -> None:
+    def __init__(
+        self,
+        shared: RunState,
+        batch: Batch,
+        variables: PlayVariables,
+        host: str,
+        is_local: bool = False,
+    ) -> None:
         self.shared, self.batch, self.variables, self.host = shared, batch, variables, host
         self.play = variables.play
         self.memory = shared.run_vars.memory(host)
@@ -47,13 +54,14 @@ class HostRun:
         self.dispatcher = AgentDispatcher(
             shared.agents, shared.uploads, lambda text: shared.report.output(host, text)
         )
-        self.pending = PendingSteps(shared, batch, host, self.dispatcher, self.handlers)
+        self.pending = PendingSteps(shared, batch, host, self.dispatcher, self.handlers, is_local)
         self.starter = StepStarter(
             shared, batch, self.dispatcher, host, self.pending, self.pending.background.sleep
         )
         self.flag = self.starter.requests.flag
         self.wait_for_steps = self.pending.wait_for_steps
         self.scopes = HostScopes(shared.run_vars, variables, host, self.pending)
+        self.handlers.scope_of = self.scopes.of_step
         self._meet_next = False
         self._fatal_seen: set[Position] = set()  # fatal failures of others that were acted on
         self._forces_handlers = self.play.force_handlers or shared.options.force_handlers
@@ -110,6 +118,7 @@ class HostRun:
 
     def _report_error(self, error: PlayrunnerError, status: str) -> None:
         (self.batch.unreachable if status == "unreachable" else self.batch.failed).add(self.host)
+        self.batch.remove(self.host, self.pending.position)
         values = {status: True, "msg": str(error)}
         self.shared.add_result(
             Result(self.host, self.play.name, "", status, values, place=self.play.place)
@@ -161,6 +170,8 @@ class HostRun:
         if not self.shared.plan.selects(step, lambda: self.scopes.of_step(step)):
             return
         self.pending.position = step.position
+        self.batch.starts(self.host, step.position)
+        self.pending.files.pass_step(step)
         if self._meets_others(step):
             self.wait_for_steps()
             self.batch.meet(self.host, step.position)
@@ -169,7 +180,7 @@ class HostRun:
         if step.module == "play.meta":
             run_meta(self, step, scope)
         elif step.module in ("play.include_tasks", "play.include_role"):
-            self._include(step, scope)
+            run_include(self, step, scope)
         elif step_traits.once_for_all(step) or self.flag(step.keywords.run_once, scope):
             self._once(step, scope)
         else:
@@ -240,6 +251,7 @@ class HostRun:
         if self.batch.meet(self.host, step.position) != self.host:
             outcome = self.batch.wait_for_result(step.position)
             if outcome.marks:
+                self._fatal_seen.add(step.position)
                 self.batch.mark_failed(self.host, step.position, outcome.marks)
             registered = {step.register: outcome.values} if step.register else {}
             self.memory.store("registered", {**registered, **outcome.facts}, step.position)
@@ -257,33 +269,11 @@ class HostRun:
         finally:
             self.batch.publish_result(step.position, outcome)
 
-    def _include(self, step: Step, scope: Scope) -> None:
-        inflight = self.starter.start(step, scope)
-        self.pending.add(inflight)
-        if inflight.known_failure():
-            self.wait_for_steps()
-        for number, item in enumerate(inflight.items):
-            if item.values and item.values.get("include") is not None:
-                with inflight.censoring():
-                    included = self._load_include(step, item, number)
-                self.handlers.add(included.handlers)
-                for role in included.roles:
-                    self.variables.add_role(role)
-                with self.scopes.inside(item.loop_variables(), included.params):
-                    run_included(self, included.nodes)
-
-    def _load_include(self, step: Step, item: LoopItem, number: int) -> IncludedSteps:
-        try:
-            return included_nodes(self.shared, self.play, step, item, number)
-        except PlayrunnerError as error:
-            item.values = {"failed": True, "changed": False, "msg": str(error), **item.local}
-            self.wait_for_steps()  # reports the failure, which stops this host or is rescued
-            raise
-
     def flush_handlers(self, after: Position) -> None:
         """Run the notified handlers in the order they are written; their position is after a
         step."""
         self.wait_for_steps()
-        for number, handler in self.handlers.notified(self.scopes.of_step):
+        for number, handler in self.handlers.notified():
             self.step(replace(handler, position=(*after, AFTER_ITS_INCLUDES, number)))
             self.wait_for_steps()
+        self.pending.files.pass_unseen(self.play.handlers)

@@ -9,7 +9,8 @@ from typing import Any
 from playrunner.model import Step
 from playrunner.variables.host_memory import PlayVariables, RunVariables
 from playrunner.variables.play_vars_files import read_vars_files
-from playrunner.variables.scope import Scope, Waiter
+from playrunner.variables.scope import Scope
+from playrunner.variables.waiter import Waiter
 
 Layers = tuple[Mapping[str, Any], ...]  # outermost first
 

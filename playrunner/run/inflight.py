@@ -12,7 +12,7 @@ from typing import Any
 
 from playrunner.errors import HostUnreachable, Interrupted, PlayrunnerError, StepFailed
 from playrunner.model import Step
-from playrunner.results import CENSORED, HIDDEN, Item, status_of
+from playrunner.results import CENSORED, HIDDEN, Item, Result, status_of
 from playrunner.ssh.dispatcher import AgentDispatcher, AgentRequest
 from playrunner.variables.scope import Scope
 from playrunner.vault.masking import masking
@@ -146,6 +146,34 @@ class InFlightStep:
             str(self.step.keywords.delegate_to)
             if self.hidden and self.delegated_to
             else self.delegated_to
+        )
+
+    def result(
+        self, host: str, values: Mapping[str, Any], status: str, play: int, rescued: bool
+    ) -> Result:
+        """What the report and the ledger get of this step."""
+        step = self.step
+        shown, items = self.shown(values)
+        seconds = sum(
+            item.agent_request.seconds if item.agent_request else item.seconds
+            for item in self.items
+        )
+        return Result(
+            host,
+            self.title,
+            step.module,
+            status,
+            shown,
+            round(seconds, 3),
+            step.place,
+            step.position,
+            items,
+            rescued=rescued,
+            ignored=self.ignored,
+            attempts=max((item.attempts for item in self.items), default=1),
+            delegated_to=self.shown_delegate(),
+            play=play,
+            weight=self.weight(),
         )
 
     def known_failure(self) -> bool:

@@ -38,7 +38,8 @@ def _run_for_all(run: HostRun, step: Step, scope: Scope, action: str) -> None:
     if run.batch.meet(run.host, step.position) == run.host:
         holds = False
         try:
-            holds = step_traits.condition_holds(step, scope)
+            # Ansible refreshes the inventory whatever `when` says
+            holds = action == "refresh_inventory" or step_traits.condition_holds(step, scope)
             if holds:
                 _act(run, step, action)
         finally:
@@ -47,6 +48,8 @@ def _run_for_all(run: HostRun, step: Step, scope: Scope, action: str) -> None:
         holds = run.batch.wait_for_result(step.position).values["holds"]
     if holds and action in ("end_play", "end_batch"):
         raise PlayEnded
+    if action == "refresh_inventory":
+        run.starter.requests.forget_targets()
 
 
 def _act(run: HostRun, step: Step, action: str) -> None:
@@ -57,6 +60,11 @@ def _act(run: HostRun, step: Step, action: str) -> None:
     elif action == "clear_facts":
         for host in batch.hosts:
             shared.run_vars.memory(host).clear_facts(step.position)
+    elif action == "refresh_inventory":
+        from playrunner.run.run import open_inventory
+
+        inventory = open_inventory(shared.options)
+        shared.run_vars.inventory = inventory.with_adjacent(run.play.directory)
     elif action == "clear_host_errors":
         shared.errors_cleared = True
         shared.failed_hosts.clear()

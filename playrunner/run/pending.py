@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from playrunner.errors import HostUnreachable, StepFailed
-from playrunner.model import Position
+from playrunner.model import Position, Step
 from playrunner.playbook import external_modules
-from playrunner.results import Result, status_of
+from playrunner.results import status_of
 from playrunner.run.background import Background, BackgroundWaiter
 from playrunner.run.batch import Batch
 from playrunner.run.conditions import NO_TRACEBACK, apply_result_conditions
+from playrunner.run.control.controller_files import ControllerFiles
 from playrunner.run.fact_names import FACT_LAYERS, filter_facts
 from playrunner.run.handlers import Handlers
 from playrunner.run.inflight import InFlightStep
@@ -22,7 +23,7 @@ from playrunner.run.rollback import Undo
 from playrunner.run.run_state import RunState
 from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.variables.host_memory import UnknownValues
-from playrunner.variables.scope import Waiter
+from playrunner.variables.waiter import Waiter
 
 BEFORE_ALL: Position = (-1,)
 
@@ -49,6 +50,7 @@ class PendingSteps(Waiter):
         host: str,
         dispatcher: AgentDispatcher,
         handlers: Handlers,
+        is_local: bool = False,
     ) -> None:
         self.shared, self.batch, self.host, self.dispatcher, self.handlers = (
             shared,
@@ -58,6 +60,7 @@ class PendingSteps(Waiter):
             handlers,
         )
         self.memory = shared.run_vars.memory(host)
+        self.files = ControllerFiles(batch, is_local, self)
         self.position: Position = BEFORE_ALL  # of the step that was started last
         self.rescuers = 0  # blocks around the current step that would rescue it
         # Blocks around it whose `rescue` or `always` would run; forced handlers are one more
@@ -92,11 +95,18 @@ class PendingSteps(Waiter):
         if gives_facts:
             self._pending["ansible_facts"] = inflight
 
+    def steps(self) -> Iterator[Step]:
+        """The steps whose results are not processed yet."""
+        return (inflight.step for inflight in self._inflight_steps)
+
     # Called by scopes.
 
     def wait_for_steps(self) -> None:
         self._collect(None)
         self.batch.reached(self.host, self.position)
+
+    def wait_for_files(self) -> None:
+        self.files.wait()
 
     def wait_for(self, name: str) -> None:
         inflight = self._pending.get(name)
@@ -174,7 +184,9 @@ class PendingSteps(Waiter):
                 del self._pending[step.register]
         self._store_facts(inflight)
         status = status_of(values)
-        self.shared.add_result(self._result(inflight, values, status))
+        rescued = status == "failed" and not inflight.ignored and self.rescuers > 0
+        play = self.shared.play_number
+        self.shared.add_result(inflight.result(self.host, values, status, play, rescued))
         if values.get("changed") and status not in ("failed", "unreachable"):
             self._notify(inflight)
             self._remember(inflight)
@@ -275,31 +287,6 @@ class PendingSteps(Waiter):
         self._pending.clear()
         self.tentative.clear()
         self.dispatcher.drop_pending()
-
-    def _result(self, inflight: InFlightStep, values: Mapping[str, Any], status: str) -> Result:
-        step = inflight.step
-        shown, items = inflight.shown(values)
-        seconds = sum(
-            item.agent_request.seconds if item.agent_request else item.seconds
-            for item in inflight.items
-        )
-        return Result(
-            self.host,
-            inflight.title,
-            step.module,
-            status,
-            shown,
-            round(seconds, 3),
-            step.place,
-            step.position,
-            items,
-            rescued=status == "failed" and not inflight.ignored and self.rescuers > 0,
-            ignored=inflight.ignored,
-            attempts=max((item.attempts for item in inflight.items), default=1),
-            delegated_to=inflight.shown_delegate(),
-            play=self.shared.play_number,
-            weight=inflight.weight(),
-        )
 
 
 def _is_open(values: Mapping[str, Any]) -> bool:

@@ -84,13 +84,17 @@ class RunState:
                 self._cache[key] = make()
             return self._cache[key]
 
-    @lru_cache(maxsize=256)  # noqa: B019  a RunState lives as long as the process
     def text_of(self, path: Path) -> str:
-        """A template's text, read once for all hosts."""
+        """A template's text, read once for all hosts unless a step changes the file."""
         try:
-            return path.read_text(encoding="utf-8")
+            status = path.stat()
+            return self._text_of(path, status.st_mtime_ns, status.st_size)
         except (OSError, UnicodeDecodeError) as error:
             raise BadInput(f"{path} cannot be read as text: {error}") from None
+
+    @lru_cache(maxsize=256)  # noqa: B019  a RunState lives as long as the process
+    def _text_of(self, path: Path, mtime: int, size: int) -> str:
+        return path.read_text(encoding="utf-8")
 
     def close(self) -> None:
         self.agents.close()

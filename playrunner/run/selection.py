@@ -14,6 +14,8 @@ from playrunner.text.did_you_mean import did_you_mean
 from playrunner.text.written import is_template
 from playrunner.variables.scope import Scope
 
+_UNTAGGED = frozenset({"untagged"})
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -31,32 +33,20 @@ class Plan:
         return self.wants(rendered_tags(tags, scope_of()) if any(map(is_template, tags)) else tags)
 
     def wants(self, tags: frozenset[str]) -> bool:
-        tagged = bool(tags - {"always", "never"}) or "never" in tags
-        named = (
-            bool(tags & self.tags)
-            or ("tagged" in self.tags and tagged)
-            or ("untagged" in self.tags and not tags)
-        )
+        """Whether a step with these tags runs; the rules are Ansible's."""
+        tags = tags or _UNTAGGED
+        is_tagged = tags != _UNTAGGED
         chosen = (
-            named
+            "always" in tags
             or ("all" in self.tags and "never" not in tags)
-            or (
-                "always" in tags
-                and "always" not in self.skip_tags
-                and ("never" not in tags or named)
-            )
+            or bool(tags & self.tags)
+            or ("tagged" in self.tags and is_tagged and "never" not in tags)
         )
         if not chosen:
             return False
-        if "always" in tags and "always" not in self.skip_tags and not (tags & self.skip_tags):
-            return True
-        skipped = (
-            bool(tags & self.skip_tags)
-            or ("tagged" in self.skip_tags and tagged)
-            or ("untagged" in self.skip_tags and not tags)
-            or ("all" in self.skip_tags and "always" not in tags)
-        )
-        return not skipped
+        if "all" in self.skip_tags:
+            return "always" in tags and "always" not in self.skip_tags
+        return not (tags & self.skip_tags or ("tagged" in self.skip_tags and is_tagged))
 
 
 def rendered_tags(tags: frozenset[str], scope: Scope) -> frozenset[str]:

@@ -32,8 +32,9 @@ from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.ssh.file_uploads import is_secret_source
 from playrunner.ssh.targets import CONNECTION_NAMES
 from playrunner.text.written import is_template
-from playrunner.variables.scope import Scope, Waiter
+from playrunner.variables.scope import Scope
 from playrunner.variables.templating import MISSING
+from playrunner.variables.waiter import Waiter
 from playrunner.vault.masking import masking
 
 SKIPPED = {"changed": False, "skipped": True, "skip_reason": "Conditional result was False"}
@@ -205,8 +206,8 @@ class StepStarter:
                     "false_condition": self._false_condition(step, scope),
                     **item.local,
                 }
-            elif step.problem:
-                raise StepFailed(step.problem)
+            elif step.refusal and step.module not in ("play.include_tasks", "play.include_role"):
+                raise StepFailed(step.refusal)
             elif self.shared.survey and self.shared.survey.skips(step):
                 item.values = {**NOT_SURVEYED, **item.local}
             elif module_index.runs_on_host(step.module):

@@ -22,29 +22,7 @@ from playrunner.variables.implied import IMPLIED, implied_value
 from playrunner.variables.layers import InventoryLayer, Layer, collected
 from playrunner.variables.magic import MAGIC_VARIABLES
 from playrunner.variables.templating import MISSING
-
-
-class Waiter:
-    """How a scope waits for values that pending steps will give (PendingSteps is one)."""
-
-    tentative: dict[str, Any]  # values of steps that are not confirmed yet
-    position: Position  # of the step that was started last
-
-    def wait_for_steps(self) -> None:
-        """Wait for every pending step of this host."""
-
-    def wait_for(self, name: str) -> None:
-        """Wait for the pending step that registers this name, if there is one."""
-
-    def wait_for_facts(self) -> bool:
-        """Wait for pending steps that may give facts of any name; False if there are none."""
-        return False
-
-    def wait_for_all_hosts(self) -> None:
-        """Wait until every host has finished the steps before this one."""
-
-    def wait_for_host(self, host: str) -> None:
-        """Wait until another host has finished the steps before this one."""
+from playrunner.variables.waiter import Waiter
 
 
 class Scope:
@@ -149,10 +127,13 @@ class Scope:
     def wait_for_steps(self) -> None:
         if self.waiter:
             self.waiter.wait_for_steps()
+            self.waiter.wait_for_files()
 
     def find(self, path: str, folder: str) -> Path:
         """A file on the controller, looked for in the role, beside the task file, and beside the
         playbook."""
+        if self.waiter:
+            self.waiter.wait_for_files()
         wanted = Path(os.path.expanduser(path))
         if wanted.is_absolute():
             if not os.path.exists(wanted):  # takes any text, even too long or with a NUL
@@ -165,8 +146,9 @@ class Scope:
             self.step.directory if self.step else None,
             self.play.play.directory if self.play else None,
         )
-        if key in self.run_vars.files:
-            return self.run_vars.files[key]
+        known = self.run_vars.files.get(key)
+        if known and os.path.exists(known):
+            return known
         tried = [place / wanted for place in self.search_path(folder)]
         for candidate in tried:
             if os.path.exists(candidate):

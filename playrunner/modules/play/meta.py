@@ -20,6 +20,7 @@ class Meta(Probe):
         "end_host",
         "clear_facts",
         "clear_host_errors",
+        "refresh_inventory",
         "reset_connection",
         "noop",
         "end_role",

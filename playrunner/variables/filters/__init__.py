@@ -49,8 +49,8 @@ TESTS: dict[str, Callable[..., Any]] = {
     **vault.TESTS,
 }
 
-# Filters and tests that look at files, which an earlier step may still be making.
-READ_FILES: frozenset[str] = paths.READ_FILES | jinja_tests.FILE_TESTS.keys()
+# Filters and tests that look at files, which an earlier step may still be making, or at the clock.
+READ_FILES: frozenset[str] = paths.READ_FILES | jinja_tests.FILE_TESTS.keys() | dates.READ_CLOCK
 
 # Filters and tests that may be given an undefined value.
 ACCEPT_MISSING = frozenset(

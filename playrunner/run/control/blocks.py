@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from playrunner.model import Block, Node
 from playrunner.run.batch import MarkedFailed
-from playrunner.run.failed_task import failed_task
+from playrunner.run.control.failed_task import failed_task
 from playrunner.run.pending import StepStopped
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def _body_and_rescue(run: HostRun, block: Block) -> None:
         with run.pending.inside(rescued=bool(block.rescue)):
             run.nodes(block.body)
             run.wait_for_steps()
+        run.pending.files.pass_unseen(block.rescue)
         return
     except StepStopped as failure:
         if not block.rescue:
