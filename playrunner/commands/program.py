@@ -25,6 +25,13 @@ _HELP = ("--help", "-h")
 class PlayrunnerProgram(Program):
     """Invoke with the verbs of this project, found without a tasks.py."""
 
+    def parse_core(self, argv: list[str] | None) -> None:
+        _check_process()
+        try:
+            super().parse_core(argv)
+        except Exit as ending:  # --version, --print-completion-script
+            raise Exit(ending.message, code_after_output(ending.code)) from None
+
     def parse_collection(self) -> None:
         # Invoke turns bytecode off while it parses its own flags.
         sys.dont_write_bytecode = sys.flags.dont_write_bytecode == 1
