@@ -24,7 +24,7 @@ def test_a_new_launcher_trains_on_two_nodes(copy: Copy) -> None:
     helped = copy.playrunner("train.launch", "--help")
     assert "shell" in helped.out
     words = ("--profile", "gpt2-micro-smoke", "--nodes", 2, "--launcher", "shell")
-    done = copy.playrunner("train.launch", *words, "--set", "train.steps=6")
+    done = copy.playrunner("train.launch", *words, "--set", "train.steps=12")
     assert done.code == 0, done.text
     assert "is done: loss" in done.text
     stated = copy.playrunner("train.status", "--json")
@@ -34,7 +34,7 @@ def test_a_new_launcher_trains_on_two_nodes(copy: Copy) -> None:
 @pytest.mark.processes
 def test_a_new_model_trains(copy: Copy) -> None:
     copy.follow("Add a model")
-    words = ("--profile", "bigram-smoke", "--nodes", 2, "--set", "train.steps=6")
+    words = ("--profile", "bigram-smoke", "--nodes", 2, "--set", "train.steps=12")
     done = copy.playrunner("train.launch", *words)
     assert done.code == 0, done.text
     assert "is done: loss" in done.text
