@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from invoke.exceptions import Exit
-from invoke.parser import Argument
+from invoke.parser.argument import Argument
 from invoke.tasks import Task
 
 from playrunner.errors import BadInput, PlayrunnerError, of_a_full_machine

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from invoke.collection import Collection
 from invoke.exceptions import Exit, ParseError
+from invoke.parser.parser import ParseResult
 from invoke.program import Program
 
 from playrunner.commands.flags import print_error
@@ -83,7 +84,7 @@ def _extend_invoke() -> None:
 
     def parse_tasks(program: Program) -> None:
         if program.args.list.value and not program.core.unparsed:
-            program.tasks = []  # no verb is named; parsing would build the flags of all of them
+            program.tasks = ParseResult()  # no verb is named; parsing would build all flags
             return
         try:
             parse(program)
