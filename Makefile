@@ -14,13 +14,14 @@ CLOUD := tests/modules/aws tests/modules/gcp tests/leftovers tests/roles
 IMAGES := tests/images tests/modules/image
 CLUSTER := tests/kube $(wildcard tests/sandbox/kube/test_controllers*.py tests/sandbox/kube/test_kubelet*.py tests/sandbox/kube/test_operators*.py)
 APART := tests/trainer tests/launch/end_to_end tests/fuzz $(CLOUD) $(IMAGES) $(CLUSTER)
+COVERED ?= $(addprefix --ignore ,$(APART))
 FUZZ_INPUTS ?= 20000
 export FUZZ_SEED
 LAUNCH ?= tests/launch/end_to_end tests/roles/test_gcp_training.py
 # What holds for any API server, and is asked of a real one, too.
 KUBE := tests/sandbox/kube/test_conformance.py tests/modules/k8s tests/kube
 
-.PHONY: quickstart test test-differential test-ansible test-trainer test-launch test-cloud test-images test-cluster test-kube fuzz drills lint bench bench-launch \
+.PHONY: quickstart test test-coverage test-differential test-ansible test-trainer test-launch test-cloud test-images test-cluster test-kube fuzz drills lint bench bench-launch \
   bench-trainer bench-aws bench-kube kube-assets trainer-ready packages kube-packages image-packages clean
 
 quickstart: $(TRAINS) packages  ## set up, and train GPT-2 with DeepSpeed ZeRO-1 on two SSH nodes of this machine
@@ -28,6 +29,13 @@ quickstart: $(TRAINS) packages  ## set up, and train GPT-2 with DeepSpeed ZeRO-1
 
 test: $(READY) packages  ## everything that is quick
 	$(RUN) pytest -n 2 $(addprefix --ignore ,$(APART))
+
+test-coverage: export COVERAGE_FILE := $(CURDIR)/.coverage
+test-coverage: $(READY) packages  ## the lines that the quick tests run, in the processes they start as well; COVERED=tests/engine takes some
+	$(RUN) coverage erase
+	$(RUN) coverage run -m pytest -n 2 $(COVERED)
+	$(RUN) coverage combine -q
+	$(RUN) coverage report --skip-covered --sort=cover
 
 test-cloud: $(READY) $(AWS_CLI) packages  ## cloud modules and roles against the pretend clouds, looked at with the real aws and gcloud
 	$(RUN) pytest -n 2 -m "not drill and not processes" $(CLOUD)

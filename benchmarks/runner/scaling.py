@@ -44,12 +44,12 @@ def growth(stage: Stage, tool: Tool, repeats: int) -> list[Growth]:
 
 
 def list_ratio() -> float:
-    """Time of `invoke --list` here against the same where tasks.py is empty."""
+    """CPU time of `invoke --list` here against the same where tasks.py is empty."""
     program = str(Path(sys.executable).with_name("invoke"))
     with tempfile.TemporaryDirectory() as empty:
         (Path(empty) / "tasks.py").write_text("")
         pairs = [
-            [_wall([program, "--list"], folder) for folder in (REPOSITORY, Path(empty))]
+            [_cpu([program, "--list"], folder) for folder in (REPOSITORY, Path(empty))]
             for _ in range(LIST_REPEATS)
         ]
     return median(ours for ours, _ in pairs) / median(bare for _, bare in pairs)
@@ -103,7 +103,7 @@ def _with_margins(sizes: list[Growth], along: str) -> list[Growth]:
     return with_margins
 
 
-def _wall(command: list[str], folder: Path) -> float:
+def _cpu(command: list[str], folder: Path) -> float:
     ran = measure(command, os.environ, folder)
     if (
         ran.code and "No tasks found" not in ran.output
@@ -111,4 +111,4 @@ def _wall(command: list[str], folder: Path) -> float:
         raise SystemExit(
             f"{' '.join(command)} in {folder} ended with {ran.code}: {ran.output[-300:]}"
         )
-    return ran.wall_seconds
+    return ran.cpu_seconds

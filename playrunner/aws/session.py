@@ -130,7 +130,7 @@ def _answered(client: Any, operation: str, reads: bool, call: Callable[[], Any])
     """Every call passes here: what botocore cannot parse in an answer is the answer's fault."""
     try:
         answer = call()
-    except Exception as error:
+    except Exception as error:  # its parsers raise anything on a malformed answer
         if isinstance(error, (*boto_errors(), PlayrunnerError)):
             raise
         raise unreadable(client.meta.service_model.service_name, operation, error) from error

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from invoke.exceptions import Exit
-from invoke.parser import Argument
+from invoke.parser.argument import Argument
 from invoke.tasks import Task
 
 from playrunner.commands.configured import asks_become_password, configured

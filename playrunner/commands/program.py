@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from invoke.collection import Collection
 from invoke.exceptions import Exit, ParseError
+from invoke.parser.parser import ParseResult
 from invoke.program import Program
 
 from playrunner.commands.flags import print_error
@@ -24,6 +25,13 @@ _HELP = ("--help", "-h")
 
 class PlayrunnerProgram(Program):
     """Invoke with the verbs of this project, found without a tasks.py."""
+
+    def parse_core(self, argv: list[str] | None) -> None:
+        _check_process()
+        try:
+            super().parse_core(argv)
+        except Exit as ending:  # --version, --print-completion-script
+            raise Exit(ending.message, code_after_output(ending.code)) from None
 
     def parse_collection(self) -> None:
         # Invoke turns bytecode off while it parses its own flags.
@@ -76,7 +84,7 @@ def _extend_invoke() -> None:
 
     def parse_tasks(program: Program) -> None:
         if program.args.list.value and not program.core.unparsed:
-            program.tasks = []  # no verb is named; parsing would build the flags of all of them
+            program.tasks = ParseResult()  # no verb is named; parsing would build all flags
             return
         try:
             parse(program)

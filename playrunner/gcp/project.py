@@ -140,9 +140,8 @@ class Project:
                     f"Google Cloud gives no token: {error.args[0] if error.args else error};"
                     f" {credentials.LOG_IN}"
                 ) from None
-            except (
-                Exception
-            ) as error:  # google-auth takes the answer of the token's address for what it should be
+            # google-auth takes the answer of the token's address for what it should be
+            except Exception as error:
                 raise BadAnswer(
                     "Google Cloud gives no token: what was answered cannot be read:"
                     f" {type(error).__name__}: {ascii(str(error)[:100])[1:-1]}"

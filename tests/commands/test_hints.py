@@ -42,7 +42,7 @@ def test_a_hint_can_be_typed_as_it_is_printed(typed: str, tmp_path: Path) -> Non
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
             check=False,
         )
         printed = done.stdout + done.stderr

@@ -84,9 +84,8 @@ class Loader:
                 # Counted here, on the host: on a GPU the loop would have to wait for the answer.
                 self._put((batches, counts(batches, self.samples.equal)))
                 position += self.train.batch_size
-        except (
-            BaseException
-        ) as error:  # handed to the thread that waits for batches, which raises it
+        # handed to the thread that waits for batches, which raises it
+        except BaseException as error:
             self._put(error)
 
     def _put(self, ready: Ready | BaseException) -> None:

@@ -71,9 +71,8 @@ def _subwords(data: Data, cache: Path, texts: Iterable[str]) -> Any:
     )  # its retries are not news; the outcome is told below
     try:
         return Tokenizer.from_pretrained(data.tokenizer)
-    except (
-        Exception
-    ) as error:  # the library raises bare Exception for a missing name and for no network
+    # the library raises bare Exception for a missing name and for no network
+    except Exception as error:
         raise BadInput(
             f'tokenizer "{data.tokenizer}" is no file here and the hub did not give it:'
             f" {str(error).splitlines()[0]}; use tokenizer: bytes or trained to go on offline"

@@ -141,9 +141,8 @@ class Front:
                 return complaint(
                     call, AwsError(code, getattr(error, "message", str(error)), error.code or 400)
                 )
-            except (
-                Exception
-            ) as error:  # a defect of ours or moto's must not look like a server to retry
+            # a defect of ours or moto's must not look like a server to retry
+            except Exception as error:
                 traceback.print_exc()
                 what = f"{call.service}:{call.action} ({type(error).__name__}: {error})"
                 said = f"the sandbox fell over {what}; its log has more"

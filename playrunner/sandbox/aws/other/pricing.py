@@ -9,7 +9,6 @@ from typing import Any
 from playrunner.sandbox.aws.api.wire import AwsError, Call, page
 from playrunner.sandbox.aws.other import prices
 
-REGIONS = ("us-east-1", "us-west-2")
 LOCATIONS = {"us-east-1": "US East (N. Virginia)", "us-west-2": "US West (Oregon)"}
 
 
@@ -24,7 +23,7 @@ def get_products(call: Call) -> dict[str, Any]:
     products = [
         _product(name, price, region)
         for name, price in prices.INSTANCE_HOUR.items()
-        for region in REGIONS
+        for region in prices.REGIONS
     ]
     matching = [
         product
