@@ -59,7 +59,7 @@ test-trainer: $(TRAINER_READY)  ## the trainer, with real processes that train; 
 	OMP_NUM_THREADS=1 $(RUN) pytest tests/trainer --confcutdir tests/trainer
 
 test-launch: $(READY) $(TRAINS) packages  ## training across nodes: real sshd, real processes, real faults; takes some minutes
-	$(RUN) pytest $(LAUNCH)
+	$(RUN) pytest -n 3 --dist loadfile $(LAUNCH)
 
 test-differential: $(READY) packages  ## the same playbooks by ansible-core, side by side instead of recorded
 	PLAYRUNNER_DIFFERENTIAL=live $(RUN) pytest tests/differential -n 2

@@ -33,6 +33,7 @@ def test_a_launch_trains_on_two_nodes_and_a_second_one_changes_nothing(site: Sit
     told = site.launch("twice", "--nodes", 2, "--json")
     assert told.data == {
         "name": "twice",
+        "backend": "ssh",
         "state": "finished",
         "changed": False,
         "nodes": ["node1", "node2"],

@@ -8,12 +8,14 @@ is missing.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import secrets
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,12 +51,15 @@ class Machines:
 
     def lane(self, *, reachable: bool = True) -> Lane:
         """A network; one that is not reachable leads to its machines only."""
-        made = Lane(f"pr{self._token}b{len(self.lanes)}", self._free_prefix())
-        ip("link", "add", made.bridge, "type", "bridge")
-        self.lanes.append(made)
-        ip("link", "set", made.bridge, "up")
-        if reachable:
-            ip("addr", "add", f"{made.address(CONTROLLER)}/24", "dev", made.bridge)
+        # Tests that run beside this one look for a free prefix, too.
+        with open(Path(tempfile.gettempdir()) / "playrunner-test-lanes.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            made = Lane(f"pr{self._token}b{len(self.lanes)}", self._free_prefix())
+            ip("link", "add", made.bridge, "type", "bridge")
+            self.lanes.append(made)
+            ip("link", "set", made.bridge, "up")
+            if reachable:
+                ip("addr", "add", f"{made.address(CONTROLLER)}/24", "dev", made.bridge)
         return made
 
     def disk(self, name: str, size: str) -> Path:
