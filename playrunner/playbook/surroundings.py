@@ -41,14 +41,14 @@ class Surroundings:
     prefix: Position = ()
     counter: Iterator[int] = field(default_factory=count)
     handlers: bool = False
-    rescued: bool = False  # a block around rescues failures, or the tasks are its `rescue`
+    # A block around rescues failures, or the tasks are its `rescue`: wrong arguments then fail at
+    # run time
+    rescued: bool = False
     imported: Imported | None = None
     # How a role's steps are loaded; given from above, since roles are made of steps
     import_role: ImportRole | None = None
     # Includes that are being checked; one may include itself
     inside: frozenset[tuple[str, str]] = frozenset()
-    # Whether a failure is caught around here: wrong arguments then fail at run time
-    rescued: bool = False
     importing: tuple[Path, ...] = ()  # files whose imports are being loaded
     collections: tuple[str, ...] = ()  # searched for short names of modules
     # Variables that templates of imports may read: --extra-vars, then those of the play

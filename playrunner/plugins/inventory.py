@@ -1,4 +1,4 @@
-"""Inventory plugins written for Ansible: what one finds, in the form that inventory scripts print."""
+"""Inventory plugins written for Ansible: what they find, in the form that scripts print."""
 
 from __future__ import annotations
 

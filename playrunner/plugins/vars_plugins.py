@@ -17,7 +17,7 @@ from playrunner.plugins.values import as_data
 def variables_from_plugins(
     kind: str, name: str, folder: Path
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Name and file of each plugin with the variables it gives a host or group ("host", "group")."""
+    """Name and file of each plugin with the variables it gives a host or group."""
     if not folders.has_any("vars"):
         return
     for plugin_name, file in _files(folders.folders("vars")):

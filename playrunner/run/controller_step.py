@@ -49,7 +49,7 @@ class ControllerSteps:
         """Run a module on the controller; returns its values."""
         step, scope = inflight.step, item.scope
         if external_modules.has_action(step.module):
-            from playrunner.run.action_step import run_action_step
+            from playrunner.run.external.action_step import run_action_step
 
             return run_action_step(inflight, item, self.shared, self.requests, self.dispatcher)
         cls = module_index.module_class(step.module)

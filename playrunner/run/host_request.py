@@ -11,7 +11,7 @@ from playrunner.hostside.module import Module
 from playrunner.inventory.inventory import LOCALHOST_NAMES
 from playrunner.model import Step
 from playrunner.playbook import arguments, external_modules, keyword_values, module_index
-from playrunner.run.external_request import external_arguments, without_omitted
+from playrunner.run.external.external_request import external_arguments, without_omitted
 from playrunner.run.inflight import InFlightStep
 from playrunner.run.run_state import RunState
 from playrunner.run.template_names import template_names

@@ -19,12 +19,12 @@ from playrunner.run.batch import (
     PlayEnded,
 )
 from playrunner.run.control.blocks import run_block
+from playrunner.run.control.handlers import Handlers
 from playrunner.run.control.include_step import run_include
+from playrunner.run.control.meta_step import run_meta
 from playrunner.run.gathering import gathers_facts
-from playrunner.run.handlers import Handlers
 from playrunner.run.host_scopes import HostScopes
 from playrunner.run.inflight import InFlightStep
-from playrunner.run.meta_step import run_meta
 from playrunner.run.pending import BEFORE_ALL, HostLost, PendingSteps, StepStopped
 from playrunner.run.run_state import RunState
 from playrunner.run.start_step import StepStarter

@@ -14,10 +14,10 @@ from playrunner.playbook import external_modules
 from playrunner.results import status_of
 from playrunner.run.background import Background, BackgroundWaiter
 from playrunner.run.batch import Batch
-from playrunner.run.conditions import NO_TRACEBACK, apply_result_conditions
+from playrunner.run.control.conditions import NO_TRACEBACK, apply_result_conditions
 from playrunner.run.control.controller_files import ControllerFiles
+from playrunner.run.control.handlers import Handlers
 from playrunner.run.fact_names import FACT_LAYERS, filter_facts
-from playrunner.run.handlers import Handlers
 from playrunner.run.inflight import InFlightStep
 from playrunner.run.rollback import Undo
 from playrunner.run.run_state import RunState

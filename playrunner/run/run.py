@@ -105,9 +105,9 @@ def _run(
     from playrunner.output.report import Report
     from playrunner.record.inventory_lock import inventory_lock
     from playrunner.record.ledger import Ledger
-    from playrunner.run.callbacks import open_callbacks
     from playrunner.run.control.warnings import warn_of_refusals
     from playrunner.run.execute import Execution
+    from playrunner.run.external.callbacks import open_callbacks
     from playrunner.run.rollback import roll_back
     from playrunner.run.run_state import RunState
 

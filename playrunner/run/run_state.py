@@ -27,7 +27,7 @@ from playrunner.variables.host_memory import RunVariables
 from playrunner.variables.templating import Templar
 
 if TYPE_CHECKING:
-    from playrunner.run.callbacks import Callbacks
+    from playrunner.run.external.callbacks import Callbacks
 
 
 class RunState:

@@ -20,11 +20,11 @@ from playrunner.playbook import keyword_values, module_index
 from playrunner.run.async_jobs import AsyncJobs
 from playrunner.run.background import side_by_side
 from playrunner.run.batch import Batch
-from playrunner.run.conditions import satisfied
+from playrunner.run.control.conditions import satisfied
+from playrunner.run.control.loops import loop_items
 from playrunner.run.controller_step import ControllerSteps
 from playrunner.run.host_request import HostRequests, delegate
 from playrunner.run.inflight import InFlightStep, LoopItem
-from playrunner.run.loops import loop_items
 from playrunner.run.run_state import RunState
 from playrunner.run.step_traits import condition_holds, in_background, is_awaited
 from playrunner.run.survey import NOT_SURVEYED

@@ -132,7 +132,7 @@ class Apt(Packages):
         )
         if not ctx.check and (self.clean or self.autoclean):
             self._apt_get(ctx, ["clean" if self.clean else "autoclean"])
-            more.update(self._output, changed=more["changed"] or self.clean)
+            more.update(ctx.memory["output"], changed=more["changed"] or self.clean)
         return {"cache_updated": updated, "cache_update_time": fetched, **more}
 
     def _update(self, ctx: HostContext) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from playrunner.errors import PlayrunnerError
 from playrunner.model import Step
 from playrunner.run.control.blocks import run_included
-from playrunner.run.includes import IncludedSteps, included_nodes
+from playrunner.run.control.includes import IncludedSteps, included_nodes
 from playrunner.run.inflight import LoopItem
 from playrunner.variables.scope import Scope
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from playrunner.errors import BadInput
 from playrunner.plugins import ansible_library, folders
-from playrunner.run.callback_views import (
+from playrunner.run.external.callback_views import (
     HostView,
     PlaybookView,
     PlayView,

@@ -11,7 +11,7 @@ from playrunner.errors import BadInput, StepFailed
 from playrunner.hostside.external_result import normalized
 from playrunner.playbook import external_modules
 from playrunner.plugins.action_bridge import Host, Task, run_action
-from playrunner.run.external_request import described_module, rendered_arguments
+from playrunner.run.external.external_request import described_module, rendered_arguments
 from playrunner.run.host_request import HostRequests
 from playrunner.run.inflight import InFlightStep, LoopItem
 from playrunner.run.run_state import RunState
