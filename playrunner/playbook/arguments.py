@@ -6,6 +6,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
@@ -34,6 +35,7 @@ class Field:
 
 
 _READ: dict[type[Module], dict[str, Field]] = {}
+_NEEDED: dict[type[Module], tuple[str, ...]] = {}
 
 
 def fields(module: type[Module]) -> dict[str, Field]:
@@ -48,6 +50,19 @@ def fields(module: type[Module]) -> dict[str, Field]:
         if get_origin(kind) is not ClassVar and kind is not ClassVar
     }
     return _READ[module]
+
+
+def required(module: type[Module]) -> tuple[str, ...]:
+    """The arguments that a module cannot do without."""
+    if module not in _NEEDED:
+        _NEEDED[module] = tuple(name for name, field in fields(module).items() if field.required)
+    return _NEEDED[module]
+
+
+@cache
+def _form(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The origin and the arguments of a type; every step of every host asks for the same few."""
+    return get_origin(kind), get_args(kind)
 
 
 def checked_names(
@@ -69,7 +84,7 @@ def checked_names(
                 _unsupported(module, values),
             )
         result[target] = value
-    missing = [name for name, field in by_name.items() if field.required and name not in result]
+    missing = [name for name in required(module) if name not in result]
     if missing:
         raise BadArgument(
             f'{label} needs the argument "{missing[0]}"', place, missing_text(missing, module)
@@ -144,19 +159,21 @@ def _unusable(name: str, value: Any, kind: Any) -> str:
 def convert(value: Any, kind: Any) -> Any:
     """`value` as `kind`, by the conversions Ansible users count on; ValueError says what was
     expected."""
-    origin = get_origin(kind)
+    scalar = _SCALARS.get(kind)
+    if scalar:
+        return scalar(value)
     if kind is Any:
         return value
+    origin, inner = _form(kind)
     if origin in (typing.Union, UnionType):
-        return _convert_union(value, get_args(kind))
+        return _convert_union(value, inner)
     if origin is Literal:
-        return _convert_choice(value, get_args(kind))
+        return _convert_choice(value, inner)
     if kind is list or origin is list:
-        inner = get_args(kind)
         return [convert(item, inner[0]) if inner else item for item in _as_list(value)]
     if kind is dict or origin is dict:
         return _as_dict(value)
-    return _SCALARS[kind](value)
+    raise KeyError(kind)
 
 
 def _convert_union(value: Any, kinds: tuple[Any, ...]) -> Any:
@@ -164,10 +181,8 @@ def _convert_union(value: Any, kinds: tuple[Any, ...]) -> Any:
         return None
     real = [kind for kind in kinds if kind is not NoneType]
     for kind in real:
-        if isinstance(
-            value,
-            get_origin(kind) or kind if kind is not Any and get_origin(kind) is not Literal else (),
-        ):
+        origin = _form(kind)[0]
+        if isinstance(value, origin or kind if kind is not Any and origin is not Literal else ()):
             return convert(value, kind)
     problems = []
     for kind in real:

@@ -24,7 +24,7 @@ from playrunner.ssh.targets import (
     refused_method,
     target_of,
 )
-from playrunner.text.written import DecryptedText, authored
+from playrunner.text.written import DecryptedText, TemplateText, authored
 from playrunner.variables.host_memory import OMIT
 from playrunner.variables.origins import keyword, setting
 from playrunner.variables.scope import Scope, contains_template
@@ -61,20 +61,18 @@ class HostRequests:
             return external_arguments(step, scope, self._shared)
         cls, templar = module_index.module_class(step.module), scope.run_vars.templar
         render = _kept if cls.takes_any else templar.render
-        values = {
-            name: value if name in cls.raw else render(value, scope, keys=False)
-            for name, value in step.arguments.items()
-        }
-        values = {
-            name: without_omitted(value) for name, value in values.items() if value is not OMIT
-        }
+        values: dict[str, Any] = {}
+        for name, value in step.arguments.items():
+            # Most arguments are constants: a call for each of them on each host adds up
+            if isinstance(value, (TemplateText, dict, list)):
+                if name not in cls.raw:
+                    value = render(value, scope, keys=False)
+                value = without_omitted(value)
+            if value is not OMIT:
+                values[name] = value
         if cls.takes_any:
             return {str(templar.render(name, scope)): value for name, value in values.items()}
-        missing = [
-            name
-            for name, field in arguments.fields(cls).items()
-            if field.required and name not in values
-        ]
+        missing = [name for name in arguments.required(cls) if name not in values]
         if missing:
             raise StepFailed(arguments.missing_text(missing, cls))
         converted = arguments.converted(cls, values, step.module, step.place, final=True)

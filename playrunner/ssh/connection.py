@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from playrunner.errors import HostUnreachable
-from playrunner.ssh.session import described, open_session, reason
+from playrunner.ssh.session import broken, described, open_session, reason
 from playrunner.ssh.targets import Target
 
 if TYPE_CHECKING:
@@ -187,14 +187,13 @@ class Ssh:
             # The server allows so many sessions on one connection (MaxSessions); another connection
             # has room again.
             return Ssh(self.target).start(command)
-        except (paramiko.SSHException, OSError, EOFError) as error:
+        except broken() as error:
             raise HostUnreachable(
                 f"{described(self.target)}: the connection broke: {error}"
             ) from None
         return SshChannel(session, self)
 
     def forward(self, address: str, port: int) -> Stream:
-        import paramiko
 
         try:
             made: paramiko.Channel = self._fabric.transport.open_channel(
@@ -203,7 +202,7 @@ class Ssh:
                 ("127.0.0.1", 0),
                 timeout=self.target.connect_seconds,
             )
-        except (paramiko.SSHException, OSError, EOFError) as error:
+        except broken() as error:
             raise HostUnreachable(
                 f"{described(self.target)}: {address}:{port} cannot be reached from there: {error}"
             ) from None

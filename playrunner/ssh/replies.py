@@ -115,7 +115,7 @@ class Outstanding:
             epoch, failed_group = self._halted
             if sent.epoch > epoch or (group is not None and group == failed_group):
                 raise InvalidReply("it skips a step although none before it failed")
-        elif not any(reply.values.get(flag) for flag in _NO_VALUES):
+        elif not any(map(reply.values.get, _NO_VALUES)):
             _expect_shape(reply.values, sent.answers)
         elif reply.values.get("failed") and sent.request.get("halt", True):
             self._halted = sent.epoch, group
@@ -280,8 +280,8 @@ def _depth(value: Any) -> int:
         level = [
             inner
             for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, (dict, list))
+            for inner in (outer.values() if type(outer) is dict else outer)
+            if type(inner) is dict or type(inner) is list  # JSON has no other kinds
         ]
     return depth
 

@@ -147,6 +147,8 @@ def without_settings(facts: Mapping[str, Any]) -> tuple[dict[str, Any], list[str
 
 def setting(scope: Scope, name: str) -> Any:
     """The value of a setting; MISSING where there is none."""
+    if not scope.may_define(name):
+        return MISSING
     traced = scope.traced()
     return _checked(name, traced.given(name), traced.foreign, scope.host)
 

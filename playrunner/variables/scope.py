@@ -57,7 +57,7 @@ class Scope:
 
     def inner(self, local: Mapping[str, Any], step: Step | None = None) -> Scope:
         """The same, with names of a loop or a result added."""
-        return Scope(
+        made = Scope(
             self.run_vars,
             self.host,
             self.play,
@@ -68,6 +68,10 @@ class Scope:
             waiter=self.waiter,
             seen_by=self.seen_by,
         )
+        # The items of a loop run one after the other, and one may change what the next reads
+        if step is None and self.step and self.step.loop is None:
+            made._collected = self._collected
+        return made
 
     def beside(self, host: str) -> Scope:
         """The variables of another host, once it has come as far as this one."""
@@ -109,6 +113,23 @@ class Scope:
         if value is not MISSING:
             self._seen[name] = value
         return value
+
+    def may_define(self, name: str) -> bool:
+        """False where no layer has the name; costs less than a lookup, and most settings of a step
+        are nowhere."""
+        if (
+            name in self.local
+            or name in MAGIC_VARIABLES
+            or name in self.run_vars.settings
+            or (self.play and name in self.play.settings)
+        ):
+            return True
+        if self.waiter:
+            self.waiter.wait_for(name)
+        for layer, _ in self._layers():  # noqa: SIM110  a generator would cost as much as a lookup
+            if name in layer:
+                return True
+        return False
 
     def origin(self, name: str) -> Place | None:
         """The file and line that gave a variable, when it is the inventory's value that wins."""

@@ -13,11 +13,7 @@ _WITHOUT_CONDITIONS = ("skipped", "unreachable", "unknown", "passed")
 def apply_result_conditions(inflight: InFlightStep, item: LoopItem) -> None:
     """Apply `changed_when` and `failed_when`, once."""
     step, values = inflight.step, item.values
-    if (
-        item.conditions_applied
-        or values is None
-        or any(values.get(word) for word in _WITHOUT_CONDITIONS)
-    ):
+    if item.conditions_applied or values is None or any(map(values.get, _WITHOUT_CONDITIONS)):
         return
     item.conditions_applied = True
     if step.changed_when is None and step.failed_when is None:
@@ -43,7 +39,7 @@ def apply_result_conditions(inflight: InFlightStep, item: LoopItem) -> None:
 def satisfied(inflight: InFlightStep, item: LoopItem) -> bool:
     """Whether `until` holds; with `retries` alone, whether the step succeeded."""
     assert item.values is not None
-    if any(item.values.get(word) for word in _WITHOUT_CONDITIONS):
+    if any(map(item.values.get, _WITHOUT_CONDITIONS)):
         return True
     apply_result_conditions(inflight, item)
     if inflight.step.until is None:
