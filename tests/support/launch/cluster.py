@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,9 @@ def storage(
 
 
 def _free_port() -> int:
-    """Pods of the sandbox share this machine's ports."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+    """Pods of the sandbox share this machine's ports, as do tests that run beside; below those that
+    the kernel hands out by itself, and random, so that it is still free when the pods take it."""
+    while True:
+        port = random.randrange(10000, 20000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
