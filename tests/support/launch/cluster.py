@@ -56,6 +56,8 @@ class ClusterSite(Site):
             "train_image": "registry.test/trainer:1",
             "train_claim": CLAIM,
             "train_port": self.port,
+            # The nodes are said to have more cores than this machine, which their pods share.
+            "train_environment": {"OMP_NUM_THREADS": "1"},
             **more,
         }
         assert self.inventory
