@@ -201,7 +201,13 @@ class Machines:
                 f"-F none -o UserKnownHostsFile={self.known_hosts} -o StrictHostKeyChecking=yes"
             ),
         }
-        training = {"train_root": str(self.shared), "train_python": sys.executable, **variables}
+        training = {
+            "train_root": str(self.shared),
+            "train_python": sys.executable,
+            # Each machine takes this one's cores for its own, which they share.
+            "train_environment": {"OMP_NUM_THREADS": "1"},
+            **variables,
+        }
         nodes = {name: {"ansible_host": self.all[name].address} for name in names}
         path = self.folder / file
         path.write_text(
