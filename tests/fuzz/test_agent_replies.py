@@ -54,7 +54,10 @@ SEEDS = [
                 ],
             },
         },
-        {"id": 1, "result": {"changed": True, "rc": 0, "diff": {"before": None, "after": {"a": "b"}}}},
+        {
+            "id": 1,
+            "result": {"changed": True, "rc": 0, "diff": {"before": None, "after": {"a": "b"}}},
+        },
         {"id": 1, "out": "text"},
         {"id": 1, "need": "0" * 64},
         {"id": 1, "passed": True},

@@ -41,13 +41,13 @@ WAYS = {
     "a loop": '- copy: "{{ item }}"\n      loop: ["{{ r.stdout | from_json }}"]',
     "a fact": '- set_fact: {f: "{{ r.stdout | from_json }}"}\n    - copy: "{{ f }}"',
     "vars": '- copy: "{{ v }}"\n      vars: {v: "{{ hostvars.node1.r.stdout | from_json }}"}',
-    "a mixture": '- copy: "{{ {\'mode\': \'0600\'} | combine(r.stdout | from_json) }}"',
+    "a mixture": "- copy: \"{{ {'mode': '0600'} | combine(r.stdout | from_json) }}\"",
     "an action plugin": '- acts: "{{ r.stdout | from_json }}"',
 }
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_host_cannot_give_all_arguments_of_a_step(victim: Victim, way: str) -> None:  # noqa: F811
+def test_a_host_cannot_give_all_arguments_of_a_step(victim: Victim, way: str) -> None:
     write_plugins(victim.folder)
     secret, taken = victim.folder / "secret", victim.folder / "taken"
     secret.write_text("a file of the controller")
@@ -64,7 +64,7 @@ def test_a_host_cannot_give_all_arguments_of_a_step(victim: Victim, way: str) ->
     assert "which no playbook or inventory wrote" in outcome.text, outcome.text
 
 
-def test_an_author_s_mapping_reaches_modules_and_action_plugins(victim: Victim) -> None:  # noqa: F811
+def test_an_author_s_mapping_reaches_modules_and_action_plugins(victim: Victim) -> None:
     write_plugins(victim.folder)
     outcome = victim.play(
         """
@@ -82,7 +82,7 @@ def test_an_author_s_mapping_reaches_modules_and_action_plugins(victim: Victim) 
     assert outcome.result("node1", "action")["values"]["given"] == {"size": 5}
 
 
-def test_a_diff_of_any_shape_is_shown(victim: Victim) -> None:  # noqa: F811
+def test_a_diff_of_any_shape_is_shown(victim: Victim) -> None:
     write_plugins(victim.folder)
     outcome = victim.play(
         """
