@@ -204,7 +204,8 @@ class Ssh:
             )
         except broken() as error:
             raise HostUnreachable(
-                f"{described(self.target)}: {address}:{port} cannot be reached from there: {reason(error)}"
+                f"{described(self.target)}: {address}:{port} cannot be reached from there:"
+                f" {reason(error)}"
             ) from None
         return made
 
