@@ -94,8 +94,22 @@ def _normalize_notes(result: dict[str, Any]) -> None:
     if not isinstance(result.get("ansible_facts", {}), dict):
         del result["ansible_facts"]
     diff = result.get("diff")
-    if diff is not None and not isinstance(diff, (dict, list)):
-        result["diff"] = {"prepared": str(diff)}
+    if isinstance(diff, list):
+        result["diff"] = [_plain_diff(part) for part in diff]
+    elif diff is not None:
+        result["diff"] = _plain_diff(diff)
+
+
+def _plain_diff(diff: Any) -> dict[str, Any]:
+    """A change with mappings or texts for its states; other states are shown as JSON."""
+    if not isinstance(diff, dict):
+        return {"prepared": str(diff)}
+    odd = {
+        side: json.dumps(diff[side], default=str, indent=4) + "\n"
+        for side in ("before", "after")
+        if not isinstance(diff.get(side), (dict, str, type(None)))
+    }
+    return {**diff, **odd}
 
 
 def _note(text: Any) -> str:

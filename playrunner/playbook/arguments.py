@@ -101,7 +101,7 @@ def missing_text(names: list[str], module: type[Module]) -> str:
 
 def _unsupported(module: type[Module], values: Mapping[str, Any]) -> str:
     known = fields(module)
-    unknown = sorted(name for name in values if module.aliases.get(name, name) not in known)
+    unknown = sorted(str(name) for name in values if module.aliases.get(name, name) not in known)
     by_name = {name: [name] for name in known}
     for alias, name in module.aliases.items():
         by_name.setdefault(name, [name]).append(alias)

@@ -18,6 +18,7 @@ from playrunner.model import Step
 from playrunner.playbook import arguments, module_index
 from playrunner.run.context import Context
 from playrunner.run.inflight import InFlightStep
+from playrunner.run.whole_arguments import with_whole_arguments
 from playrunner.variables.host_memory import OMIT
 from playrunner.variables.scope import Scope
 
@@ -81,6 +82,8 @@ class Survey:
 
     def arguments_of(self, step: Step, scope: Scope) -> dict[str, Any]:
         """The arguments of a step that can be rendered; those of its identity must be."""
+        if step.whole:
+            step = with_whole_arguments(step, scope)
         cls, templar = module_index.module_class(step.module), scope.run_vars.templar
         needed = getattr(cls, "identity", tuple(step.arguments))
         fields = arguments.fields(cls)

@@ -189,7 +189,7 @@ class Ssh:
             return Ssh(self.target).start(command)
         except broken() as error:
             raise HostUnreachable(
-                f"{described(self.target)}: the connection broke: {error}"
+                f"{described(self.target)}: the connection broke: {reason(error)}"
             ) from None
         return SshChannel(session, self)
 
@@ -204,7 +204,8 @@ class Ssh:
             )
         except broken() as error:
             raise HostUnreachable(
-                f"{described(self.target)}: {address}:{port} cannot be reached from there: {error}"
+                f"{described(self.target)}: {address}:{port} cannot be reached from there:"
+                f" {reason(error)}"
             ) from None
         return made
 

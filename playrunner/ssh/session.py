@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 READ_AHEAD_BYTES = 1 << 14
 WAKE_SECONDS = 0.5  # how often a transport looks whether a keep-alive is due
 _QUICKACK: int | None = getattr(socket, "TCP_QUICKACK", None)
+# It logs the traceback of what ends a connection, which is reported here as one line.
+logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
 def prepare() -> None:
@@ -209,7 +212,11 @@ def described(target: Target) -> str:
 
 def reason(error: BaseException) -> str:
     """Why a connection failed, and what to check."""
+    from cryptography.exceptions import InvalidTag
+
     text = str(error) or type(error).__name__
+    if isinstance(error, InvalidTag):
+        return "a message was altered on its way; check what relays the connection"
     if isinstance(error, ConnectionRefusedError) or "Connection refused" in text:
         return "connection refused; check that sshd runs there, on this port"
     if isinstance(error, TimeoutError | socket.timeout) or "timed out" in text:

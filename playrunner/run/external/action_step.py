@@ -15,6 +15,7 @@ from playrunner.run.external.external_request import described_module, rendered_
 from playrunner.run.host_request import HostRequests
 from playrunner.run.inflight import InFlightStep, LoopItem
 from playrunner.run.run_state import RunState
+from playrunner.run.whole_arguments import with_whole_arguments
 from playrunner.ssh.dispatcher import AgentDispatcher
 from playrunner.variables.lookups.external import RenderedAlready, ScopeVariables
 
@@ -71,7 +72,7 @@ def run_action_step(
     variables = ScopeVariables(scope)
     task = Task(
         step.module,
-        rendered_arguments(step, scope),
+        rendered_arguments(with_whole_arguments(step, scope) if step.whole else step, scope),
         requests.checks(step, scope),
         bool(common.get("diff")),
         inflight.hidden,
