@@ -50,7 +50,7 @@ SEEDS = [
 @fuzzed("agent_replies", SEEDS, (replies.InvalidReply,))
 def test_any_reply_of_an_agent_is_checked_or_refused(text: str) -> None:
     waiting = replies.Outstanding(limits.limits())
-    waiting.add(replies.Asked(1, 0, {"args": {}}, {"rc": int}, time.monotonic()))
+    waiting.add(replies.SentRequest(1, 0, {"args": {}}, {"rc": int}, time.monotonic()))
     frame = replies.parsed(as_bytes(text).partition(b"\n")[0])
     size = replies.body_size(frame, limits.limits())
     reply = replies.checked(frame, b"a" * min(size, 1000))
