@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playrunner.kube.watch import readiness
+from playrunner.kube.watch.readiness import readiness_of
 from playrunner.sandbox import state
 from tests.support.kube.moving import Cluster, Object
 from tests.support.until import until
@@ -23,7 +23,7 @@ def _ready(cluster: Cluster, plural: str, name: str) -> Object:
     }[plural]
     return until(
         lambda: {"kind": kind, **(cluster.get(plural, name) or {})},
-        lambda one: readiness.verdict(one).ready,
+        lambda one: readiness_of(one).ready,
     )
 
 
@@ -78,7 +78,7 @@ def test_a_deployment_that_never_becomes_ready_says_so_after_its_time(cluster: C
     }
     cluster.create("deployments", "web", spec=spec)
     broken = until(lambda: {"kind": "Deployment", **(cluster.get("deployments", "web") or {})},
-                   lambda one: bool(readiness.verdict(one).broken))  # fmt: skip
+                   lambda one: bool(readiness_of(one).broken))  # fmt: skip
     assert "ProgressDeadlineExceeded" in {one["reason"] for one in broken["status"]["conditions"]}
 
 
