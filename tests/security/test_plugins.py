@@ -20,7 +20,8 @@ class FilterModule:
 from ansible.plugins.lookup import LookupBase
 class LookupModule(LookupBase):
     def run(self, terms, variables=None, **kwargs):
-        return [variables['seen'].stdout if 'stdout' not in variables['seen'] else variables['seen']['stdout']]
+        seen = variables['seen']
+        return [seen.stdout if 'stdout' not in seen else seen['stdout']]
 """,
     "library/tells.py": """
 from ansible.module_utils.basic import AnsibleModule
@@ -49,8 +50,11 @@ def test_text_of_a_host_is_no_template_after_a_plugin_had_it(
   gather_facts: false
   tasks:
     - {{shell: "{victim.said(victim.template)}", register: seen}}
-    - {{set_fact: {{kept: "{{{{ seen.stdout | same }}}}", looked: "{{{{ lookup('echoed', 'x') }}}}"}}}}
-    - {{name: shows, debug: {{msg: "{{{{ kept }}}} {{{{ looked }}}} {{{{ seen.stdout | joined }}}}"}}}}
+    - set_fact:
+        kept: "{{{{ seen.stdout | same }}}}"
+        looked: "{{{{ lookup('echoed', 'x') }}}}"
+    - name: shows
+      debug: {{msg: "{{{{ kept }}}} {{{{ looked }}}} {{{{ seen.stdout | joined }}}}"}}
     - {{name: asks, debug: , when: "{{{{ seen.stdout | same }}}}", ignore_errors: true}}
 """)
     victim.safe(done)
