@@ -25,8 +25,8 @@ inventory   reads inventories: hosts, groups, their variables, and host patterns
 results     Result and Recap: what one step did on one host, and the counts of a run
 model       Play, Block, Step and Role: a playbook as values
 options     the flags that all commands share
-project     where roles, manifests, playbooks and inventories are found: the project, the package
 plugins     modules and plugins written for Ansible: in library/, roles and collections
+project     where roles, manifests, playbooks and inventories are found: the project, the package
 hostside    code that is sent to hosts and runs inside the agent (Python 3.9, standard library)
 config      reads the user's ansible.cfg and ANSIBLE_* variables
 text        guarded YAML and JSON readers, safe paths, suggestions for misspelled names

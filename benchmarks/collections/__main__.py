@@ -22,8 +22,10 @@ HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 INSTALLED = REPOSITORY / ".bench" / "collections"
 PLAY = HERE / "play.yaml"
-COLLECTIONS = ("community.general", "ansible.posix", "community.crypto", "community.docker",
-               "kubernetes.core", "amazon.aws", "community.library_inventory_filtering_v1")  # fmt: skip
+COLLECTIONS = (
+    "community.general", "ansible.posix", "community.crypto", "community.docker",
+    "kubernetes.core", "amazon.aws", "community.library_inventory_filtering_v1",
+)  # fmt: skip
 HOSTS = 10
 GOAL = 10.0  # times faster than ansible-playbook, on that many hosts
 START_SECONDS = 60

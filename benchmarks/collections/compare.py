@@ -8,12 +8,13 @@ from typing import Any
 # Keys made anew, times, and names of what a run made
 CHANGES = frozenset(
     {
-        "account", "arn", "cmd", "content", "csr", "delta", "elapsed", "end", "filename", "fingerprint",
-        "fingerprints", "not_after", "not_before", "notAfter", "notBefore", "public_key", "public_key_data",
-        "public_key_fingerprints", "serial_number", "signature", "start", "location",
-        "authority_key_identifier", "subject_key_identifier", "previous_release",
-        "certificate", "name", "mtime", "inode", "public_data", "private_data", "user_id", "create_date",
-        "response_metadata", "value", "stderr", "stderr_lines", "python_system_path",
+        "account", "arn", "cmd", "content", "csr", "delta", "elapsed", "end", "filename",
+        "fingerprint", "fingerprints", "not_after", "not_before", "notAfter", "notBefore",
+        "public_key", "public_key_data", "public_key_fingerprints", "serial_number",
+        "signature", "start", "location", "authority_key_identifier", "subject_key_identifier",
+        "previous_release", "certificate", "name", "mtime", "inode", "public_data",
+        "private_data", "user_id", "create_date", "response_metadata", "value",
+        "stderr", "stderr_lines", "python_system_path",
     }
 )  # fmt: skip
 # Prose, and tracebacks, for which Ansible has a stand-in where there is none

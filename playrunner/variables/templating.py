@@ -36,6 +36,7 @@ from playrunner.variables.filters.undefined import MISSING, Missing, Undecryptab
 from playrunner.variables.filters.vault import decrypted
 from playrunner.variables.lookups.lookups import LOOKUPS, LookupFunctions
 from playrunner.variables.template_compiler import TemplateCompiler, short
+from playrunner.variables.template_header import HEADER, header_settings
 from playrunner.variables.template_scope import Scope
 
 __all__ = ["MISSING", "Scope", "Templar", "default_templar", "is_template"]
@@ -50,7 +51,6 @@ _CAUGHT = (
     OSError,
     jinja2.TemplateError,
 )
-_HEADER = "#jinja2:"
 
 
 class Templar:
@@ -214,9 +214,9 @@ class Templar:
     ) -> Any:
         """What a template file gives, in its own type."""
         text = decrypted_text(text, name)
-        if text.startswith(_HEADER):
+        if text.startswith(HEADER):
             header, _, text = text.partition("\n")
-            options = {**options, **_read_header(header, name)}
+            options = {**options, **header_settings(header, name)}
         environment = self._file_environment(options, name).with_loader(ScopeLoader(scope, folders))
         try:
             value = plain(native(environment.from_text(text, name).run(scope)))
@@ -274,22 +274,6 @@ def _with_newlines(source: str, value: Any) -> Any:
         there = len(value) - len(value.rstrip("\n"))
         return value + "\n" * (wanted - there)
     return value
-
-
-def _read_header(header: str, name: str) -> dict[str, Any]:
-    """The settings of a first line such as `#jinja2: trim_blocks:False, lstrip_blocks:True`."""
-    import ast
-
-    settings = {}
-    for pair in header.removeprefix(_HEADER).split(","):
-        key, _, value = pair.partition(":")
-        try:
-            settings[key.strip()] = ast.literal_eval(value.strip())
-        except (ValueError, SyntaxError):
-            raise TemplateFailed(
-                f"{name}:1: cannot read `{pair.strip()}`; write `{_HEADER} trim_blocks:False`"
-            ) from None
-    return settings
 
 
 def _reason(error: Exception) -> str:

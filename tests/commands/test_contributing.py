@@ -59,7 +59,7 @@ def _is_broad(handler: ast.ExceptHandler) -> bool:
 
 
 def _explained(lines: list[str], handler: ast.ExceptHandler) -> bool:
-    """By a comment on its line or the one before; one that cleans up and raises again needs none."""
+    """By a comment on its line or the one before; one that cleans up and re-raises needs none."""
     last = handler.body[-1]
     cleans_up = isinstance(last, ast.Raise) and last.exc is None
     return cleans_up or "#" in lines[handler.lineno - 1] or "#" in lines[handler.lineno - 2]

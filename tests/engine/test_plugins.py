@@ -19,11 +19,13 @@ from tests.support.runner import LIMIT_SECONDS, REPOSITORY, Outcome, Stage
 MODULE = """
 from ansible.module_utils.basic import AnsibleModule
 import os, time
-module = AnsibleModule(argument_spec=dict(sleep=dict(type='float', default=0), text=dict()), supports_check_mode=True)
+spec = dict(sleep=dict(type='float', default=0), text=dict())
+module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
 print('noise of a library')
 open(os.environ['PIDS'], 'a').write('%d\\n' % os.getpid()) if 'PIDS' in os.environ else None
 time.sleep(module.params['sleep'])
-module.exit_json(changed=False, text=module.params['text'], pid=os.getpid(), home=os.path.expanduser('~'))
+text, home = module.params['text'], os.path.expanduser('~')
+module.exit_json(changed=False, text=text, pid=os.getpid(), home=home)
 """
 
 
@@ -36,7 +38,10 @@ def _beside(stage: Stage, name: str, text: str) -> Path:
 
 def _without_ansible(stage: Stage, playbook: str) -> Outcome:
     """The command where ansible-core is not installed."""
-    hidden = "import sys; sys.modules['ansible'] = None; from playrunner.commands.program import main; main()"
+    hidden = (
+        "import sys; sys.modules['ansible'] = None;"
+        " from playrunner.commands.program import main; main()"
+    )
     words = ["play", str(stage.write(playbook)), "--inventory", str(stage.inventory)]
     done = subprocess.run(
         [sys.executable, "-c", hidden, *words],
@@ -74,7 +79,9 @@ def test_a_module_runs_in_the_background_with_async(stage: Stage) -> None:
     - {name: after, waits: {text: c}}
 """)
     assert done.code == 0, done.text
-    assert [done.result("node1", step)["values"]["text"] for step in ("before", "background", "after")] == ["a", "b", "c"]  # fmt: skip
+    steps = ("before", "background", "after")
+    texts = [done.result("node1", step)["values"]["text"] for step in steps]
+    assert texts == ["a", "b", "c"]
 
 
 def test_code_kept_on_a_host_is_used_again_and_a_damaged_copy_is_not(stage: Stage) -> None:
@@ -114,14 +121,16 @@ def test_without_ansible_core_one_line_names_the_extra_before_a_host_is_touched(
     stage: Stage,
 ) -> None:
     _beside(stage, "library/waits.py", MODULE)
-    plays = {
-        "waits": "- {hosts: nodes, tasks: [{waits: {}}]}",
-        "community.general.ini_file": "- {hosts: nodes, tasks: [{community.general.ini_file: {}}]}",
-        "community.general.counter": "- {hosts: nodes, tasks: [{debug: {msg: \"{{ [1] | community.general.counter }}\"}}]}",
-        "community.general.passwordstore": "- {hosts: nodes, tasks: [{debug: {msg: \"{{ lookup('community.general.passwordstore', 'x') }}\"}}]}",
-    }  # fmt: skip
-    for name, play in plays.items():
-        done = _without_ansible(stage, play)
+    filtered = "{{ [1] | community.general.counter }}"
+    looked_up = "{{ lookup('community.general.passwordstore', 'x') }}"
+    tasks = {
+        "waits": "{waits: {}}",
+        "community.general.ini_file": "{community.general.ini_file: {}}",
+        "community.general.counter": f'{{debug: {{msg: "{filtered}"}}}}',
+        "community.general.passwordstore": f'{{debug: {{msg: "{looked_up}"}}}}',
+    }
+    for name, task in tasks.items():
+        done = _without_ansible(stage, f"- {{hosts: nodes, tasks: [{task}]}}")
         assert done.code == 5, done.text
         assert name in done.err and "pip install 'playrunner[ansible]'" in done.err, done.text
         assert len(done.err.strip().splitlines()) == 1, done.err
@@ -161,11 +170,15 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_start(self, playbook): self._note('start')
     def v2_playbook_on_play_start(self, play): self._note('play', play.get_name())
     def v2_playbook_on_task_start(self, task, is_conditional): self._note('task', task.get_name())
-    def v2_runner_on_ok(self, result): self._note('ok', result._task.get_name(), result.is_changed(), result._result.get('msg'))
+    def v2_runner_on_ok(self, result):
+        name, msg = result._task.get_name(), result._result.get('msg')
+        self._note('ok', name, result.is_changed(), msg)
     def v2_runner_on_skipped(self, result): self._note('skipped', result._task.get_name())
-    def v2_runner_on_failed(self, result, ignore_errors=False): self._note('failed', result._result['msg'], ignore_errors)
+    def v2_runner_on_failed(self, result, ignore_errors=False):
+        self._note('failed', result._result['msg'], ignore_errors)
     def v2_runner_item_on_ok(self, result): self._note('item', result._result['item'])
-    def v2_playbook_on_stats(self, stats): self._note('stats', stats.summarize('node1')['ok'], sorted(stats.processed))
+    def v2_playbook_on_stats(self, stats):
+        self._note('stats', stats.summarize('node1')['ok'], sorted(stats.processed))
 """)  # fmt: skip
     _beside(stage, "callback_plugins/breaks.py", """
 from ansible.plugins.callback import CallbackBase
@@ -201,7 +214,8 @@ from ansible.plugins.vars import BaseVarsPlugin
 class VarsModule(BaseVarsPlugin):
     def get_vars(self, loader, path, entities, cache=True):
         super().get_vars(loader, path, entities)
-        return {'made_for_' + type(each).__name__.lower(): each.name + ' {{ 1 + 1 }}' for each in entities}
+        kinds = {each.name: type(each).__name__.lower() for each in entities}
+        return {'made_for_' + kind: name + ' {{ 1 + 1 }}' for name, kind in kinds.items()}
 """)  # fmt: skip
     done = stage.play("""
 - hosts: node1
@@ -218,7 +232,9 @@ class VarsModule(BaseVarsPlugin):
 def test_an_inventory_plugin_of_ansible_finds_hosts(stage: Stage) -> None:
     hosts = _beside(stage, "made.generator.yaml", """
 plugin: ansible.builtin.generator
-hosts: {name: "{{ operation }}-{{ place }}", parents: [{name: "{{ operation }}", vars: {what: "{{ operation }}"}}]}
+hosts:
+  name: "{{ operation }}-{{ place }}"
+  parents: [{name: "{{ operation }}", vars: {what: "{{ operation }}"}}]
 layers: {operation: [build, launch], place: [here, there]}
 """)  # fmt: skip
     done = stage.invoke("inventory.show", "--inventory", hosts)

@@ -38,7 +38,9 @@ def test_a_host_that_is_ahead_does_not_show_its_future(stage: Stage) -> None:
   tasks:
     - {set_fact: {value: early}}
     - {command: sleep 1, when: inventory_hostname == 'node1'}
-    - {name: reads, debug: {msg: "{{ hostvars['node2'].value }}"}, when: inventory_hostname == 'node1'}
+    - name: reads
+      debug: {msg: "{{ hostvars['node2'].value }}"}
+      when: inventory_hostname == 'node1'
     - {set_fact: {value: late}}
     - {command: "true", register: done}
     - {debug: {msg: "{{ done.rc }}"}}

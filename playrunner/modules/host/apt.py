@@ -273,22 +273,13 @@ class Apt(Packages):
             if option
             for part in ("-o", f"Dpkg::Options::=--{option.strip()}")
         ]
-        command = [
-            "apt-get",
-            "-y",
-            "-o",
-            f"DPkg::Lock::Timeout={self.lock_timeout}",
-            *dpkg,
-            *arguments,
-        ]
+        lock = f"DPkg::Lock::Timeout={self.lock_timeout}"
+        command = ["apt-get", "-y", "-o", lock, *dpkg, *arguments]
+        env = {**_apt_cache.PLAIN, "DEBIAN_FRONTEND": "noninteractive"}
         give_up = time.monotonic() + self.lock_timeout
         while True:
             with _apt_cache.policy_rc_d(ctx, self.policy_rc_d):
-                ran = ctx.run(
-                    command,
-                    env={**_apt_cache.PLAIN, "DEBIAN_FRONTEND": "noninteractive"},
-                    live=True,
-                )
+                ran = ctx.run(command, env=env, live=True)
             if ran.rc == 0:
                 break
             if "Could not get lock" not in ran.err or time.monotonic() > give_up:
