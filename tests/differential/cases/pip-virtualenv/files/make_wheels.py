@@ -9,12 +9,8 @@ for name, version in (("noop_one", "1.0"), ("noop_one", "2.0"), ("noop_two", "0.
     about = f"{name}-{version}.dist-info"
     files = {
         f"{name}.py": f"version = {version!r}\n",
-        f"{about}/METADATA": (
-            f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: {version}\n"
-        ),
-        f"{about}/WHEEL": (
-            "Wheel-Version: 1.0\nGenerator: a test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        ),
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: {version}\n",
+        f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: a test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     record = "".join(f"{path},,\n" for path in [*files, f"{about}/RECORD"])
     with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
