@@ -64,7 +64,7 @@ def test_a_node_that_pods_cannot_reach_is_put_aside_and_the_job_goes_on_with_the
     assert done.code == 0, done.text
     node = bad["spec"]["nodeName"]
     assert f"the network check failed: {node} does not answer" in done.err
-    assert "proved goes on elsewhere" in done.err and "network: 3 nodes answer" in done.err
+    assert "proved continues elsewhere" in done.err and "network: 3 nodes answer" in done.err
     assert set(cluster.recorded("proved")) == {1, 2, 3}
     assert node not in {pod["spec"]["nodeName"] for pod in _pods(cluster, "proved")}
     aside = {
