@@ -52,7 +52,13 @@ def test_a_selection_is_foreseen_and_an_unknown_package_named() -> None:
 def test_an_answer_is_given_once_and_a_password_never_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DEBCONF_DB_OVERRIDE", f"File{{{tmp_path}/answers.dat}}")
+    # Templates too: one that an earlier run left with this machine hides its question.
+    (tmp_path / "debconf.conf").write_text(
+        "Config: answers\nTemplates: templates\n"
+        f"\nName: answers\nDriver: File\nFilename: {tmp_path}/answers.dat\n"
+        f"\nName: templates\nDriver: File\nFilename: {tmp_path}/templates.dat\n"
+    )
+    monkeypatch.setenv("DEBCONF_SYSTEMRC", str(tmp_path / "debconf.conf"))
     step = Debconf(name="pack", question="pack/colour", vtype="select", value="red")
     assert done(step, check=True)["changed"] and done(step, check=True)["changed"]
     assert done(step)["changed"] and not done(step)["changed"]
