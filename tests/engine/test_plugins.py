@@ -50,6 +50,14 @@ def _without_ansible(stage: Stage, playbook: str) -> Outcome:
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
+def _runs(pid: str) -> bool:
+    """An ended process stays in the table until its parent asks for its status."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def test_a_module_that_takes_too_long_is_ended_and_the_next_one_runs(stage: Stage) -> None:
     _beside(stage, "library/waits.py", MODULE)
     pids = stage.folder / "pids"
@@ -65,7 +73,7 @@ def test_a_module_that_takes_too_long_is_ended_and_the_next_one_runs(stage: Stag
     slow, following = done.result("node1", "slow"), done.result("node1", "next")
     assert "timeout of 2 seconds" in slow["values"]["msg"]
     assert following["values"]["text"] == "here"
-    assert not Path(f"/proc/{pids.read_text().split()[0]}").exists()
+    assert not _runs(pids.read_text().split()[0])
 
 
 def test_a_module_runs_in_the_background_with_async(stage: Stage) -> None:

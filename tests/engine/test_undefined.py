@@ -84,7 +84,7 @@ def test_using_what_is_missing_names_it(templar: Templar, world: World, text: st
         ("{{ mapping.key }}", "object of type 'dict' has no attribute 'key'; did you mean 'keys'?"),
         ("{{ mapping.zzz }}", "object of type 'dict' has no attribute 'zzz'; it has a, b, keys"),
         ("{{ numbers[9] }}", "object of type 'list' has no attribute 9; it has 3 items"),
-        ("{{ one.x }}", "a value of type int has no attribute 'x'"),
+        ("{{ one.x }}", "object of type 'int' has no attribute 'x'"),
         ("{{ broken }}", "'not_there' is undefined"),
         ("{{ half_broken }}", "'not_there' is undefined"),
         ("{{ undef('give me') }}", "give me"),
@@ -117,4 +117,4 @@ def test_a_pending_value_in_a_branch_not_taken_does_not_matter(
 
 def test_only_names_that_a_template_uses_are_looked_up(templar: Templar, world: World) -> None:
     templar.render("{{ word }} {{ mapping.a | int }} {{ lookup('env', 'HOME') }}", world)
-    assert sorted(world.asked) == ["mapping", "word"]
+    assert sorted(world.asked) == ["lookup", "mapping", "word"]

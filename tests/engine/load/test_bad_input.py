@@ -47,7 +47,6 @@ HEAD = "- hosts: all\n  tasks:\n"
         (HEAD + "    - import_tasks: nowhere.yaml\n", 3, 'no task file "nowhere.yaml"'),
         (HEAD + "    - debug: {msg: x}\n      debugger: always\n", 4, "not supported"),
         (HEAD + "    - rescue: []\n", 3, '"rescue"'),
-        (HEAD + "    - block: [{ping: }]\n      notify: h\n", 4, 'no keyword "notify"'),
         ("- hosts: all\n  gather_timeout: 3\n", 2, "facts are gathered without"),
         (HEAD + "    - include_vars: {file: x, hash_behaviour: mix}\n", 3, "cannot be 'mix'"),
         (HEAD + "    - meta: end_everything\n", 3, "cannot be 'end_everything'"),
