@@ -26,8 +26,8 @@ def test_the_commands_of_the_readme_train_a_model_in_an_empty_folder(sandbox: Pr
     for command in commands:
         done = sandbox.playrunner(*command.split())
         assert done.code == 0, done.text
-    assert "is done: loss" in done.out
-    assert "playrunner train.logs --name gpt2-micro-smoke" in done.out
+    assert "is done: loss" in done.err
+    assert "playrunner train.logs --name gpt2-micro-smoke" in done.err
     logs = sandbox.playrunner("train.logs", "--name", "gpt2-micro-smoke")
     assert logs.code == 0 and logs.out.strip()
     stated = sandbox.playrunner("train.status", "--json")
